@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-t2i test check docs mutants regressions soak fuzz without conformance bench dist format clean
+.PHONY: help demo demo-t2i test check docs mutants regressions soak fuzz without conformance bench bench-peers dist format clean
 
 # What a demo says at its end: two commands to go on with, each after what it does.
 define next
@@ -64,8 +64,11 @@ conformance: $(SUITES:%=.venv-%/.installed) ## compare with the installed origin
 		.venv-$$suite/bin/python -m conformance $$suite --seed $(SEED) $(CONFORMANCE_ARGS) || failed="$$failed $$suite"; \
 	done; test -z "$$failed" || { echo "differs:$$failed"; exit 1; }
 
-bench: .venv/.installed ## run the performance benchmarks
-	$(BIN)/python -m benchmarks
+bench: .venv/.installed ## run the performance benchmarks (BENCH_ARGS="--only text --save FILE")
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+bench-peers: .venv/.installed .venv-lmms-eval/.installed .venv-evalscope/.installed ## the same text rows beside other tools
+	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)
 
 dist: .venv/.installed-dist ## build the wheel and the source archive into dist/
 	rm -rf dist

@@ -1,7 +1,8 @@
 """Prints how fast Polymeter is on this machine.
 
-Usage: ``python -m benchmarks [--quick]``. Everything is measured from outside the process, start-up included.
-``--quick`` leaves out the million documents.
+Usage: ``python -m benchmarks [--quick] [--peers] [--only PART]… [--save FILE]``. Everything is measured from outside,
+start-up included. ``--quick`` leaves out the million documents, ``--peers`` runs what is installed of other tools and
+nothing else, and ``--save`` writes the raw numbers.
 """
 
 from __future__ import annotations
@@ -15,91 +16,109 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import data, endpoint
-from benchmarks.measure import best_of, measure, polymeter
+from benchmarks import data, endpoint, rows
+from benchmarks.book import Book
+from benchmarks.measure import Measured, best_of, measure, polymeter
 
 
 def main() -> None:
     """Run every benchmark and print one line each."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument("--quick", action="store_true", help="leave out the million documents")
-    is_quick = parser.parse_args().quick
+    options = _options()
     os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1")
     folder = Path(tempfile.mkdtemp(prefix="polymeter-bench-"))
     os.environ["POLYMETER_CACHE_DIR"] = str(folder / "cache")
     os.environ["HF_HOME"] = str(folder / "hf")
+    book = Book()
     try:
         print(f"Polymeter on {len(os.sched_getaffinity(0))} cores, whole processes, start-up included")
-        startup(folder)
-        index(folder)
-        text(folder, 20_000)
-        hooks(folder, 20_000)
-        images(folder, 2_000)
-        endpoints(folder)
-        local_models()
-        for n_docs in (10_000, 100_000) if is_quick else (10_000, 100_000, 1_000_000):
-            memory(folder, n_docs)
+        for name, run in PARTS.items():
+            is_asked = name in options.only if options.only else (name == "peers") == options.peers
+            if is_asked and not (options.quick and name == "million"):
+                run(folder, book)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        if options.save:
+            book.save(options.save)
 
 
-def startup(folder: Path) -> None:
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("--quick", action="store_true", help="leave out the million documents")
+    parser.add_argument("--peers", action="store_true", help="run other tools that are installed beside Polymeter")
+    parser.add_argument(
+        "--only", action="append", choices=PARTS, default=[], help="run this part (several times: these)"
+    )
+    parser.add_argument("--save", type=Path, help="write the raw numbers into this JSON file")
+    return parser.parse_args()
+
+
+def startup(folder: Path, book: Book) -> None:
     """``polymeter --help``."""
     fastest = best_of(5, "--help", cwd=folder)
-    show("polymeter --help", f"{fastest.wall_s:.2f} s", "at most 0.3 s")
+    book.line("polymeter --help", f"{fastest.wall_s:.2f} s", "at most 0.3 s")
 
 
-def index(folder: Path) -> None:
+def index(folder: Path, book: Book) -> None:
     """Index of 1,900 task files, cold and warm."""
     tasks = make_apart(data.many_yamls, folder / "many", 1_900)
     cold = polymeter("tasks", "--include-path", str(tasks), "indexed_1", cwd=folder)
     warm = best_of(3, "tasks", "--include-path", str(tasks), "indexed_1", cwd=folder)
-    show("index of 1,900 YAML files", f"{cold.wall_s:.2f} s cold, {warm.wall_s:.2f} s warm", "at most 4 s and 1 s")
+    book.line("index of 1,900 YAML files", f"{cold.wall_s:.2f} s cold, {warm.wall_s:.2f} s warm", "at most 4 s and 1 s")
 
 
-def text(folder: Path, n_docs: int) -> None:
-    """Short text questions, a model that costs nothing, exact match, everything journaled; then resumed."""
-    home = make_apart(data.text_task, folder / f"text{n_docs}", n_docs)
-    run = folder / "run-text"
-    words = ("run", "--model", "mock", "--tasks", str(home / "bench_text.yaml"), "--output", str(run), "--quiet")
-    polymeter(*words, cwd=folder)
-    fastest = best_of(3, *words, cwd=folder, fresh=run)
-    show(
-        f"{n_docs:,} text documents",
-        f"{fastest.wall_s:.2f} s ({fastest.cpu_s:.2f} s CPU, {fastest.peak_mb:.0f} MB)",
-        "at most 4 s",
-    )
-    resumed = best_of(3, "resume", str(run), "--quiet", cwd=folder)
-    show("resume of that finished run", f"{resumed.wall_s:.2f} s", "at most 2 s")
+def text(folder: Path, book: Book) -> None:
+    """Text rows in every form with a model that costs nothing, beside a plain loop; then one run resumed."""
+    n_docs = 20_000
+    home = make_apart(data.text_forms, folder / f"text{n_docs}", n_docs)
+    work = rows.our_work(home, n_docs)
+    compared = rows.in_turn([*work, rows.plain_loop(home)], folder, n=5)
+    loop_s = rows.medians(compared)["plain loop"]
+    for name, runs in compared.items():
+        times = f"{rows.medians({name: runs})[name]:.2f} s ({runs[0].cpu_s:.2f} s CPU, {runs[0].peak_mb:.0f} MB)"
+        beside = f"{times}, {rows.medians({name: runs})[name] / loop_s:.0f} x the loop"
+        book.line(f"{n_docs:,} text rows: {name}", beside, "at most 4 s" if name == "templates" else "", runs)
+    resumed = [polymeter("resume", str(work[0].output), "--quiet", cwd=folder) for _ in range(3)]
+    book.line("resume of a finished run", f"{min(one.wall_s for one in resumed):.2f} s", "at most 2 s", resumed)
 
 
-def hooks(folder: Path, n_docs: int) -> None:
-    """The same questions with Python hooks for prompt and score."""
-    home = make_apart(data.hooks_task, folder / f"hooks{n_docs}", n_docs)
-    run = folder / "run-hooks"
-    words = ("run", "--model", "mock", "--tasks", str(home / "bench_hooks.yaml"), "--output", str(run), "--quiet")
-    polymeter(*words, cwd=folder)
-    fastest = best_of(3, *words, cwd=folder, fresh=run)
-    show(f"{n_docs:,} text documents with Python hooks", f"{fastest.wall_s:.2f} s ({fastest.cpu_s:.2f} s CPU)", "–")
+def peers(folder: Path, book: Book) -> None:
+    """Text rows in every form beside the peers that are installed, in turn.
+
+    Raises:
+        SystemExit: if none is installed.
+    """
+    for n_docs in (20_000, 2_000):
+        _beside_peers(folder, book, n_docs)
 
 
-def images(folder: Path, n_docs: int) -> None:
+def _beside_peers(folder: Path, book: Book, n_docs: int) -> None:
+    home = make_apart(data.text_forms, folder / f"peers{n_docs}", n_docs)
+    others = rows.peer_work(home)
+    if not others:
+        raise SystemExit("No peer is installed. Call: make bench-peers")
+    compared = rows.in_turn([*rows.our_work(home, n_docs), *others], folder, n=5)
+    times = rows.medians(compared)
+    fastest = min(times[other.name] for other in others)
+    for name, runs in compared.items():
+        ratio = "" if name in rows.PEERS else f", {fastest / times[name]:.1f} x as fast as the fastest peer"
+        book.line(f"{n_docs:,} text rows: {name}", f"{times[name]:.2f} s{ratio}", "", runs)
+
+
+def images(folder: Path, book: Book) -> None:
     """One 640×480 JPEG per document, decoded for the model, compared with decoding alone."""
+    n_docs = 2_000
     home = make_apart(data.image_task, folder / "images", n_docs)
     run = folder / "run-images"
-    alone = measure([sys.executable, "-c", data.decode_script(home)], cwd=folder)
+    alone = min((measure([sys.executable, "-c", data.decode_script(home)], cwd=folder) for _ in range(3)), key=by_wall)
     words = ("run", "--model", "mock", "--tasks", str(home / "bench_images.yaml"), "--output", str(run), "--quiet")
     polymeter(*words, cwd=folder)
     fastest = best_of(3, *words, cwd=folder, fresh=run)
-    over_s = fastest.wall_s - alone.wall_s
-    show(
-        f"{n_docs:,} documents with a 640x480 JPEG",
-        f"{fastest.wall_s:.2f} s, {over_s:+.2f} s over decoding alone ({fastest.peak_mb:.0f} MB)",
-        "at most 3 s over decoding",
-    )
+    beside = f"{fastest.wall_s:.2f} s = {fastest.wall_s / alone.wall_s:.2f} x decoding on one thread"
+    told = f"{beside} ({fastest.peak_mb:.0f} MB)"
+    book.line(f"{n_docs:,} documents with a 640x480 JPEG", told, "at most 0.7 x, 300 MB", [fastest, alone])
 
 
-def endpoints(folder: Path) -> None:
+def endpoints(folder: Path, book: Book) -> None:
     """An endpoint that answers 2,000 requests, 64 at a time: Polymeter against the ideal and a bare client."""
     text = make_apart(data.text_task, folder / "endpoint-text", endpoint.N_REQUESTS) / "bench_text.yaml"
     image_task = make_apart(data.image_task, folder / "endpoint-images", endpoint.N_REQUESTS) / "bench_images.yaml"
@@ -107,28 +126,40 @@ def endpoints(folder: Path) -> None:
     calm = "2,000 x 100 ms"
     for name, weather, command, task, budget in (
         (f"{calm}, a bare client", endpoint.CALM, bare, text, ""),
-        (f"{calm}, polymeter", endpoint.CALM, ours, text, "window at most 1.05 x, process 1.3 x"),
-        ("stormy: 200 ms, 2 % 429, 1 % 500", endpoint.STORMY, ours, text, "window at most 1.15 x"),
-        (f"{calm}, a 640x480 JPEG each", endpoint.CALM, ours, image_task, "window at most 1.08 x"),
+        (f"{calm}, polymeter", endpoint.CALM, ours, text, "window 1.05 x, process 1.25 x, 0.8 ms CPU a request"),
+        ("stormy: 200 ms, 2 % 429, 1 % 500", endpoint.STORMY, ours, text, "window 1.15 x"),
+        (f"{calm}, a 640x480 JPEG each", endpoint.CALM, ours, image_task, "window 1.08 x, 1.6 ms CPU, 250 MB"),
     ):
         best = endpoint.best_window(weather, command, task, folder)
         whole = f"process {best.process.wall_s:.2f} s = {best.process.wall_s / best.ideal_s:.2f} x"
-        cpu = f"{best.process.cpu_s:.2f} s CPU"
-        show(name, f"window {best.window_s:.2f} s = {best.ratio:.3f} x ideal, {whole}, {cpu}", budget)
+        cost = f"{1e3 * best.process.cpu_s / best.answered:.2f} ms CPU a request, {best.process.peak_mb:.0f} MB"
+        window = f"window {best.window_s:.2f} s = {best.ratio:.3f} x ideal"
+        book.line(name, f"{window}, {whole}, {cost}", budget, [best.process])
 
 
-def local_models() -> None:
+def local_models(folder: Path, book: Book) -> None:
     """Checkpoints on this machine, in a separate process: otherwise torch would count in the memory of what follows."""
     subprocess.run([sys.executable, "-m", "benchmarks.local_models"], check=True)
 
 
-def memory(folder: Path, n_docs: int) -> None:
-    """Peak memory with a number of documents."""
+def memory(folder: Path, book: Book) -> None:
+    """Peak memory and time with more and more documents."""
+    for n_docs in (10_000, 100_000):
+        _memory(folder, book, n_docs)
+
+
+def million(folder: Path, book: Book) -> None:
+    """The same with a million."""
+    _memory(folder, book, 1_000_000)
+
+
+def _memory(folder: Path, book: Book, n_docs: int) -> None:
     home = make_apart(data.text_task, folder / f"memory{n_docs}", n_docs)
     run = folder / f"run-memory{n_docs}"
     words = ("run", "--model", "mock", "--tasks", str(home / "bench_text.yaml"), "--output", str(run), "--quiet")
     process = polymeter(*words, cwd=folder)
-    show(f"memory at {n_docs:,} documents", f"{process.peak_mb:.0f} MB in {process.wall_s:.1f} s", "at most 500 MB")
+    spent = f"{process.peak_mb:.0f} MB in {process.wall_s:.1f} s = {1e6 * process.wall_s / n_docs:.0f} µs each"
+    book.line(f"memory at {n_docs:,} documents", spent, "at most 300 MB", [process])
     shutil.rmtree(run, ignore_errors=True)
 
 
@@ -143,9 +174,14 @@ def make_apart(make: Callable[[Path, int], Path], folder: Path, n: int) -> Path:
     return folder
 
 
-def show(what: str, measured: str, budget: str) -> None:
-    """Print one line."""
-    print(f"  {what:<38} {measured:<66} budget: {budget}", flush=True)
+def by_wall(process: Measured) -> float:
+    """The wall time of a process, as a key."""
+    return process.wall_s
+
+
+PARTS: dict[str, Callable[[Path, Book], None]] = {
+    part.__name__: part for part in (startup, index, text, peers, images, endpoints, local_models, memory, million)
+}
 
 
 if __name__ == "__main__":

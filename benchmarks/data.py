@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from pathlib import Path
 
 TEXT_TASK = """\
@@ -46,6 +47,61 @@ def text(doc):
 
 def score(doc, results):
     return {"right": float(results[0].strip() == doc["answer"])}
+"""
+ADAPTER = """\
+import json
+import shutil
+from pathlib import Path
+
+from evalscope.benchmarks import Benchmark, DataAdapter
+from evalscope.constants import OutputType
+from evalscope.metrics import exact_match
+
+
+@Benchmark.register(
+    name="bench_rows",
+    pretty_name="bench_rows",
+    dataset_id="bench_rows",
+    model_adapter=OutputType.GENERATION,
+    subset_list=["default"],
+    metric_list=["AverageAccuracy"],
+    eval_split="test",
+    prompt_template="{query}",
+)
+class BenchRowsAdapter(DataAdapter):
+    def load(self, dataset_name_or_path=None, subset_list=None, work_dir=None, **kwargs):
+        lines = Path(__file__).with_name("text.jsonl").read_text("utf-8").splitlines()
+        return {"default": {self.eval_split: [json.loads(line) for line in lines]}}
+
+    def gen_prompt(self, input_d, subset_name, few_shot_list, **kwargs):
+        return self.gen_prompt_data(input_d["question"])
+
+    def get_gold_answer(self, input_d):
+        return input_d["answer"]
+
+    def parse_pred_result(self, result, raw_input_d=None, **kwargs):
+        return result.strip()
+
+    def match(self, gold, pred):
+        return exact_match(gold, pred)
+"""
+DATASET_CLASS = """\
+from ulmeval.dataset.text_base import TextBaseDataset
+
+
+class BenchClass(TextBaseDataset):
+    TYPE = "QA"
+    DATASET_URL = {"bench_class": ""}
+    DATASET_MD5 = {"bench_class": None}
+    METRICS = {"right": True}
+
+    def build_prompt(self, line):
+        if isinstance(line, int):
+            line = self.data.iloc[line]
+        return [dict(type="text", value=line["question"])]
+
+    def evaluate_sample(self, line, prediction, **judge_kwargs):
+        return {"right": float(str(prediction).strip() == str(line["answer"]))}
 """
 IMAGE_TASK = """\
 task: bench_images
@@ -92,6 +148,28 @@ def hooks_task(folder: Path, n_docs: int) -> Path:
     (folder / "utils.py").write_text(HOOKS)
     (folder / "bench_hooks.yaml").write_text(HOOKS_TASK.format(data="text.jsonl"))
     return folder
+
+
+def text_forms(folder: Path, n_docs: int) -> dict[str, tuple[str, ...]]:
+    """The same questions in every form that Polymeter runs; for each form the words that select it."""
+    text_task(folder, n_docs)
+    hooks_task(folder / "hooks", n_docs)
+    adapter, table, classes = (folder / name for name in ("adapter", "table", "classes"))
+    for place in (adapter, table, classes):
+        place.mkdir(exist_ok=True)
+    shutil.copy(folder / "text.jsonl", adapter)
+    (adapter / "bench_rows_adapter.py").write_text(ADAPTER)
+    lines = [f"{number}\tWhat is {number} plus {number}?\t{2 * number}\n" for number in range(n_docs)]
+    for file in (table / "bench_table.tsv", classes / "bench_class.tsv"):
+        file.write_text("index\tquestion\tanswer\n" + "".join(lines))
+    (classes / "bench_class.py").write_text(DATASET_CLASS)
+    return {
+        "templates": ("--tasks", str(folder / "bench_text.yaml")),
+        "hooks": ("--tasks", str(folder / "hooks" / "bench_hooks.yaml")),
+        "adapter": ("--tasks", "bench_rows", "--include-path", str(adapter)),
+        "table": ("--tasks", str(table / "bench_table.tsv")),
+        "dataset class": ("--tasks", "bench_class", "--include-path", str(classes)),
+    }
 
 
 def image_bytes(number: int, size: tuple[int, int]) -> bytes:

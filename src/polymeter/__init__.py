@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from polymeter.core.lazy import from_homes
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult, SampleRecord, agree, evaluate, open_run, rerun, resume, score, verify
@@ -87,11 +89,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that ``import polymeter`` costs nothing."""
-    import importlib
-
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(home), name)
-    raise AttributeError(f"module 'polymeter' has no attribute {name!r}")
+__getattr__ = from_homes(__name__, _HOMES)

@@ -48,7 +48,9 @@ Identity
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from polymeter.core.lazy import from_homes
 
 if TYPE_CHECKING:
     from polymeter.core.catalog import Catalog, Entry, Problem, Root
@@ -346,15 +348,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used."""
-    import importlib
-
-    for home, names in _HOMES.items():
-        if name in names:
-            globals()[name] = value = getattr(importlib.import_module(home), name)
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = from_homes(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -224,6 +224,7 @@ PROBLEMS = {
     "a misspelt prompt": (["doc_to_text: contry"], "Did you mean 'country'?", "doc_to_text"),
     "a misspelt template": (['doc_to_text: "{{ contry }}"'], "Did you mean 'country'?", "doc_to_text"),
     "a misspelt image": (["doc_to_visual: contry"], "Did you mean 'country'?", "doc_to_visual"),
+    "a split that is not there": (["test_split: tset"], "has no split 'tset'", "test_split"),
 }
 
 

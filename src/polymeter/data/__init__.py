@@ -4,8 +4,20 @@ Opens data and gives out rows, lazily; what a row means is up to the formats. He
 functions that need them.
 """
 
+from polymeter.data.plain import PlainRows, open_plain
 from polymeter.data.rows import DatasetRows, ListRows, Rows, make_rows
 from polymeter.data.source import Source, open_splits, open_written
 from polymeter.data.written import written_cell
 
-__all__ = ["DatasetRows", "ListRows", "Rows", "Source", "make_rows", "open_splits", "open_written", "written_cell"]
+__all__ = [
+    "DatasetRows",
+    "ListRows",
+    "PlainRows",
+    "Rows",
+    "Source",
+    "make_rows",
+    "open_plain",
+    "open_splits",
+    "open_written",
+    "written_cell",
+]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def dataset_fingerprint(dataset: datasets.Dataset, cache_dir: Path | None = None
 def _cached(dataset: datasets.Dataset, cache_dir: Path | None) -> str:
     files = [Path(entry["filename"]) for entry in dataset.cache_files]
     if cache_dir is None or not files or not all(file.is_file() for file in files):
-        return _digest_table(dataset)
+        return _digest_dataset(dataset)
     stats = [file.stat() for file in files]
     names = ",".join(dataset.column_names)
     pairs = zip(files, stats, strict=True)
@@ -57,7 +58,7 @@ def _cached(dataset: datasets.Dataset, cache_dir: Path | None) -> str:
         except json.JSONDecodeError:
             digests = {}
     if key not in digests:
-        digests[key] = _digest_table(dataset)
+        digests[key] = _digest_dataset(dataset)
         cache_dir.mkdir(parents=True, exist_ok=True)
         # Written aside and moved into place, so that another process never reads half a file.
         part = file.with_name(f"{file.name}.{digest(key.encode())[:8]}.part")
@@ -66,9 +67,13 @@ def _cached(dataset: datasets.Dataset, cache_dir: Path | None) -> str:
     return digests[key]
 
 
-def _digest_table(dataset: datasets.Dataset) -> str:
-    table: pa.Table = dataset.data.table
+def _digest_dataset(dataset: datasets.Dataset) -> str:
     media = {name for name, feature in dataset.features.items() if modality_of(feature) and not is_list(feature)}
+    return table_fingerprint(dataset.data.table, media)
+
+
+def table_fingerprint(table: pa.Table, media: Set[str] = frozenset()) -> str:
+    """Hex digest of a table's rows, of which the columns in ``media`` hold media."""
     has_binary = any("binary" in str(kind) for kind in table.schema.types)
     state = hashlib.blake2b(digest_size=16)
     state.update(repr([(field.name, str(field.type)) for field in table.schema]).encode())
@@ -80,7 +85,7 @@ def _digest_table(dataset: datasets.Dataset) -> str:
     return state.hexdigest()
 
 
-def _bytes_of(table: pa.Table, media: set[str]) -> bytes:
+def _bytes_of(table: pa.Table, media: Set[str]) -> bytes:
     plain = table.select([name for name in table.column_names if name not in media])
     parts = [bytes(batch.serialize()) for batch in plain.combine_chunks().to_batches()]
     for name in sorted(media):

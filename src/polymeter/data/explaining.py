@@ -48,8 +48,8 @@ class SourceError(DataError):
 
 def explain(
     error: DataError, path: str, kwargs: Mapping[str, Any], builders: Iterable[str], directory: Path
-) -> DataError:
-    """What to raise in place of an error that was raised while a dataset was loaded.
+) -> DataError | None:
+    """What to raise in place of an error that was raised while a dataset was loaded; ``None`` if it says enough.
 
     Args:
         error: The error.
@@ -60,7 +60,7 @@ def explain(
     """
     cause = _innermost(error.__cause__)
     if cause is None:
-        return error
+        return None
     unknown = _UNKNOWN_SETTING.search(str(cause))
     if unknown:
         name = unknown[1] or unknown[2]

@@ -223,6 +223,12 @@ def _picked(files: Mapping[str, list[Path]], split: str) -> list[Path]:
     return _one_format(shards) if shards else []
 
 
+def only_file(folder: Path, split: str) -> Path | None:
+    """The file that is a split, of a folder that has no configurations; ``None`` if it has several, or none."""
+    picked = _picked(_split_files(folder), split)
+    return picked[0] if len(picked) == 1 else None
+
+
 def _one_format(files: list[Path]) -> list[Path]:
     """The files in the format of the first: a folder may hold the same split in several formats."""
     return [file for file in files if file.suffix == files[0].suffix]
@@ -244,7 +250,10 @@ def _read(files: list[Path], split: str, options: Mapping[str, Any]) -> datasets
         with boundary(DataError, f"Reading {files[0]}"):
             whole = load_files(builder, data_files=named, split="train", **options)
     except DataError as error:
-        raise explain(error, builder, {"data_files": named}, (builder,), files[0].parent) from error
+        explained = explain(error, builder, {"data_files": named}, (builder,), files[0].parent)
+        if explained is None:  # raised from itself it would be its own cause
+            raise
+        raise explained from error
     return _sliced(whole, split)
 
 

@@ -126,13 +126,13 @@ class DatasetRows:
         if start >= stop:
             return []
         table = self._plain[start:stop]
-        with self._naming_damage(table):
+        with naming_damage(table, self._files):
             return self._with_written(_to_docs(table, self._plain_decoders), start)
 
     def full_doc(self, index: int) -> dict[str, Any]:
         """See ``Rows``."""
         table = self._all[index : index + 1]
-        with self._naming_damage(table):
+        with naming_damage(table, self._files):
             return self._with_written(_to_docs(table, self._decoders), index)[0]
 
     def _with_written(self, docs: list[dict[str, Any]], start: int) -> list[dict[str, Any]]:
@@ -140,21 +140,6 @@ class DatasetRows:
         if self._written is None:
             return docs
         return with_written(docs, self._written[start : start + len(docs)].to_pydict())
-
-    @contextmanager
-    def _naming_damage(self, table: pa.Table) -> Iterator[None]:
-        """Read rows inside this, and text that is no UTF-8 is an error with its file and line: some readers take such
-        text as it is, and it fails only when it is used.
-        """
-        import pyarrow as pa
-
-        try:
-            yield
-        except (UnicodeDecodeError, pa.ArrowException) as error:
-            damaged = _damaged_text(table)
-            if damaged is None:
-                raise
-            raise damaged_text(damaged[0], _line_of(damaged[1], self._files)) from error
 
     def cell(self, index: int, column: str) -> Any:
         """See ``Rows``."""
@@ -165,10 +150,9 @@ class DatasetRows:
 
     def missing(self, column: str) -> list[int]:
         """See ``Rows``."""
-        import pyarrow.compute as pc
-
-        cells = self._all.select_columns([column])[:].column(0)
-        missing: list[int] = pc.indices_nonzero(pc.is_null(cells, nan_is_null=True)).to_pylist()
+        if not may_miss(self._all.data.table.column(column)):
+            return []
+        missing = missing_cells(self._all.select_columns([column])[:].column(0))
         if self._written is None or column not in self.written or not missing:
             return missing
         texts = self._written.select_columns([column])[:].column(0)
@@ -262,7 +246,41 @@ def make_rows(
     return rows
 
 
-def _to_docs(table: pa.Table, decoders: dict[str, Decoder]) -> list[dict[str, Any]]:
+@contextmanager
+def naming_damage(table: pa.Table, files: Sequence[str]) -> Iterator[None]:
+    """Read rows inside this, and text that is no UTF-8 is an error with its file and line: some readers take such text
+    as it is, and it fails only when it is used.
+
+    Args:
+        table: The rows.
+        files: Where they may come from.
+    """
+    import pyarrow as pa
+
+    try:
+        yield
+    except (UnicodeDecodeError, pa.ArrowException) as error:
+        damaged = _damaged_text(table)
+        if damaged is None:
+            raise
+        raise damaged_text(damaged[0], _line_of(damaged[1], files)) from error
+
+
+def may_miss(column: pa.ChunkedArray) -> bool:
+    """Whether a column may have cells that are null or NaN."""
+    import pyarrow as pa
+
+    return column.null_count > 0 or pa.types.is_floating(column.type)
+
+
+def missing_cells(column: pa.ChunkedArray) -> list[int]:
+    """The numbers of the cells that are null or NaN."""
+    import pyarrow.compute as pc
+
+    return pc.indices_nonzero(pc.is_null(column, nan_is_null=True)).to_pylist()  # type: ignore[no-any-return]
+
+
+def _to_docs(table: pa.Table, decoders: Mapping[str, Decoder]) -> list[dict[str, Any]]:
     names = table.column_names
     columns: list[Sequence[Any]] = []
     for name, column in zip(names, table.columns, strict=True):

@@ -6,7 +6,6 @@ folder written by ``save_to_disk``.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import re
@@ -49,7 +48,7 @@ BUILDERS = frozenset(
 )
 _HUB_ID = re.compile(r"(?:[\w-][\w.-]*/)?[\w-][\w.-]*")
 # Keys of task YAML that ``datasets.load_dataset`` does not take.
-_DROPPED = (
+DROPPED = (
     "builder_script",
     "create_link",
     "force_download",
@@ -58,11 +57,6 @@ _DROPPED = (
     "video",
     "From_YouTube",
 )
-
-
-def import_datasets() -> None:
-    """Import the package behind all datasets. It is slow: callers do it while they wait for something else."""
-    importlib.import_module("datasets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +162,7 @@ def _open(source: Source, splits: Sequence[str], cache_dir: Path | None) -> dict
             )
         return open_saved(local, splits)
     if source.path not in BUILDERS and local is not None:
-        if is_saved(local) or not (set(kwargs) - {"token", *_DROPPED}):
+        if is_saved(local) or not (set(kwargs) - {"token", *DROPPED}):
             return open_local(local, splits, config=source.name, cache_dir=cache_dir, reading=source.reading)
         return _load(str(local), source, splits, _clean(kwargs, source.directory), cache_dir)
     is_hub = source.path not in BUILDERS
@@ -232,7 +226,10 @@ def _load(
                     raise missing_split(str(source), split, loaded)
             return opened
     except DataError as error:
-        raise explain(error, path, kwargs, BUILDERS, source.directory) from error
+        explained = explain(error, path, kwargs, BUILDERS, source.directory)
+        if explained is None:  # raised from itself it would be its own cause
+            raise
+        raise explained from error
 
 
 def _files(kwargs: Mapping[str, Any]) -> str:
@@ -247,7 +244,7 @@ def _clean(kwargs: dict[str, Any], directory: Path) -> dict[str, Any]:
     """The arguments for ``load_dataset``: special keys resolved, paths of files beside the task made absolute."""
     import datasets
 
-    for key in _DROPPED:
+    for key in DROPPED:
         kwargs.pop(key, None)
     download = {key: kwargs.pop(key) for key in ("max_retries", "num_proc", "local_files_only") if key in kwargs}
     if "num_proc" in download:

@@ -16,7 +16,6 @@ from polymeter.core.errors import PlanError, StorageError, boundary
 from polymeter.core.model import AsyncModel
 from polymeter.core.progress import Progress
 from polymeter.core.task import SampleStatus
-from polymeter.data.source import import_datasets
 from polymeter.engine import manifest as manifests
 from polymeter.engine.plan import Plan
 from polymeter.store.folder import RunFolder
@@ -45,7 +44,6 @@ def check_endpoints(plan: Plan, folder: RunFolder, progress: Progress) -> None:
     # lines below, so that an interrupted run does not hang with an endpoint that does.
     answers: list[Future[None]] = [Future() for _ in endpoints]
     threading.Thread(target=_ask_all, args=(endpoints, answers), name="polymeter-preflight", daemon=True).start()
-    import_datasets()  # needed next, and half a second long
     for answer in answers:
         with boundary(PlanError, "Asking the endpoint before the run"):
             answer.result()

@@ -170,12 +170,11 @@ def _interrupted(folder: RunFolder, manifest: dict[str, Any]) -> RunOutcome:
 
 def resumable(error: StorageError, folder: RunFolder) -> StorageError:
     """The error that ended a run, with how to go on if what was written before is still there."""
-    if not (folder.is_begun() and folder.journal.exists()) or "--restart" in error.hint:
-        return error
-    command = f"polymeter resume {shlex.quote(str(folder.path))}"
-    return type(error)(
-        error.what, where=error.where, hint=f"{error.hint} Then continue with: {command} (all answers so far are kept)"
-    )
+    hint = error.hint
+    if folder.is_begun() and folder.journal.exists() and "--restart" not in hint:
+        command = f"polymeter resume {shlex.quote(str(folder.path))}"
+        hint = f"{hint} Then continue with: {command} (all answers so far are kept)"
+    return type(error)(error.what, where=error.where, hint=hint)
 
 
 def resume_request(

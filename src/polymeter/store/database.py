@@ -68,9 +68,9 @@ def journal_at(path: Path) -> Iterator[None]:
 
 
 def journal_error(error: BaseException, path: Path) -> JournalError:
-    """The error that stands for one of SQLite or of the file system."""
-    if isinstance(error, JournalError):
-        return error
+    """A new error that stands for one of SQLite or of the file system, or for one that does already."""
+    if isinstance(error, JournalError):  # not itself: raised from itself it would be its own cause
+        return JournalError(error.what, where=error.where, hint=error.hint)
     hint = next((hint for sign, hint in _HINTS if sign in str(error)), "Check the disk and the file system.")
     return JournalError(f"The journal cannot be used: {error}.", where=str(path), hint=hint)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ from polymeter.core.errors import DataError, PlanError, boundary, outside_of_pol
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import seed_for
 from polymeter.core.task import Sample, TaskSpec
-from polymeter.data import Rows, Source, make_rows, open_splits
+from polymeter.data import Rows, Source, make_rows, open_plain, open_splits
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.formats.task_yaml.target_cells import written_targets
 from polymeter.guests import resolve, seeded
@@ -51,6 +51,22 @@ def open_rows(
     wanted = list(dict.fromkeys(item for item in (split, example_split) if item))
     source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
     with _placed(config, locate):
+        # What process_docs takes is a dataset of the library.
+        plain = None if config.process_docs is not None else open_plain(source, wanted, overrides=context.data)
+    rows: Mapping[str, Rows] = plain or _dataset_rows(spec, config, context, locate, source, wanted)
+    return TaskRows(rows[split], fixed or (rows[example_split] if example_split else None), example_split == split)
+
+
+def _dataset_rows(
+    spec: TaskSpec,
+    config: TaskConfig,
+    context: OpenContext,
+    locate: Callable[[str], str],
+    source: Source,
+    wanted: Sequence[str],
+) -> dict[str, Rows]:
+    """The rows of the wanted splits, as ``datasets`` opens them and ``process_docs`` leaves them."""
+    with _placed(config, locate):
         opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
     process = resolve(config.process_docs) if config.process_docs is not None else None
     rows: dict[str, Rows] = {}
@@ -74,7 +90,7 @@ def open_rows(
                 base_fingerprint=f"{spec.source_hash}:{name}:{context.seed}",
                 cache_dir=context.cache_dir,
             )
-    return TaskRows(rows[split], fixed or (rows[example_split] if example_split else None), example_split == split)
+    return rows
 
 
 @contextmanager
