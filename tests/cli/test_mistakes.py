@@ -129,6 +129,15 @@ DATA = [
         code=1,
     ),
     Mistake(
+        "names of images that lie elsewhere",
+        says=("row 1 names 'Paris.png'", "It was looked for in ", 'doc_to_visual: "photos/{{file}}"'),
+        at=f"{MINE}:6",
+        files={
+            **written("doc_to_target: capital", "doc_to_visual: image\ndoc_to_target: capital"),
+            "mine/capitals.csv": "country,capital,image\nFrance,Paris,Paris.png\n",
+        },
+    ),
+    Mistake(
         "a misspelt file",
         says=("There is no file 'captals.csv'", "Did you mean 'capitals.csv'?"),
         at=f"{MINE}:3",

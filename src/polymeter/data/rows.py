@@ -270,7 +270,7 @@ def may_miss(column: pa.ChunkedArray) -> bool:
     """Whether a column may have cells that are null or NaN."""
     import pyarrow as pa
 
-    return column.null_count > 0 or pa.types.is_floating(column.type)
+    return bool(column.null_count or pa.types.is_floating(column.type))
 
 
 def missing_cells(column: pa.ChunkedArray) -> list[int]:

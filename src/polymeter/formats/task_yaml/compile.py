@@ -23,11 +23,12 @@ from polymeter.formats.task_yaml.images import compile_images
 from polymeter.formats.task_yaml.lettered import compile_lettered, lettered_parts
 from polymeter.formats.task_yaml.likelihoods import compile_choices, compile_likelihood
 from polymeter.formats.task_yaml.load import config_of, field_locator
+from polymeter.formats.task_yaml.media_files import missing_file_notes
 from polymeter.formats.task_yaml.metrics import shadowed_names
 from polymeter.formats.task_yaml.misspelt import constant_target_notes, reads_target, refuse_misspelt_columns
 from polymeter.formats.task_yaml.output_types import CompileOutput, Provenance, Setup
 from polymeter.formats.task_yaml.parts import Parts, check_fields, check_images, yaml_parts
-from polymeter.formats.task_yaml.prompt import Prompt, make_prompt
+from polymeter.formats.task_yaml.prompt import Prompt, make_prompt, media_folders
 from polymeter.formats.task_yaml.reasoning import parse_tags
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.right_choices import RightChoices, check_targets, right_choices
@@ -101,6 +102,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
             check_targets(parts, prompt, samples, context)
     cells = target_cells(parts, context.parity, is_compared=not options.predict_only and reads_target(parts))
     missing = (*missing_target_notes(cells, parts.rows.measured, context),)
+    if prompt.messages_form is None:
+        missing += (*missing_file_notes(parts, media_folders(config, spec, context.data), context),)
     metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
     tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
     setup = Setup(

@@ -86,7 +86,7 @@ def yaml_parts(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_
         target=written_form(target_form(config.doc_to_target, binding), config, rows.measured),
         choices=forms.choice_form(config.doc_to_choice, binding),
         visual=forms.visual_form(config.doc_to_visual, binding),
-        visual_column=config.doc_to_visual if isinstance(config.doc_to_visual, str) else None,
+        visual_column=config.doc_to_visual if config.doc_to_visual in binding.columns else None,
         messages=messages,
         rounds=forms.round_hooks(config.doc_to_text, config.doc_to_messages, messages, binding),
         metrics=metrics,

@@ -86,6 +86,8 @@ def written_targets(
     try:
         return open_written(dataset, columns, source, split, overrides=context.data, cache_dir=context.cache_dir)
     except DataError as error:
+        if all(_is_whole(dataset, name) for name in columns):  # written as they are read, but for leading zeros
+            return None
         value = dataset.with_format("arrow")[:1].column(columns[0])[0].as_py()
         raise DataError(
             f"The targets in column {columns[0]!r} were read from CSV as numbers (row 1: {value!r}), and how they are "
@@ -104,8 +106,9 @@ def written_form(form: Form, config: TaskConfig, rows: Rows) -> Form:
     def target(doc: Mapping[str, Any]) -> Any:
         texts = {name: written_cell(doc, name) for name in columns}
         value = form({**doc, **texts})
+        is_number = has_choices and not isinstance(doc[columns[0]], str)
         # The number of a choice, in a column that an empty cell elsewhere has made floats.
-        return int(value) if has_choices and isinstance(value, str) and value.isdigit() else value
+        return int(value) if is_number and isinstance(value, str) and value.isdigit() else value
 
     return target
 
@@ -153,6 +156,12 @@ def _is_index(dataset: datasets.Dataset, column: str, config: TaskConfig) -> boo
     kind = str(getattr(dataset.features[column], "dtype", ""))
     is_number = "int" in kind or ("float" in kind and config.output_type == "multiple_choice")
     return config.doc_to_choice is not None and is_number
+
+
+def _is_whole(dataset: datasets.Dataset, column: str) -> bool:
+    """Whether a column has whole numbers, or texts, in all rows."""
+    is_known = any(kind in str(getattr(dataset.features[column], "dtype", "")) for kind in ("int", "string"))
+    return is_known and dataset.data.table.column(column).null_count == 0
 
 
 def _is_missing(value: Any) -> bool:

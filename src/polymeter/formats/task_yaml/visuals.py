@@ -18,6 +18,8 @@ from polymeter.data.rows import Rows
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm")
 AUDIO_SUFFIXES = (".wav", ".mp3", ".flac", ".m4a", ".ogg", ".opus", ".aac", ".wma")
+_VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".avi", ".webm")
+_MEDIA_SUFFIXES = (*IMAGE_SUFFIXES, *AUDIO_SUFFIXES, *_VIDEO_SUFFIXES)
 _ROLES = ("system", "user", "assistant")
 
 
@@ -119,6 +121,25 @@ def column_visuals(rows: Rows, column: str, folders: Sequence[Path] = ()) -> Cal
         )
 
     return parts
+
+
+def in_folders(visual: Callable[[Any], list[Any]], folders: Sequence[Path]) -> Callable[[Any], list[Any]]:
+    """A function that gives paths of media, whose relative paths are looked for in folders too."""
+    return lambda doc: [_found(item, folders) for item in visual(doc)]
+
+
+def not_found(cell: Any, folders: Sequence[Path]) -> str:
+    """Where the file that a cell names was looked for without being found; empty if it was found, or the cell names no
+    file of media.
+    """
+    if not isinstance(cell, str) or "://" in cell or not cell.lower().endswith(_MEDIA_SUFFIXES):
+        return ""
+    path = _found(cell, folders)
+    if os.path.isfile(path):
+        return ""
+    if os.path.isabs(cell):
+        return "there"
+    return f"in {', '.join(dict.fromkeys(map(str, (Path.cwd(), *(folder.resolve() for folder in folders)))))}"
 
 
 def _found(cell: Any, folders: Sequence[Path]) -> Any:
