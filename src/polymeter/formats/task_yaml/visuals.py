@@ -151,24 +151,34 @@ def _found(cell: Any, folders: Sequence[Path]) -> Any:
 
 
 class _Cell:
-    """The bytes of the medium in one cell, read when it is called."""
+    """The bytes of the medium in one cell, read when it is called.
 
-    __slots__ = ("_column", "_index", "_rows")
+    Attributes:
+        file: The file that the dataset names for it; empty before the cell is read.
+    """
+
+    __slots__ = ("_column", "_index", "_rows", "file")
 
     def __init__(self, rows: Rows, index: int, column: str) -> None:
         self._rows, self._index, self._column = rows, index, column
+        self.file = ""
 
     def __call__(self) -> bytes:
-        data = encoded_bytes(self._rows.cell(self._index, self._column))
+        cell = self._rows.cell(self._index, self._column)
+        self.file = _file_of(cell)
+        data = encoded_bytes(cell)
         if data is None:
             raise DataError(f"Column {self._column!r} of row {self._index} is empty.")
         return data
 
     def place(self) -> str:
         """The file that the dataset names for the medium; empty if it names none."""
-        cell = self._rows.cell(self._index, self._column)
-        file = cell.get("path") if isinstance(cell, Mapping) else cell if isinstance(cell, str) else None
-        return str(file or "")
+        return _file_of(self._rows.cell(self._index, self._column))
+
+
+def _file_of(cell: Any) -> str:
+    file = cell.get("path") if isinstance(cell, Mapping) else cell if isinstance(cell, str) else None
+    return str(file or "")
 
 
 def from_chat(messages: Any, prefix: str | None) -> tuple[Message, ...]:
