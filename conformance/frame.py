@@ -27,6 +27,7 @@ class Observation:
         samples: Scores of each sample: sample → name → value.
         prompts: What the model was shown: sample → text.
         failure: Why there are no values; empty if there are.
+        has_draws: Whether a hook was seen to draw random numbers.
     """
 
     task: str
@@ -35,6 +36,7 @@ class Observation:
     samples: dict[str, dict[str, Any]] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
     failure: str = ""
+    has_draws: bool = False
 
 
 def write_observation(file: Path, one: Observation) -> None:

@@ -72,7 +72,7 @@ def load_here(files: Mapping[str, Path], folder: Path, work: Path) -> dict[str, 
     from polymeter.api.tasks import build_catalog
     from polymeter.api.trying import open_spec
     from polymeter.core.errors import DataError
-    from polymeter.engine import plan
+    from polymeter.engine.selection import select
 
     installed.only_this_machine()
     catalog = build_catalog([folder])
@@ -80,7 +80,7 @@ def load_here(files: Mapping[str, Path], folder: Path, work: Path) -> dict[str, 
     for name in files:
         try:
             with installed.time_limit(SECONDS):
-                for spec in plan.select([name], catalog).tasks:
+                for spec in select([name], catalog).tasks:
                     open_spec(spec)
             made[name] = ""
         except DataError:

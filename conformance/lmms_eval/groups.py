@@ -28,14 +28,14 @@ _KINDS = ("losses", "answers")
 def aggregating_groups(folder: Path) -> Iterator[tuple[str, list[Any]]]:
     """The groups that aggregate, in the order of their names, with the specs of all tasks in them."""
     from polymeter.api.tasks import build_catalog
-    from polymeter.engine import plan
+    from polymeter.engine.selection import select
 
     catalog = build_catalog([folder], parity="lmms-eval")
     for entry in sorted(catalog, key=lambda entry: entry.name):
         if entry.kind != "group" or not entry.is_user:
             continue
         try:
-            chosen = plan.select([entry.name], catalog)
+            chosen = select([entry.name], catalog)
         except Exception as error:
             print(f"{entry.name}: {installed.reason(error)}", flush=True)
             continue

@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.frame import MODELS, Observation, read_observations, write_observation
 from conformance.lmms_eval import installed
+from conformance.lmms_eval.draws import Draws
 from conformance.lmms_eval.observing import observed_samples, observed_values, read_prompts
 
 SECONDS = 60
@@ -20,7 +21,7 @@ OTHER_DRAW = "messy, other draws"
 """*messy* once more, with other random numbers: a task that then gives other values depends on what ran before it."""
 
 
-def observe(name: str, model: str, kind: str, work: Path, manager: Any, book: Path) -> Observation:
+def observe(name: str, model: str, kind: str, work: Path, manager: Any, book: Path, draws: Draws) -> Observation:
     """One task with one model."""
     from lmms_eval.evaluator import simple_evaluate
 
@@ -30,7 +31,8 @@ def observe(name: str, model: str, kind: str, work: Path, manager: Any, book: Pa
     prompts.unlink(missing_ok=True)
     made = wrapper.ScriptedSimple if kind == "simple" else wrapper.ScriptedChat
     who = model.split(",")[0]
-    seeds = {"random_seed": 77, "numpy_random_seed": 77} if model == OTHER_DRAW else {}
+    seeds = dict.fromkeys(("random_seed", "numpy_random_seed", "torch_random_seed"), 77) if model == OTHER_DRAW else {}
+    draws.are_noted = False
     lm = made(book=str(book), model=who, prompts=str(prompts), as_result="true")
     try:
         with installed.time_limit(SECONDS):
@@ -54,6 +56,7 @@ def observe(name: str, model: str, kind: str, work: Path, manager: Any, book: Pa
         values=observed_values(document["results"][name]),
         samples=observed_samples(document["samples"].get(name, [])),
         prompts=read_prompts(prompts, name, who),
+        has_draws=draws.are_noted,
     )
 
 
@@ -90,6 +93,8 @@ def main() -> None:
     installed.only_this_machine()
     installed.make_asked_files(arguments.work)
     installed.quiet()
+    draws = Draws()
+    draws.watch_yaml()
     book = json.loads(arguments.book.read_text(encoding="utf-8"))
     managers = installed.task_managers()
     done = read_observations(arguments.out)
@@ -99,7 +104,7 @@ def main() -> None:
                 continue
             places["current"] = str(arguments.work / "rows" / name.replace("/", "_"))
             kind = book[name]["kind"]
-            made = observe(name, model, kind, arguments.out.parent, managers[kind], arguments.book)
+            made = observe(name, model, kind, arguments.out.parent, managers[kind], arguments.book, draws)
             write_observation(arguments.out, made)
             print(name, model, made.failure or "ok", flush=True)
             if made.failure:

@@ -50,11 +50,11 @@ class Runs:
     def _can_be_planned(self, task: Published) -> bool:
         from polymeter.api.tasks import build_catalog
         from polymeter.api.trying import open_spec
-        from polymeter.engine import plan
+        from polymeter.engine.selection import select
 
         self.catalog = self.catalog or build_catalog([self.folder])
         try:
-            for spec in plan.select([task.name], self.catalog).tasks:
+            for spec in select([task.name], self.catalog).tasks:
                 open_spec(spec, self._data([task]))
         except Exception:
             return False

@@ -41,7 +41,7 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
         print(f"{len(telling)} of them tell the three models apart in lmms-eval")
         drawn = [name for name in telling if _depends_on_draws(theirs, name)]
         if drawn:
-            print(f"{len(drawn)} depend there on random numbers drawn before, and are left out: {', '.join(drawn)}")
+            print(f"{len(drawn)} draw random numbers there, and are left out: {', '.join(drawn)}")
         telling = [name for name in telling if name not in drawn]
         theirs = {key: one for key, one in theirs.items() if key[0] in telling}
         is_good = True
@@ -181,11 +181,14 @@ def _tells(theirs: Observations, name: str) -> bool:
 
 
 def _depends_on_draws(theirs: Observations, name: str) -> bool:
-    """Whether other random numbers gave other values there: the row ‘random numbers in hooks’."""
+    """Whether its hooks draw random numbers there, or other ones gave other values: the row ‘random numbers in
+    hooks’.
+    """
     one, other = theirs.get((name, "messy")), theirs.get((name, OTHER_DRAW))
     return (
         one is None
         or other is None
+        or any(made.has_draws for who in (*MODELS, OTHER_DRAW) if (made := theirs.get((name, who))))
         or not same([one.values, one.samples, one.prompts], [other.values, other.samples, other.prompts])
     )
 

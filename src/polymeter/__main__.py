@@ -19,6 +19,9 @@ def main() -> int:
     signals = Signals()
     signals.install()
     register()
+    from polymeter.core.garbage import collect_rarely
+
+    collect_rarely()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=PLAIN)

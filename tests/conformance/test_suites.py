@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
+import numpy
 import pytest
 
 from conformance.answers import known, scripted
 from conformance.comparing import Expected, check_rows, compare, same
 from conformance.frame import MODELS, Observation, read_observations, write_observation
 from conformance.lmms_eval.choosing import chosen_tasks, published_tasks
+from conformance.lmms_eval.draws import Draws
 from conformance.lmms_eval.expected import EXPECTED
 from conformance.lmms_eval.rows import Shape, make_rows
 from conformance.lmms_eval.schema import columns_of, read_yaml
@@ -131,5 +136,31 @@ def test_observations_survive_their_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs_system("lmms_eval")
+@pytest.mark.parametrize(
+    ("hook", "expected"),
+    [
+        (lambda: random.choice("AB"), True),
+        (lambda: random.choice("A"), True),  # the guess is the same whatever was drawn
+        (lambda: numpy.random.rand(), True),  # noqa: NPY002
+        (lambda: random.shuffle([1, 2]) or {}["missing"], True),
+        (lambda: random.Random(3).choice("AB"), False),
+        (lambda: numpy.random.default_rng(3).random(), False),
+        (lambda: (random.seed(3), random.choice("AB")), False),
+        (lambda: (random.seed(3), numpy.random.rand()), True),  # noqa: NPY002
+        (lambda: (random.seed(), random.choice("AB")), True),
+        (lambda: "A", False),
+    ],
+)
+def test_a_hook_that_draws_random_numbers_is_found_whatever_it_makes_of_them(
+    monkeypatch: pytest.MonkeyPatch, hook: Callable[[], object], expected: bool
+) -> None:
+    for module, name in ((random, "seed"), (numpy.random, "seed"), (pytest.importorskip("torch"), "manual_seed")):
+        monkeypatch.setattr(module, name, getattr(module, name))  # put back what ``Draws`` replaces
+    draws = Draws()
+    with contextlib.suppress(KeyError):
+        draws.watched(hook)()
+    assert draws.are_noted == expected
+
+
 def test_every_expected_difference_has_its_row() -> None:
     assert check_rows(EXPECTED) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from PIL import Image as Pictures
 
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.parts import Image
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Request
 from polymeter.engine.concurrency import START
 from tests.helpers.endpoint_lanes import WAIT_S, Endpoint, Lanes, Preparing, Time, asked, fine, until
@@ -41,6 +43,23 @@ def test_a_model_prepares_each_request_once_on_a_decoding_thread(lanes: Lanes) -
     assert sorted(model.prepared) == sorted(f"q{n}" for n in range(30))
     assert model.threads <= {"polymeter-decode"}
     assert sorted(model.given) == sorted([("body of", f"q{n}") for n in range(30)] * 3)
+
+
+def test_repeats_with_media_share_a_thread_hop(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    hops: list[list[str]] = []
+    real = lanes.prefetcher.prepare_each
+
+    def counted(requests: Any, make: Any, ready: Any) -> None:
+        hops.append([request.text for request in requests])
+        real(requests, make, ready)
+
+    monkeypatch.setattr(lanes.prefetcher, "prepare_each", counted)
+    lane = lanes.make(Preparing(fine, lambda request: request.text), 8)
+    questions = asked(2, image=picture())
+    repeats = [replace(one, request=repeat) for one in questions for repeat in repeats_of(one.request, (1, 2, 3))]
+    lane.add(repeats)
+    lanes.wait(6)
+    assert hops == [["q0"] * 3, ["q1"] * 3]
 
 
 @pytest.mark.parametrize("has_images", [False, True])

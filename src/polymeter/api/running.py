@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -18,6 +16,7 @@ from polymeter.api.result import RunResult, open_run, write_report
 from polymeter.api.settings import read_settings
 from polymeter.api.thresholds import check_thresholds
 from polymeter.core.errors import PlanError, StorageError
+from polymeter.core.garbage import RareCollections
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions, require_shallow
 from polymeter.core.places import naming_places, require_place
@@ -178,7 +177,7 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
     Raises:
         StorageError: if the run folder cannot be written.
     """
-    with _FEWER_COLLECTIONS:
+    with _RARE_COLLECTIONS:
         outcome = evaluation()
         if outcome.status == "complete":
             try:
@@ -191,35 +190,7 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
     return RunResult(outcome.folder, outcome.status, results, outcome.n_failed, outcome.reason)
 
 
-class _Collections:
-    """Makes Python's garbage collection rarer while samples stream.
-
-    They form no cycles, and scanning them costs a tenth of a run.
-    The thresholds belong to the process, so runs in several threads are counted; the last to end restores them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_runs = 0
-        self._before = gc.get_threshold()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._n_runs += 1
-            if self._n_runs == 1:
-                self._before = gc.get_threshold()
-                gc.freeze()
-                gc.set_threshold(50_000, 20, 50)
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._n_runs -= 1
-            if self._n_runs == 0:
-                gc.set_threshold(*self._before)
-                gc.unfreeze()
-
-
-_FEWER_COLLECTIONS = _Collections()
+_RARE_COLLECTIONS = RareCollections()
 
 
 def absolute_places(places: Mapping[str, str]) -> dict[str, str]:

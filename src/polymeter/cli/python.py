@@ -22,6 +22,7 @@ from polymeter.cli.foreign import HELP, run_foreign
 from polymeter.cli.pairs import parse_places
 from polymeter.cli.state import state_of
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt, did_you_mean
+from polymeter.core.garbage import collect_as_usual
 from polymeter.core.systems import System, load, systems
 
 _WHERE = "polymeter python"
@@ -134,6 +135,7 @@ def _command_instead_of(script: str) -> str:
 
 
 def _execute(target: str, *, is_module: bool) -> None:
+    collect_as_usual()
     if is_module:
         runpy.run_module(target, run_name="__main__", alter_sys=True)
     else:

@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.parts import Text
+from polymeter.core.parts import Text, beside
 from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
 from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import digest
@@ -84,8 +84,26 @@ def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int
         )
         for message in request.messages
     ]
+    # Inside a run the row says all that stood beside its texts and media.
+    written = written_beside(request) if by_content else []
     parameters = _parameters_identity(request.parameters, n, seeds)
-    return digest(json.dumps([messages, parameters], separators=(",", ":")).encode())
+    return digest(json.dumps([messages, parameters, *written], separators=(",", ":")).encode())
+
+
+def written_beside(request: Request) -> list[str]:
+    """What the author wrote in the messages of a request beside roles, texts and media, each with its place, as text
+    that is the same whenever the values are.
+    """
+    written = []
+    for number, message in enumerate(request.messages):
+        if message.written is not None and (more := beside(message.written, ("role", "content"))):
+            written.append(f"{number}: {more}")
+        for place, part in enumerate(message.parts):
+            item = part.item if isinstance(part, Text) else part.given and part.given.item
+            times = ("start_time", "end_time") if part.modality == "video" else ()
+            if item and (more := beside(item, ("type", "url", part.modality, *times))):
+                written.append(f"{number}.{place}: {more}")
+    return written
 
 
 def own_prompt_fingerprint() -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -35,9 +35,16 @@ _ONE_BYTE = ("1", "L", "P")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of text."""
+    """A piece of text.
+
+    Attributes:
+        text: The text.
+        item: The item of a chat message that it stood in, as the author wrote it, if that is more than a type and a
+            text. Wrapped models get it as it is.
+    """
 
     text: str
+    item: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
     modality: ClassVar[Modality] = "text"
 
 
@@ -49,21 +56,28 @@ class Given:
         value: A path, bytes, or a mapping with whatever keys; ``None``: the medium's source says all.
         place: Its position in what the author's function returned: one number for each level of nested lists. Empty
             for an item of a chat message.
+        item: The item of a chat message that it stood in, with nothing in place of the medium.
     """
 
     value: Any = None
     place: tuple[int, ...] = ()
+    item: Mapping[str, Any] | None = None
 
     def mark(self, content_hash: str) -> str:
         """The hash of a medium's content, which also counts what else the author wrote beside it."""
         if not isinstance(self.value, Mapping):
             return content_hash
-        more = {str(key): value for key, value in self.value.items() if key not in _KEYS_OF_MEDIA}
-        return (
-            digest(f"{content_hash}:{json.dumps(more, sort_keys=True, default=repr)}".encode())
-            if more
-            else content_hash
-        )
+        more = beside(self.value, _KEYS_OF_MEDIA)
+        return digest(f"{content_hash}:{more}".encode()) if more else content_hash
+
+
+def beside(written: Mapping[str, Any], known: Container[str]) -> str:
+    """What a mapping holds beside some keys, as text that is the same whenever the values are; empty if nothing."""
+    more = {str(key): value for key, value in written.items() if key not in known}
+    try:
+        return json.dumps(more, sort_keys=True, default=repr) if more else ""
+    except (TypeError, ValueError):  # keys that JSON lacks or cannot sort, a cycle
+        return repr(more)
 
 
 _KEYS_OF_MEDIA = frozenset(

@@ -26,10 +26,18 @@ PROMPT_VERSION = "judge_prompt"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation.
+
+    Attributes:
+        role: Whose turn it is.
+        parts: What is said and shown.
+        written: The message as the author of a chat prompt wrote it, if that is more than a role and a list of items.
+            Wrapped models get it as it is.
+    """
 
     role: Role
     parts: tuple[Part, ...]
+    written: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
     def text(self) -> str:

@@ -134,6 +134,9 @@ def digest_file(path: Path) -> str:
     return state.hexdigest()
 
 
-def digest(data: bytes) -> str:
-    """Hex digest of bytes: 128 bits, so collisions within a run are negligible."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+def digest(*data: bytes) -> str:
+    """Hex digest of bytes, one after the other: 128 bits, so collisions within a run are negligible."""
+    state = hashlib.blake2b(digest_size=16)
+    for block in data:
+        state.update(block)
+    return state.hexdigest()

@@ -28,6 +28,7 @@ from polymeter.engine.answers import settle
 from polymeter.engine.batch_size import BatchSizes
 from polymeter.engine.batching import ReadyQueue, estimated_length, settings_key
 from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, calls_of
+from polymeter.engine.image_writers import ImageWriters, sizes_of_images
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.running_samples import MODEL_ROLE, PendingRequest
@@ -36,8 +37,6 @@ from polymeter.guests.door import in_mode
 _PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
 _LEAVE_S = 5
-_WRITTEN_BESIDE = 1
-"""So many batches of images may be on their way to files while the model goes on."""
 _IMAGES_AT_ONCE = 64
 _PIXELS_AT_ONCE = 16 * 2**20
 """Most images and most pixels of a batch of a model that wants everything that is ready. The images of the batch that
@@ -95,8 +94,7 @@ class BatchDispatcher:
         self._is_loaded = False
         self._in_model: int | None = None
         self._thread = Pool("model", 1)
-        self._out = Pool("answers", 1)
-        self._may_write = threading.Semaphore(_WRITTEN_BESIDE)
+        self._images = ImageWriters(listener.done)
         self._usual_size = _SIZE_UNTIL_SEEN
 
     @property
@@ -180,10 +178,8 @@ class BatchDispatcher:
         # One long call into guests hears of no interrupt; waiting for it could take minutes.
         done.wait(timeout=_LEAVE_S if is_computing else CLOSE_S)
         self._thread.close()
-        written = threading.Event()
-        self._out.submit(written.set)  # behind the answers that are still being written down
-        written.wait(timeout=CLOSE_S)
-        self._out.close()
+        self._images.drain(CLOSE_S)
+        self._images.close()
 
     def _most_drawn(self, group: Joined) -> int | None:
         request = group[0].request
@@ -267,29 +263,12 @@ class BatchDispatcher:
         """Give answers to the listener, which writes them down. Images are encoded for that, beside the next batch; a
         model that is faster waits, so that what is not written yet is bounded.
         """
-        if not any(output.images for one in answered if one.response is not None for output in one.response.outputs):
+        sizes = sizes_of_images(answered)
+        if not sizes:
             self._listener.done(answered)
             return
-
-        self._usual_size = max(
-            (
-                image.size
-                for one in answered
-                if one.response
-                for output in one.response.outputs
-                for image in output.images
-            ),
-            key=lambda size: size[0] * size[1],
-        )
-
-        def write() -> None:
-            try:
-                self._listener.done(answered)
-            finally:
-                self._may_write.release()
-
-        self._may_write.acquire()
-        self._out.submit(write)
+        self._usual_size = max(sizes, key=lambda size: size[0] * size[1])
+        self._images.put(answered)
         self._listener.done([])  # so that the next batch is chosen meanwhile
 
     @contextmanager

@@ -189,11 +189,15 @@ class EndpointDispatcher:
             self._loop.call_soon_threadsafe(self._take_prepared, group, made)
 
     def _next_group(self, most: int) -> list[Joined]:
-        """Those that are prepared in one thread hop: neighbours that are all text, or one that is not."""
+        """Those that are prepared in one thread hop: neighbours that are all text, or that repeat one prompt, of which
+        a model may make the same thing.
+        """
         group = [self._waiting.popleft()]
-        if _has_media(group[0]):
-            return group
-        while self._waiting and len(group) < most and not _has_media(self._waiting[0]):
+        messages = group[0][0].request.messages if _has_media(group[0]) else None
+        while self._waiting and len(group) < most:
+            following = self._waiting[0]
+            if _has_media(following) if messages is None else following[0].request.messages is not messages:
+                break
             group.append(self._waiting.popleft())
         return group
 

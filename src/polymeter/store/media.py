@@ -15,6 +15,7 @@ from polymeter.core.parts import Audio, Image, Media, Video
 from polymeter.core.pixels import check_pixels
 from polymeter.core.places import storage_error
 from polymeter.core.sources import digest, sniff_audio_mime, sniff_mime
+from polymeter.store.png import encode_png
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -139,7 +140,8 @@ class MediaStore:
         from polymeter.core.stored_image import stored_image
 
         check_pixels(image.size, "The generated image")
-        name = self._write(f"{_pixel_digest(image)}.png", lambda: _png(image), is_synced=True)
+        pixels = image.tobytes()
+        name = self._write(f"{_pixel_digest(image, pixels)}.png", lambda: encode_png(image, pixels), is_synced=True)
         return stored_image(media_path(self.folder, name), image.size, image.mode)
 
     def keep_input(self, medium: Media) -> Media:
@@ -219,14 +221,14 @@ def _put(path: str, data: bytes, *, is_synced: bool) -> None:
         raise
 
 
-def _pixel_digest(image: PILImage) -> str:
+def _pixel_digest(image: PILImage, pixels: bytes) -> str:
     """Digest of what an image shows: its pixels, and what gives them colours (palette, transparent colour, colour
     profile).
     """
     info = image.info
     palette = image.getpalette(None)  # None: with the opacity of the colours, if they have one
     meaning = (image.mode, image.size, palette, info.get("transparency"), info.get("icc_profile"))
-    return digest(repr(meaning).encode() + image.tobytes())
+    return digest(repr(meaning).encode(), pixels)
 
 
 def shows(path: Path) -> str | None:
@@ -238,15 +240,9 @@ def shows(path: Path) -> str | None:
     try:
         with boundary(DataError, "Decoding a media file"), pil.open(path) as image:
             image.load()
-            return _pixel_digest(image)
+            return _pixel_digest(image, image.tobytes())
     except DataError:
         return None
-
-
-def _png(image: PILImage) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, format="PNG", compress_level=1)
-    return buffer.getvalue()
 
 
 def media_path(folder: Path, name: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 from PIL import Image
 
 from polymeter import evaluate
+from polymeter.core.identity import request_fingerprint
 from polymeter.core.parts import Video
-from polymeter.formats.task_yaml.visuals import from_hook
+from polymeter.core.request import Generate, Request
+from polymeter.formats.task_yaml.visuals import from_chat, from_hook
 from tests.formats.task_yaml.kit import task_text, write_rows
 
 pytestmark = pytest.mark.needs_system("lmms_eval")
@@ -68,8 +71,17 @@ class Chatting(Seeing):
         made = []
         for request in requests:
             context, to_messages, settings, doc_id, task, split = request.args
-            made.append(note(to_messages(self.task_dict[task][split][doc_id])[0]["content"]))
+            made.append(note(self.seen(to_messages(self.task_dict[task][split][doc_id]))))
         return made
+
+    def seen(self, messages):
+        return messages[0]["content"]
+
+
+@register_model("whole")
+class Whole(Chatting):
+    def seen(self, messages):
+        return messages
 """
 UTILS = """\
 from pathlib import Path
@@ -154,6 +166,9 @@ def test_simple_wrappers_get_what_the_author_returned(seen: Path, expression: st
         ("[{'type': 'video', 'url': '/films/a.mp4', 'fps': 2}]", {"type": "video", "url": "/films/a.mp4"}),
         ("[FILE]", {"type": "image", "url": "FILE"}),
         ("[IMAGE]", {"type": "image", "url": "image 4x3"}),
+        (repr([SOUND]), {"type": "audio", "url": SOUND}),
+        ("[{'type': 'audio', 'path': 'a.wav'}]", {"type": "audio", "url": "a.wav"}),
+        ("[{'bytes': None, 'path': 'a.wav'}]", {"type": "audio", "url": {"bytes": None, "path": "a.wav"}}),
     ],
 )
 def test_chat_wrappers_get_items_of_it(seen: Path, expression: str, expected: Any) -> None:
@@ -171,11 +186,60 @@ def test_chat_wrappers_get_items_of_it(seen: Path, expression: str, expected: An
             {"type": "video", "url": "/films/a.mp4", "start_time": 1.0},
         ),
         (f"{{'type': 'video', 'url': {SEGMENT!r}}}", {"type": "video", "url": SEGMENT}),
+        ("{'type': 'text', 'text': 'a', 'video': 'a.mp4'}", {"type": "text", "text": "a", "video": "a.mp4"}),
+        (
+            "{'type': 'image', 'url': IMAGE, 'min_pixels': 9, 'boxes': [[0, 1]]}",
+            {"type": "image", "url": "image 4x3", "min_pixels": 9, "boxes": [[0, 1]]},
+        ),
+        (
+            "{'type': 'video', 'url': Path('/films/a.mp4'), 'fps': 2, 'start_time': 1, 'end_time': None}",
+            {"type": "video", "url": "/films/a.mp4", "fps": 2, "start_time": 1, "end_time": None},
+        ),
+        (
+            f"{{'type': 'audio', 'url': {SOUND!r}, 'language': 'fr'}}",
+            {"type": "audio", "url": SOUND, "language": "fr"},
+        ),
+        (f"{{'type': 'video', 'url': {SOUND!r}}}", {"type": "video", "url": SOUND}),
+        ("{'type': 'image', 'image': FILE}", {"type": "image", "image": "FILE", "url": "FILE"}),
     ],
 )
 def test_chat_wrappers_get_the_authors_messages(seen: Path, item: str, expected: Any) -> None:
     content = _given(seen.parent, "chatting", item=item, extra="doc_to_messages: !function utils.messages\n")
     assert content == [expected, {"type": "text", "text": "Well?"}]
+
+
+def test_chat_wrappers_get_the_keys_of_a_message(seen: Path) -> None:
+    item = "{'type': 'text', 'text': 'a'}]}, {'role': 'assistant', 'name': 'B', 'content': ["
+    (message, answer) = _given(
+        seen.parent,
+        "whole",
+        item=f"{item}{{'type': 'text', 'text': 'b'}}",
+        extra="doc_to_messages: !function utils.messages\n",
+    )
+    assert message == {"role": "user", "content": [{"type": "text", "text": "a"}]}
+    assert list(answer) == ["role", "name", "content"]
+    assert answer["name"] == "B"
+    assert [item["text"] for item in answer["content"]] == ["b", "Well?"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{'role': 'user', 'content': [{'type': 'text', 'text': 'a', 'video': 'x'}]}",
+        "{'role': 'user', 'name': 'B', 'content': [{'type': 'text', 'text': 'a'}]}",
+        "{'role': 'user', 'content': [{'type': 'video', 'url': '/a.mp4', 'fps': 2}]}",
+        "{'role': 'user', 'content': [{'type': 'text', 'text': 'a', 'spans': {(0, 1): 'b', 2: 'c'}}]}",
+    ],
+)
+def test_what_stands_beside_items_is_part_of_what_was_asked(written: str) -> None:
+    message = ast.literal_eval(written)
+    plain = {"role": "user", "content": [{name: item[name] for name in ("type", "text", "url") if name in item}
+                                         for item in message["content"]]}  # fmt: skip
+    requests = [Request(from_chat([one], "row"), Generate()) for one in (message, plain, dict(message))]
+    one, other, same = (request_fingerprint(request, by_content=True) for request in requests)
+    assert one == same != other
+    one, other, same = map(request_fingerprint, requests)
+    assert one == other, "inside a run, the row says it"
 
 
 def test_what_stands_beside_a_path_is_part_of_what_was_asked() -> None:

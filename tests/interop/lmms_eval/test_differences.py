@@ -18,17 +18,20 @@ from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import ModelTraits
 from polymeter.core.parity import parity_with
-from polymeter.core.request import Generate, Request
+from polymeter.core.request import Generate, Message, Request
 from polymeter.core.rows import RowHandle
 from polymeter.core.task import GroupSpec, Result
 from polymeter.engine.groups import reduce_group
+from polymeter.formats.task_yaml.visuals import from_chat, from_hook
 from polymeter.interop.lmms_eval import original_prompts, results
 from polymeter.interop.lmms_eval.command import _winning
 from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand, _options
 from polymeter.interop.lmms_eval.models.calls import make_calls
+from polymeter.interop.lmms_eval.models.rows import Row, doc_to_messages
 from polymeter.interop.lmms_eval.result_samples import doc_hash
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_prompts import JudgePromptBuilder, ResponseParser
 from polymeter.interop.lmms_eval.shim.lmms_eval.metrics import median
+from polymeter.interop.lmms_eval.tasks.task_classes import ConfigurableMessagesTask
 from tests.formats.task_yaml.kit import ask, opened, task_text, write, write_rows
 from tests.helpers.differences import difference
 
@@ -167,6 +170,64 @@ def test_chat_wrappers_get_the_whole_text_beside_the_messages(tmp_path: Path, pa
     (call,) = make_calls([ask(task, 1)], "chat", lambda origin: handle, switches)
     assert call.instances[0].args[0].endswith(expected)
     assert len(call.instances[0].args) == 6
+
+
+SOUND = {"array": [0.0, 0.5], "sampling_rate": 2}
+CELL = {"bytes": b"RIFF....WAVE", "path": "tone.wav"}
+
+
+@difference(
+    "chat-media",
+    here=[("audio", SOUND), ("audio", CELL), ("video", "a.webm"), ("image", "a.tif"), ("audio", "a.wav")],
+    there=[("video", SOUND), ("video", "tone.wav"), ("audio", "a.webm"), ("video", "a.tif"), ("audio", "a.wav")],
+)
+def test_what_chat_wrappers_are_told_of_media(parity: str, expected: list[tuple[str, Any]]) -> None:
+    parts = from_hook([SOUND, CELL, "a.webm", "a.tif", "a.wav"], "row")
+    (message,) = doc_to_messages(Row(Request((Message("user", parts),), Generate()), None, parity_with(parity)))
+    assert [(item["type"], item["url"]) for item in message["content"]] == expected
+
+
+@difference(
+    "chat-media",
+    here=[{"type": "audio", "url": SOUND}, {"type": "image", "url": "a.tif"}],
+    there=[{"type": "video", "url": SOUND}, {"type": "video", "url": "a.tif"}],
+)
+def test_what_a_class_makes_of_media_for_chat_wrappers(parity: str, expected: list[Any]) -> None:
+    class Own(ConfigurableMessagesTask):
+        eval_docs = ({"q": "x"},)
+        doc_to_visual = staticmethod(lambda doc: [SOUND, "a.tif"])
+        doc_to_text = staticmethod(lambda doc: "q")
+
+    task = Own(config={"task": "t", "dataset_path": "x"})
+    with guest_context_with(parity=parity_with(parity)):
+        messages = task.doc_to_messages({})
+    assert messages[0]["content"][:-1] == expected
+    (message,) = doc_to_messages(Row(Request(from_chat(messages, "row"), Generate()), None, parity_with(parity)))
+    assert message["content"][:-1] == expected
+
+
+@difference(
+    "chat-form",
+    here=[
+        [{"type": "text", "text": "Be brief."}],
+        [{"type": "image", "image": "a.png", "url": "a.png"}, {"type": "video", "url": "a.mp4"}],
+        [{"type": "text", "text": "7"}],
+    ],
+    there=[
+        "Be brief.",
+        [{"type": "image", "image": "a.png"}, {"type": "video", "url": Path("a.mp4")}],
+        [{"type": "text", "text": 7}],
+    ],
+)
+def test_messages_in_other_forms_for_chat_wrappers(parity: str, expected: list[Any]) -> None:
+    media = [{"type": "image", "image": "a.png"}, {"type": "video", "url": Path("a.mp4")}]
+    written = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": media},
+        {"role": "user", "content": [{"type": "text", "text": 7}]},
+    ]
+    made = doc_to_messages(Row(Request(from_chat(written, "row"), Generate()), None, parity_with(parity)))
+    assert [message["content"] for message in made] == expected
 
 
 AGENTIC = """\

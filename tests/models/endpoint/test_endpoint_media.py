@@ -42,7 +42,7 @@ def test_what_is_encoded_passes_untouched(kind: str, monkeypatch: pytest.MonkeyP
     found = MediaEncoder().image(Image(data))
     assert base64.b64decode(found.base64) == data
     assert found.mime == f"image/{kind.lower()}"
-    assert found.data_url == f"data:image/{kind.lower()};base64,".encode() + base64.b64encode(data)
+    assert b"".join(found.data_url) == f"data:image/{kind.lower()};base64,".encode() + base64.b64encode(data)
 
 
 def test_other_formats_and_pixels_become_png() -> None:
@@ -99,11 +99,19 @@ def test_each_distinct_image_is_encoded_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint_media, "_MIB", 1000)
     encoder = MediaEncoder(budget_mb=1)
-    first = encoder.image(Image(encoded("PNG", (8, 4))))
-    assert encoder.image(Image(encoded("PNG", (8, 4)))) is first
+    first = encoder.image(Image(encoded("BMP", (8, 4))))
+    assert encoder.image(Image(encoded("BMP", (8, 4)))) is first
     for width in range(100, 120):
-        encoder.image(Image(encoded("PNG", (width, 4))))
-    assert encoder.image(Image(encoded("PNG", (8, 4)))) is not first
+        encoder.image(Image(encoded("BMP", (width, 4))))
+    assert encoder.image(Image(encoded("BMP", (8, 4)))) is not first
+
+
+def test_what_is_sent_as_it_is_is_not_kept() -> None:
+    encoder = MediaEncoder()
+    image = Image(encoded("JPEG"))
+    first = encoder.image(image)
+    assert encoder.image(image) == first
+    assert encoder.image(image).base64 is not first.base64
 
 
 def test_broken_images_are_named_and_tried_again() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from PIL import Image as Pictures
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.identity import request_fingerprint
 from polymeter.core.parts import Audio, Image, Part, Text, Video
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Request, Response
 from polymeter.data.audio import wav_bytes
 from polymeter.models.openai import OpenAIModel
@@ -63,6 +65,17 @@ def body_of(request: Request, **args: Any) -> dict[str, Any]:
 
 def parts_of(*parts: Part | str, **args: Any) -> Any:
     return body_of(asked(*parts), **args)["messages"][0]["content"]
+
+
+def test_repeats_share_one_text_and_nothing_keeps_it() -> None:
+    model = OpenAIModel("m", base_url="http://127.0.0.1:9/v1")
+    request = asked(Image(jpeg()), "What is it?")
+    first, second = [model.prepare(repeat) for repeat in repeats_of(request, (1, 2))]
+    assert first.content is second.content
+    assert model.prepare(asked(Image(jpeg()), "What is it?")).content is not first.content
+    kept = weakref.ref(first.content)
+    del first, second
+    assert kept() is None
 
 
 def test_text() -> None:
@@ -296,14 +309,14 @@ def test_a_jpeg_is_encoded_once_for_all_tries_and_repeats(monkeypatch: pytest.Mo
     monkeypatch.setattr(Image, "open", lambda self: pytest.fail("decoded"))
     with OpenAIStub([failure("busy", 503), chat()]) as stub:
         model = OpenAIModel("m", base_url=stub.base_url)
-        request = asked(Image(data), "q")
+        request, repeat = repeats_of(asked(Image(data), "q"), (1, 2))
 
         async def run() -> None:
             prepared = model.prepare(request)
             with pytest.raises(ModelError, match="busy"):
                 await model.respond_prepared(request, prepared)
             await model.respond_prepared(request, prepared)
-            await model.respond(asked(Image(data), "another question"))
+            await model.respond(repeat)
             await model.aclose()
 
         asyncio.run(run())

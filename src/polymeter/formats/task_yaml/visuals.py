@@ -20,6 +20,8 @@ IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".ti
 AUDIO_SUFFIXES = (".wav", ".mp3", ".flac", ".m4a", ".ogg", ".opus", ".aac", ".wma")
 _VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".avi", ".webm")
 _MEDIA_SUFFIXES = (*IMAGE_SUFFIXES, *AUDIO_SUFFIXES, *_VIDEO_SUFFIXES)
+_WRITTEN = (str, Path, bytes, bytearray, Mapping)
+"""What an author writes for a medium. Pillow images, frames and decoders are their own source."""
 _ROLES = ("system", "user", "assistant")
 
 
@@ -84,8 +86,8 @@ def _placed(visuals: Any, place: tuple[int, ...] = ()) -> Iterator[tuple[Any, tu
 
 
 def _with_given(part: Part, value: Any, place: tuple[int, ...] = (), *, is_nested: bool = False) -> Part:
-    """A medium that knows what the author gave for it. Pillow images, frames and decoders are their own source."""
-    is_written = isinstance(value, (str, Path, bytes, bytearray, Mapping))
+    """A medium that knows what the author gave for it."""
+    is_written = isinstance(value, _WRITTEN)
     if isinstance(part, Text) or not (is_written or is_nested):
         return part
     return replace(part, given=Given(value if is_written else None, place))
@@ -202,16 +204,24 @@ def from_chat(messages: Any, prefix: str | None) -> tuple[Message, ...]:
         for item in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
             kind = item.get("type") if isinstance(item, Mapping) else None
             if kind == "text":
-                parts.append(Text(str(item["text"])))
+                is_usual = isinstance(item["text"], str) and tuple(item) == ("type", "text")
+                parts.append(Text(str(item["text"]), None if is_usual else dict(item)))
             elif kind in ("image", "video", "audio"):
                 parts.append(_typed(kind, item, None if prefix is None else f"{prefix}:m{count}"))
                 count += 1
             else:
                 raise DataError(f"The type of a chat item must be text, image, video or audio, not {kind!r}.")
-        chat.append(Message(message["role"], tuple(parts)))
+        chat.append(Message(message["role"], tuple(parts), _written(message)))
     if not chat:
         raise DataError("doc_to_messages gave no messages.")
     return tuple(chat)
+
+
+def _written(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A message as its author wrote it, without its list of items; ``None`` if that is a role and the list."""
+    if not isinstance(message.get("content"), (list, tuple)):
+        return dict(message)
+    return None if tuple(message) == ("role", "content") else {**message, "content": None}
 
 
 def keyed(messages: tuple[Message, ...], prefix: str) -> tuple[Message, ...]:
@@ -227,15 +237,23 @@ def keyed(messages: tuple[Message, ...], prefix: str) -> tuple[Message, ...]:
 
 
 def chat_item(visual: Any) -> dict[str, Any]:
-    """One medium as an item of a chat message: a Pillow image; a mapping by its ``type`` (else a video); a path by its
-    suffix.
+    """One medium as an item of a chat message: what it is, and where; a mapping as a whole if `is_shown_whole` says so,
+    or if it names no place.
     """
-    if isinstance(visual, Mapping):
-        has_bounds = "video_start" in visual or "video_end" in visual
-        source = dict(visual) if has_bounds else visual.get("url", visual.get("path", visual.get("bytes")))
-        return {"type": visual.get("type", "video"), "url": source}
-    part = to_part(visual, None)
-    return {"type": part.modality, "url": visual}
+    kind = to_part(visual, None).modality
+    if not isinstance(visual, Mapping):
+        return {"type": kind, "url": visual}
+    place = None if is_shown_whole(visual, kind) else visual.get("url", visual.get("path", visual.get("bytes")))
+    return {"type": kind, "url": dict(visual) if place is None else place}
+
+
+def is_shown_whole(value: Mapping[str, Any], kind: Modality) -> bool:
+    """Whether a chat model is to see all of a mapping that stands for a medium: a segment, or a recording's samples or
+    bytes, whose path may name nothing.
+    """
+    if "video_start" in value or "video_end" in value:
+        return True
+    return kind == "audio" and "url" not in value and ("array" in value or "bytes" in value)
 
 
 def modalities_of(parts: Iterable[Part]) -> frozenset[Modality]:
@@ -244,20 +262,23 @@ def modalities_of(parts: Iterable[Part]) -> frozenset[Modality]:
 
 
 def _typed(kind: str, item: Mapping[str, Any], key: str | None) -> Part:
-    source = item.get("url", item.get(kind))
-    return _with_given(_typed_medium(kind, item, source, key), source)
+    name = "url" if "url" in item else kind
+    source = item.get(name)
+    written = {key: None if key == name else value for key, value in item.items()}
+    given = Given(source if isinstance(source, _WRITTEN) else None, item=written)
+    return replace(_typed_medium(kind, item, source, key), given=given)
 
 
-def _typed_medium(kind: str, item: Mapping[str, Any], source: Any, key: str | None) -> Part:
+def _typed_medium(kind: str, item: Mapping[str, Any], source: Any, key: str | None) -> Media:
     if kind == "image":
-        return to_part(source, key) if hasattr(source, "getbands") else Image(_image_source(source), key)
-    if kind == "audio":
+        return Image(forget_bytes_if_touched(source) if hasattr(source, "getbands") else _image_source(source), key)
+    if kind == "audio" or (isinstance(source, Mapping) and "array" in source):
         return Audio(source, key)
     nested = source if isinstance(source, Mapping) else {}
     start = item.get("start_time", nested.get("video_start"))
     end = item.get("end_time", nested.get("video_end"))
     return Video(
-        nested.get("url", nested.get("path", nested.get("video"))) if nested else source,
+        nested.get("url", nested.get("path", nested.get("video", nested.get("video_path")))) if nested else source,
         key,
         _seconds(start),
         _seconds(end),

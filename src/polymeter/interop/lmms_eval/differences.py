@@ -552,11 +552,21 @@ DIFFERENCES = (
                 switch="blank-line-stop",
             ),
             Difference(
-                rule="an undecoded recording (`Audio(decode=False)`) for a chat wrapper, without `doc_to_messages`",
-                there="an item of `type` video, whose `url` is the name in the dataset",
-                here='an item of `type` audio, whose `url` is the cell, `{"bytes", "path"}`',
-                why="there is no file of that name",
-                switch=Stays.CRASH,
+                rule="a mapping or path that `doc_to_visual` gives, for a chat wrapper of a task without `doc_to_messages`",
+                there='an item of `type` video unless the mapping names another, so too for a recording, `{"array", '
+                '"sampling_rate"}` or `{"bytes", "path"}`; `.webm` is audio, `.tif`, `.ppm` and `.wma` are video; '
+                "`url` is the mapping's `url` or `path`",
+                here="an item of the `type` that the medium has; `url` is the recording itself, since its `path` may be "
+                "no file",
+                why="a wrapper looks for video in what is none",
+                switch="chat-media",
+            ),
+            Difference(
+                rule="messages of `doc_to_messages` in another form: `content` is a text, an item has no `url` (`{type: image, image: …}`), a `Path` or a number stands for a text",
+                there="the wrapper gets them as they are written; `ChatMessages` and media readers refuse most of them",
+                here="`content` is a list of items, such an item gets a `url`, and a text is a text",
+                why="chat templates of other tools have these forms",
+                switch="chat-form",
             ),
             Difference(
                 rule="abstract methods",

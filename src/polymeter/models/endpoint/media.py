@@ -1,7 +1,8 @@
-"""Media as endpoints send and receive it: base64 text of encoded images, audio and frames, each encoded once.
+"""Media as endpoints send and receive it: base64 text of encoded images, audio and frames.
 
-A JPEG, PNG, WebP or GIF is sent as it is. It is encoded again only if its EXIF orientation is not upright or it is
-larger than the user allows. All of this runs on decoding threads, never on an event loop.
+A JPEG, PNG, WebP or GIF is sent as it is, and not kept: its base64 text costs less than the memory. It is encoded again
+only if its EXIF orientation is not upright or it is larger than the user allows; what is encoded here is encoded once.
+All of this runs on decoding threads, never on an event loop.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ class Encoded:
         return _AUDIO_FORMATS.get(self.mime, self.mime.partition("/")[2])
 
     @property
-    def data_url(self) -> bytes:
-        """The medium as a data URL, in ASCII."""
-        return b"data:%s;base64,%s" % (self.mime.encode(), self.base64)
+    def data_url(self) -> tuple[bytes, bytes]:
+        """The medium as a data URL in ASCII, in two pieces: the second is long and not copied."""
+        return b"data:%s;base64," % self.mime.encode(), self.base64
 
 
 class MediaEncoder:
-    """Encodes media and remembers the last ones by their content. Thread-safe: a medium that several threads need at
-    the same time is encoded once.
+    """Encodes media and remembers the last ones that are not sent as they are, by their content. Thread-safe: a medium
+    that several threads need at the same time is encoded once.
 
     Args:
         max_side_px: Images and frames with a longer side are scaled down to it; ``None``: no limit.
@@ -95,7 +96,15 @@ class MediaEncoder:
         Raises:
             DataError: if the image is missing or broken.
         """
-        return self._memory.get(f"image:{image.content_hash()}", lambda: (self._encode_image(image),))[0]
+        data = image.original_bytes()
+        mime = sniff_mime(data) if data is not None else None
+        if data is None or mime not in self._image_types:
+            return self._encode_image(image, "PNG")
+        with boundary(DataError, f"Looking at the image {image.describe()}"):
+            is_changed = _is_turned(data, mime) or self._is_too_large(data)
+        if is_changed:
+            return self._encode_image(image, "JPEG" if mime == "image/jpeg" else "PNG")
+        return Encoded(mime, base64.b64encode(data))
 
     def frames(self, video: Video) -> tuple[Encoded, ...]:
         """Frames of a video as JPEG images, in order of time.
@@ -132,19 +141,9 @@ class MediaEncoder:
             return _encode_audio(audio)
         return self._memory.get(f"audio:{audio.content_hash()}", lambda: (_encode_audio(audio),))[0]
 
-    def _encode_image(self, image: Image) -> Encoded:
-        data = image.original_bytes()
-        mime = sniff_mime(data) if data is not None else None
-        if data is None or mime not in self._image_types:
-            return self._of_pixels(image, "PNG")
-        with boundary(DataError, f"Looking at the image {image.describe()}"):
-            is_changed = _is_turned(data, mime) or self._is_too_large(data)
-        if is_changed:
-            return self._of_pixels(image, "JPEG" if mime == "image/jpeg" else "PNG")
-        return Encoded(mime, base64.b64encode(data))
-
-    def _of_pixels(self, image: Image, kind: str) -> Encoded:
-        return _encode_pixels(self._scaled(image.open()), kind)
+    def _encode_image(self, image: Image, kind: str) -> Encoded:
+        key = f"image:{image.content_hash()}"
+        return self._memory.get(key, lambda: (_encode_pixels(self._scaled(image.open()), kind),))[0]
 
     def _encode_frames(self, video: Video) -> tuple[Encoded, ...]:
         from polymeter.data.video import frames
@@ -258,8 +257,8 @@ def _is_turned(data: bytes, mime: str) -> bool:
     """Whether a viewer that ignores EXIF would show the image rotated. The header is read only if there is a mark of
     EXIF data, which in a JPEG is near the beginning.
     """
-    searched = data[:_JPEG_HEADERS] if mime == "image/jpeg" else data
-    if not any(mark in searched for mark in _EXIF_MARKS.get(mime, ())):
+    end = _JPEG_HEADERS if mime == "image/jpeg" else len(data)
+    if all(data.find(mark, 0, end) < 0 for mark in _EXIF_MARKS.get(mime, ())):
         return False
     from PIL import Image as pil
 

@@ -1,18 +1,28 @@
-"""From messages to the JSON text of a request, written as bytes: base64 is inserted between pieces of text and never
-passes through a JSON encoder. Runs on decoding threads.
+"""From messages to the JSON text of a request, written as bytes: base64 is inserted between pieces of text, which are
+joined once, and never passes through a JSON encoder. Runs on decoding threads.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 from polymeter.core.errors import ModelError
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Message
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.openai.settings import Settings
+
+
+@dataclass(eq=False)
+class Content:
+    """A JSON text, and the messages that it was written from."""
+
+    text: bytes = field(repr=False)
+    messages: Sequence[Message] = ()
 
 
 class ContentWriter:
@@ -27,6 +37,20 @@ class ContentWriter:
         self._settings = settings
         self._media = media
         self._detail = f',"detail":{json.dumps(settings.image_detail)}'.encode() if settings.image_detail else b""
+        self._held: WeakValueDictionary[int, Content] = WeakValueDictionary()
+
+    def shared(self, messages: Sequence[Message]) -> Content:
+        """The same as ``messages``, written once for as long as somebody holds it: the repeats of a prompt have the
+        same messages, not only equal ones.
+
+        Raises:
+            DataError: if a medium is missing or broken.
+            PlanError: if a package that a medium needs is not installed.
+        """
+        content = self._held.get(id(messages))  # no other object has that id while the content holds this one
+        if content is None:
+            content = self._held[id(messages)] = Content(self.messages(messages), messages)
+        return content
 
     def messages(self, messages: Sequence[Message]) -> bytes:
         """A JSON list of messages, their parts in order.
@@ -35,7 +59,10 @@ class ContentWriter:
             DataError: if a medium is missing or broken.
             PlanError: if a package that a medium needs is not installed.
         """
-        return b"[%s]" % b",".join(self._message(message) for message in messages)
+        pieces: list[bytes] = []
+        for message in messages:
+            pieces += (b"," if pieces else b"[", *self._message(message))
+        return b"".join((*pieces, b"]")) if pieces else b"[]"
 
     def prompt(self, messages: Sequence[Message]) -> str:
         """The text of all messages, for endpoints that continue text.
@@ -53,17 +80,24 @@ class ContentWriter:
         """A message of the model in JSON."""
         return dumps({"role": "assistant", "content": text})
 
-    def _message(self, message: Message) -> bytes:
+    def _message(self, message: Message) -> Iterator[bytes]:
         role = self._settings.system_role if message.role == "system" else message.role
-        head = b'{"role":%s,"content":' % dumps(role)
+        yield b'{"role":%s,"content":' % dumps(role)
         if all(isinstance(part, Text) for part in message.parts):
-            return head + dumps(message.text) + b"}"
-        pieces = [piece for part in message.parts for piece in self._part(part)]
-        return b"%s[%s]}" % (head, b",".join(pieces))
+            yield dumps(message.text)
+        else:
+            before = b"["
+            for part in message.parts:
+                for item in self._part(part):
+                    yield before
+                    yield from item
+                    before = b","
+            yield b"]" if before == b"," else b"[]"
+        yield b"}"
 
-    def _part(self, part: Part) -> Iterator[bytes]:
+    def _part(self, part: Part) -> Iterator[Sequence[bytes]]:
         if isinstance(part, Text):
-            yield dumps({"type": "text", "text": part.text})
+            yield (dumps({"type": "text", "text": part.text}),)
         elif isinstance(part, Image):
             yield self._image(_remote(part) or self._media.image(part).data_url)
         elif isinstance(part, Audio):
@@ -74,16 +108,16 @@ class ContentWriter:
             for frame in self._media.frames(part):
                 yield self._image(frame.data_url)
 
-    def _image(self, url: bytes) -> bytes:
+    def _image(self, url: Sequence[bytes]) -> Sequence[bytes]:
         return _linked(b"image_url", url, self._detail)
 
-    def _audio(self, audio: Audio) -> bytes:
+    def _audio(self, audio: Audio) -> Sequence[bytes]:
         url = _remote(audio)
         if url is not None:
             return _linked(b"audio_url", url)
         encoded = self._media.audio(audio)
         kind = encoded.format.encode()
-        return b'{"type":"input_audio","input_audio":{"data":"%s","format":"%s"}}' % (encoded.base64, kind)
+        return b'{"type":"input_audio","input_audio":{"data":"', encoded.base64, b'","format":"%s"}}' % kind
 
 
 def dumps(value: Any) -> bytes:
@@ -91,13 +125,13 @@ def dumps(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _linked(kind: bytes, url: bytes, more: bytes = b"") -> bytes:
-    return b'{"type":"%s","%s":{"url":"%s"%s}}' % (kind, kind, url, more)
+def _linked(kind: bytes, url: Sequence[bytes], more: bytes = b"") -> Sequence[bytes]:
+    return b'{"type":"%s","%s":{"url":"' % (kind, kind), *url, b'"%s}}' % more
 
 
-def _remote(part: Image | Audio | Video) -> bytes | None:
+def _remote(part: Image | Audio | Video) -> Sequence[bytes] | None:
     """The URL of a medium that the endpoint can fetch itself, escaped for JSON, without quotes."""
     source = part.source if isinstance(part, Image) else part.origin()
     if isinstance(source, str) and source.startswith(("http://", "https://")):
-        return dumps(source)[1:-1]
+        return (dumps(source)[1:-1],)
     return None

@@ -35,7 +35,7 @@ from polymeter.models.endpoint.shapes import offers_tools
 from polymeter.models.openai.address import find_address
 from polymeter.models.openai.answers import read_outputs
 from polymeter.models.openai.client import Client
-from polymeter.models.openai.content import ContentWriter, dumps
+from polymeter.models.openai.content import Content, ContentWriter, dumps
 from polymeter.models.openai.image_settings import ignored_settings, makes_images, takes_images
 from polymeter.models.openai.images import Drawing, ImageMaker
 from polymeter.models.openai.likelihood import Context, Likelihood
@@ -52,13 +52,13 @@ class Prepared:
     """A request, ready to be sent.
 
     Attributes:
-        content: Its messages as a JSON list, or its prompt as a JSON text.
+        content: Its messages as a JSON list, or its prompt as a JSON text; repeats share it.
         settings: Its settings, without seeds.
         context: The context of its continuations.
         drawing: The requested image.
     """
 
-    content: bytes = b""
+    content: Content = field(default_factory=lambda: Content(b""))
     settings: Mapping[str, Any] = field(default_factory=dict)
     context: Context | None = None
     drawing: Drawing | None = None
@@ -223,9 +223,9 @@ class OpenAIModel(AsyncModel):
         if isinstance(parameters, GenerateImage):
             return Prepared(drawing=self._maker.prepare(request, parameters))
         if self._settings.api == "completions":
-            content = dumps(self._writer.prompt(request.messages))
+            content = Content(dumps(self._writer.prompt(request.messages)))
         else:
-            content = self._writer.messages(request.messages)
+            content = self._writer.shared(request.messages)
         return Prepared(content, self._settings.of(parameters))
 
     async def respond(self, request: Request) -> Response:
@@ -323,7 +323,7 @@ class OpenAIModel(AsyncModel):
     async def _ask(self, settings: Mapping[str, Any], prepared: Prepared) -> list[Output]:
         send = self._client.completion if self._settings.api == "completions" else self._client.chat
         return read_outputs(
-            await send(prepared.content, settings),
+            await send(prepared.content.text, settings),
             where=self._client.address.where,
             offers_tools=offers_tools(settings, self._settings.extra_body),
         )

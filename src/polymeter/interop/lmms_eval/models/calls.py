@@ -88,7 +88,7 @@ def make_calls(
             call = Call(method_of(request), origin.task, origin.split)
         if origin.index not in call.rows:
             handle = rows(origin) if rows is not None and request.origin is not None else None
-            call.rows[origin.index] = Row(request, handle)
+            call.rows[origin.index] = Row(request, handle, parity)
         instances = list(_instances(request, origin, call.method, kind, parity, call.rows[origin.index].handle))
         call.requests.append(request)
         call.instances.extend(instances)

@@ -7,13 +7,16 @@ are the same for all requests and depend on nothing but the row they get.
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
-from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import ModelError
-from polymeter.core.parts import Audio, Image, Media, Text, Video
+from polymeter.core.identity import written_beside
+from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.parts import Media
 from polymeter.core.request import Message, Request
 from polymeter.core.rows import RowHandle
+from polymeter.formats.task_yaml.visuals import from_hook
+from polymeter.interop.lmms_eval.models.media import as_visual, chat_item, chat_message
 
 
 class Row(dict[str, Any]):
@@ -22,12 +25,14 @@ class Row(dict[str, Any]):
     Args:
         request: The request.
         handle: Leads to the task's row and functions; ``None`` if the request belongs to no task.
+        parity: Whether its messages are lmms-eval's own.
     """
 
-    def __init__(self, request: Request, handle: RowHandle | None) -> None:
+    def __init__(self, request: Request, handle: RowHandle | None, parity: Parity = NO_PARITY) -> None:
         super().__init__()
         self._request = request
         self.handle = handle
+        self.parity = parity
         self._is_filled = False
 
     @property
@@ -56,7 +61,10 @@ class Row(dict[str, Any]):
         """Whether another request can share this row: it has the same messages and continuations."""
         own = self._request
         has_same_continuations = self.continuations == getattr(request.parameters, "continuations", ())
-        return has_same_continuations and (own.messages is request.messages or own.messages == request.messages)
+        return has_same_continuations and (
+            own.messages is request.messages
+            or (own.messages == request.messages and written_beside(own) == written_beside(request))
+        )
 
     def _fill(self) -> Row:
         if not self._is_filled:
@@ -144,11 +152,12 @@ def doc_to_messages(row: Any, *_: Any, **rounds: Any) -> Any:
     row = _checked(row)
     round_arguments = {name: value for name, value in rounds.items() if name != "lmms_eval_specific_kwargs"}
     if round_arguments.get("round_idx") is None:
-        return [_chat_message(message) for message in row.messages]
+        return [chat_message(message, row.parity) for message in row.messages]
     if row.handle is not None and row.handle.functions.next_messages is not None:
         return row.handle.next_messages(row, **round_arguments)
     visuals, text, is_last, outputs, info = doc_to_text(row, **round_arguments)
-    content = [*({"type": _kind(visual), "url": visual} for visual in visuals or ()), {"type": "text", "text": text}]
+    shown = [chat_item(part, row.parity) for part in from_hook(visuals, None)]
+    content = [*shown, {"type": "text", "text": text}]
     return ([] if is_last else [{"role": "user", "content": content}]), is_last, outputs, info
 
 
@@ -164,28 +173,6 @@ class Target(str):
         self.n_called += 1
         own = row.continuations if isinstance(row, Row) else ()
         return own[0] if len(own) == 1 else str(self)
-
-
-def as_visual(medium: Media) -> Any:
-    """A medium as ``doc_to_visual`` returned it. An image is a copy, because wrappers shrink theirs in place, and so is
-    a mapping.
-
-    Raises:
-        DataError: if it cannot be read.
-    """
-    given = None if medium.given is None else medium.given.value
-    if given is not None:
-        return dict(given) if isinstance(given, Mapping) else given
-    if isinstance(medium, Image):
-        return medium.open().copy()
-    origin = medium.origin()
-    if isinstance(medium, Audio):
-        return _as_audio(medium, origin)
-    location = str(origin) if isinstance(origin, Path) else origin
-    if medium.start_s is None and medium.end_s is None:
-        return location
-    bounds = {"video_start": medium.start_s, "video_end": medium.end_s}
-    return {"type": "video", "url": location, **{name: second for name, second in bounds.items() if second is not None}}
 
 
 def _place(medium: Media) -> tuple[int, ...]:
@@ -204,55 +191,6 @@ def _nested(placed: Sequence[tuple[tuple[int, ...], Any]]) -> list[Any]:
             items = items[number]
         items.append(value)
     return top
-
-
-def _as_audio(medium: Audio, origin: Any) -> Any:
-    if isinstance(medium.source, Mapping) and "array" not in medium.source:
-        return dict(medium.source)  # an undecoded cell of the dataset, {"bytes", "path"}
-    if isinstance(origin, Path):
-        return str(origin)
-    if isinstance(origin, str) or (isinstance(origin, Mapping) and "array" in origin):
-        return origin
-    from polymeter.data.media import decode_audio
-
-    return decode_audio(origin) if isinstance(origin, bytes) else medium.source
-
-
-def _chat_message(message: Message) -> dict[str, Any]:
-    return {"role": message.role, "content": [_chat_item(part) for part in message.parts]}
-
-
-def _chat_item(part: Any) -> dict[str, Any]:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    given = part.given
-    value = None if given is None else given.value
-    if isinstance(value, Mapping) and given.place:
-        return {"type": part.modality, "url": _chat_url(part, value)}
-    times: dict[str, float | None] = {}
-    if isinstance(part, Video) and not isinstance(value, Mapping):
-        times = {"start_time": part.start_s, "end_time": part.end_s}
-    url = part.origin() if isinstance(part, Video) and value is None else as_visual(part)
-    known = {name: second for name, second in times.items() if second is not None}
-    return {"type": part.modality, "url": str(url) if isinstance(url, Path) else url, **known}
-
-
-def _chat_url(part: Any, value: Mapping[str, Any]) -> Any:
-    """The ``url`` of a medium that ``doc_to_visual`` gave as a mapping: the whole mapping if it names a segment or no
-    place, else the place. A cell of a dataset is shown as what it holds.
-    """
-    if "video_start" in value or "video_end" in value or (isinstance(part, Audio) and "url" not in value):
-        return dict(value)
-    place = value.get("url") or value.get("path")
-    if isinstance(part, Image) and (value.get("bytes") is not None or not place):
-        return part.open().copy()
-    return place or dict(value)
-
-
-def _kind(visual: Any) -> str:
-    if isinstance(visual, Mapping):
-        return str(visual.get("type", "audio" if "array" in visual else "video"))
-    return "image" if hasattr(visual, "getbands") else "video"
 
 
 def _checked(row: Any) -> Row:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.guest_context import guest_context
 from polymeter.core.request import ChoiceLogprob
 from polymeter.data import Rows, Source, make_rows, open_splits
 from polymeter.formats.task_yaml import config as yaml_config
@@ -23,6 +24,7 @@ from polymeter.formats.task_yaml.scoring import default_scorer
 from polymeter.formats.task_yaml.visuals import chat_item
 from polymeter.guests import resolve
 from polymeter.interop.lmms_eval.instance import Instance
+from polymeter.interop.lmms_eval.models.media import original_item
 from polymeter.interop.lmms_eval.tasks.class_config import Splits, Surroundings, TaskConfig
 from polymeter.metrics.choice_targets import choice_indices
 
@@ -345,7 +347,9 @@ class ConfigurableMessagesTask(ConfigurableTask):
         if form is not None:
             return form(doc)
         text = {"type": "text", "text": self.doc_to_text(doc)}
-        return [{"role": "user", "content": [*(chat_item(item) for item in self.doc_to_visual(doc) or ()), text]}]
+        is_original = guest_context().parity.on("chat-media")
+        items = [(is_original and original_item(one)) or chat_item(one) for one in self.doc_to_visual(doc) or ()]
+        return [{"role": "user", "content": [*items, text]}]
 
     def construct_requests(self, doc_id: Any, ctx: Any, **kwargs: Any) -> Any:
         """The requests of a row, in the argument layout of chat models.

@@ -1,0 +1,134 @@
+"""Prints what it costs to keep generated images: 2,000 of 512x512, journaled, as lossless files.
+
+Usage: ``python -m benchmarks.generated_images [N]``. The model hands out photographs with the noise that diffusion
+models leave, each with pixels of its own, at no cost worth mentioning. Beside Polymeter stand two plain loops over the
+same images: one that only makes them, and one that saves each with Pillow at its fastest level. Whole processes,
+start-up included; what is counted is processor time, because wall time depends on who else uses the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.measure import Measured, measure, polymeter
+
+_TASK = """\
+task: bench_generated
+output_type: generate_image
+dataset_path: json
+dataset_kwargs: {data_files: {test: prompts.jsonl}}
+test_split: test
+doc_to_text: "{{prompt}}"
+doc_to_target: prompt
+generation_kwargs: {size: [512, 512]}
+process_results: !function utils.score
+metric_list: [{metric: width, aggregation: mean, higher_is_better: true}]
+"""
+_UTILS = """\
+def score(doc, results):
+    image = results[0][0] if isinstance(results[0], list) else results[0]
+    return {"width": float(image.width)}
+"""
+_IMAGES = '''\
+"""The images that are kept: photographs, rotated by one column for each number."""
+import numpy as np
+from PIL import Image
+
+SIDE = 512
+N_PHOTOGRAPHS = 8
+
+
+def photographs():
+    made = []
+    for seed in range(N_PHOTOGRAPHS):
+        generator = np.random.default_rng(seed)
+        coarse = Image.fromarray(generator.integers(0, 256, (30, 30, 3), dtype=np.uint8))
+        smooth = np.asarray(coarse.resize((SIDE, SIDE), Image.Resampling.BICUBIC), dtype=np.float32)
+        made.append(np.clip(smooth + generator.normal(0, 4, smooth.shape), 0, 255).astype(np.uint8))
+    return made
+
+
+def image(photographs, number):
+    pixels = photographs[number % N_PHOTOGRAPHS]
+    return Image.fromarray(np.roll(pixels, number // N_PHOTOGRAPHS, axis=1))
+'''
+_MODEL = """\
+import polymeter
+from images import image, photographs
+from polymeter.extend import Output
+
+
+@polymeter.register_model("bench_camera")
+class Camera(polymeter.BatchModel):
+    batch_hint = 4
+    identity = {"version": 1}
+
+    def __init__(self):
+        self.traits = polymeter.ModelTraits(
+            family="bench_camera", requests={"generate": False, "loglikelihood": False, "generate_image": True}
+        )
+
+    def load(self):
+        self.photographs = photographs()
+
+    def respond(self, requests):
+        numbers = [int(request.messages[-1].text.split()[-1]) for request in requests]
+        return [polymeter.Response((Output(images=(image(self.photographs, number),)),)) for number in numbers]
+"""
+_LOOP = """\
+import sys
+from images import image, photographs
+
+made = photographs()
+for number in range(int(sys.argv[1])):
+    one = image(made, number)
+    if sys.argv[2:]:
+        one.save(f"{sys.argv[2]}/{number}.png", compress_level=1)
+"""
+
+
+def main() -> None:
+    """Measure both loops and Polymeter, and print one line each."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.generated_images")
+    parser.add_argument("n", nargs="?", type=int, default=2_000, metavar="N", help="the number of images")
+    n = parser.parse_args().n
+    os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1")
+    folder = Path(tempfile.mkdtemp(prefix="polymeter-bench-"))
+    os.environ["POLYMETER_CACHE_DIR"] = str(folder / "cache")
+    os.environ["HF_HOME"] = str(folder / "hf")
+    try:
+        generated_images(folder, n)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def generated_images(folder: Path, n: int) -> None:
+    """Measure in a folder that exists."""
+    (folder / "prompts.jsonl").write_text("".join(json.dumps({"prompt": f"photo {i}"}) + "\n" for i in range(n)))
+    files = {"task.yaml": _TASK, "utils.py": _UTILS, "images.py": _IMAGES, "camera.py": _MODEL, "loop.py": _LOOP}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (folder / "saved").mkdir()
+    made = measure([sys.executable, "loop.py", str(n)], cwd=folder)
+    saved = measure([sys.executable, "loop.py", str(n), "saved"], cwd=folder)
+    words = ("run", "--import", "camera.py", "--model", "bench_camera", "--tasks", "task.yaml")
+    env = {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
+    kept = polymeter(*words, "--output", "run", "--quiet", cwd=folder, env=env)
+    print(f"{n:,} generated images of 512x512, beside a loop that makes them and keeps none")
+    for name, one in (("saved by a loop with Pillow", saved), ("stored by Polymeter", kept)):
+        _show(name, one, made, n)
+
+
+def _show(name: str, one: Measured, made: Measured, n: int) -> None:
+    cpu_ms, wall_ms = (one.cpu_s - made.cpu_s) / n * 1000, (one.wall_s - made.wall_s) / n * 1000
+    print(f"  {name:<30} {cpu_ms:5.1f} ms CPU, {wall_ms:5.1f} ms wall each   {one.peak_mb:5.0f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main()
