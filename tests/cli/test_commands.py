@@ -20,6 +20,7 @@ HEAVY = ("torch", "transformers", "datasets", "pandas", "onnxruntime")
 
 
 def test_run_tells_the_api_what_it_was_told(api):
+    Path("w").mkdir()
     command = [
         *("run", "-m", "hf:org/name", "-t", "ocr_a,ocr_b", "-t", "mm*", "--model-path", "m.py"),
         *("--model-args", "dtype=bfloat16,layers=[1,2]", "--model-args", "use_cache=false"),

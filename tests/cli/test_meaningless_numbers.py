@@ -15,6 +15,8 @@ import pytest
 from polymeter.api import evaluate
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
+from polymeter.formats.table.classes.images.datasets import GeneratedImages
+from tests.cli.kit import CAPITALS
 from tests.helpers.openai_stub import OpenAIStub, chat
 
 
@@ -344,6 +346,60 @@ def test_a_table_that_nothing_scores_is_refused(polymeter, columns, row, says):
     refuses(polymeter(*words), f"Benchmark 'cubes': Nothing scores its images: {says}", "--judge openai:NAME")
     kept = polymeter(*words, "--dialect-option", "tsv.predict_only=true")
     assert kept.code == 0, kept.err
+
+
+def test_a_run_that_an_earlier_version_began_without_a_scorer_is_gone_on_with(polymeter, monkeypatch, capsys):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(GeneratedImages, "check_rows", lambda *args, **kwargs: None)
+        began = polymeter(*table("cubes", "index|prompt", "0|A red cube", "1|A blue cube"))
+    assert began.code == 1
+    before = Path("run/results.json").read_bytes()
+    assert main(["verify", "run"]) == 0
+    assert "nothing is wrong" in capsys.readouterr().out
+    for command in (["resume", "run"], ["score", "run", "-o", "again"]):
+        assert main([*command, "-q"]) == 1
+        assert "Failed: nothing is scored in cubes." in capsys.readouterr().err
+    assert Path("run/results.json").read_bytes() == before
+    again, first = (json.loads(text)["tasks"]["cubes"] for text in (Path("again/results.json").read_text(), before))
+    assert [again[key] for key in ("n_scored", "results")] == [first[key] for key in ("n_scored", "results")]
+
+
+def test_a_run_that_kept_its_images_alone_is_scored_by_a_judge(polymeter, capsys):
+    words = (*table("cubes", "index|prompt", "0|A red cube"), "--dialect-option", "tsv.predict_only=true")
+    assert polymeter(*words).code == 0
+    assert main(["verify", "run"]) == 0
+    assert main(["score", "run", "-q"]) == 2
+    assert "Name a judge: --judge openai:NAME." in capsys.readouterr().err
+
+
+# Cells that are nothing.
+
+
+@pytest.mark.parametrize(
+    ("csv", "told"),
+    [
+        ("country,capital\nFrance,Paris\nNA,Windhoek\n", "nothing in column 'country' (row 2)"),
+        ("country,capital\nFrance,Paris\nJapan,None\n", ""),
+        ("country,capital\nFrance,Paris\nJapan,Tokyo\n", ""),
+    ],
+)
+def test_cells_that_are_nothing_are_told(polymeter, csv, told):
+    Path("capitals.csv").write_text(csv)
+    Path("capitals.yaml").write_text(CAPITALS)
+    ended = polymeter("--tasks", "capitals.yaml")
+    assert ended.code == 0, ended.err
+    notes = [note for note in ended.results["notes"] if "nothing in column" in note]
+    assert len(notes) == bool(told)
+    assert told in " ".join(notes)
+    assert not told or "keep_default_na: false" in notes[0]
+
+
+def test_words_that_a_csv_takes_for_nothing_are_kept_when_asked(polymeter):
+    Path("capitals.csv").write_text("country,capital\nNA,None\n")
+    Path("capitals.yaml").write_text(CAPITALS.replace("capitals.csv}", "capitals.csv}, keep_default_na: false"))
+    ended = polymeter("--tasks", "capitals.yaml", model=("mock", "--model-args", "mode=gold"))
+    assert ended.value("capitals", "exact_match") == 1.0
+    assert not ended.results["notes"]
 
 
 # A generation setting that does not exist.

@@ -4,11 +4,15 @@ wrong, where, and what to write instead.
 
 from __future__ import annotations
 
+import io
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
+from polymeter.cli.main import main
 from tests.cli.kit import Typing
 from tests.e2e.kit import FIRST_YAML
 
@@ -43,7 +47,7 @@ class Mistake:
     words: str = RUN
     says: tuple[str, ...] = ()
     at: str = ""
-    files: dict[str, str | bytes] = field(default_factory=dict)
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
     code: int = 2
 
 
@@ -62,14 +66,23 @@ def own_model(name: str, old: str, new: str) -> dict[str, str]:
     return {"own.py": MODEL.replace(old, new).replace("NAME", name)}
 
 
+def picture(mode: str = "RGB", ending: str = "PNG") -> bytes:
+    """The file of a small image."""
+    file = io.BytesIO()
+    Image.new(mode, (8, 8)).save(file, ending)
+    return file.getvalue()
+
+
 def with_own(name: str) -> str:
     return f"run --import own.py --model {name} --tasks capitals {REST}"
 
 
+PHOTOS = {"mine/photos/0.png": picture()}
 TABLE = "index\tquestion\tanswer\n1\tWhat?\tx\n"
 JSON = ("dataset_path: csv", "dataset_path: json")
 JSONL = (*JSON, ("capitals.csv", "capitals.jsonl"))
 FOLDER = ("csv\ndataset_kwargs: {data_files: {test: capitals.csv}}", "imagefolder\ndataset_kwargs: {data_dir: photos}")
+SPLIT = ("test_split: test", "test_split: train")
 LOCAL = "dataset_path: csv\ndataset_kwargs: {data_files: {test: capitals.csv}}"
 MINE = "mine/capitals.yaml"
 SEE = "from PIL import Image\n\n\ndef see(doc):\n    return [Image.open(doc['country'] + '.png')]\n"
@@ -97,6 +110,12 @@ DATA = [
         says=("Line 2 of capitals.jsonl is not valid JSON", "Each line holds a row"),
         at=f"{MINE}:3",
         files={**written(*JSONL), "mine/capitals.jsonl": '{"country": "a"}\n{"country'},
+    ),
+    Mistake(
+        "a comma too many in JSON",
+        says=("rows.json is not valid JSON", "a list of rows"),
+        at=f"{MINE}:3",
+        files={**written(*JSON, ("capitals.csv", "rows.json")), "mine/rows.json": '[{"country": "a"},]'},
     ),
     Mistake(
         "a row with too many cells",
@@ -192,6 +211,78 @@ DATA = [
         files={**written(*FOLDER), "mine/photos/notes.md": "x"},
     ),
     Mistake(
+        "semicolons",
+        says=("separated by ';' and not by commas", 'add sep: ";" to dataset_kwargs'),
+        at=f"{MINE}:5",
+        files={"mine/capitals.csv": CSV.replace(",", ";")},
+    ),
+    Mistake(
+        "tabs in a CSV",
+        says=('add sep: "\\t" to dataset_kwargs',),
+        at=f"{MINE}:5",
+        files={"mine/capitals.csv": CSV.replace(",", "\t")},
+    ),
+    Mistake(
+        "a CSV in UTF-16",
+        says=("capitals.csv is written in UTF-16", "CSV UTF-8"),
+        at=f"{MINE}:3",
+        files={"mine/capitals.csv": CSV.encode("utf-16")},
+    ),
+    Mistake(
+        "a spreadsheet under the name of a CSV",
+        says=("capitals.csv is an archive or a spreadsheet", "Save it as CSV"),
+        at=f"{MINE}:3",
+        files={"mine/capitals.csv": b"PK\x03\x04\x14\0\0\0\x08\0,\n\xff\xfe\n"},
+    ),
+    Mistake(
+        "a spreadsheet as data file",
+        says=("capitals.xlsx is a spreadsheet", "Save it as CSV"),
+        at=f"{MINE}:3",
+        files={**written("test: capitals.csv", "test: capitals.xlsx"), "mine/capitals.xlsx": b"PK\x03\x04"},
+    ),
+    Mistake(
+        "a spreadsheet as format",
+        says=("dataset_path 'xlsx' is no format of data", "Write dataset_path: csv"),
+        at=f"{MINE}:2",
+        files=written("dataset_path: csv", "dataset_path: xlsx"),
+    ),
+    Mistake(
+        "a column with a blank in its name",
+        says=("'capital', which is no column", "Did you mean ' capital'?"),
+        at=f"{MINE}:6",
+        files={"mine/capitals.csv": CSV.replace(",", ", ")},
+    ),
+    Mistake(
+        "a column with a letter of another alphabet",
+        says=("'capital', which is no column", "Did you mean 'capit\u0430l'?"),
+        at=f"{MINE}:6",
+        files={"mine/capitals.csv": CSV.replace("capital", "capit\u0430l")},
+    ),
+    Mistake(
+        "a table of images in which no file is there",
+        says=("None of the 1 files that the rows of 'photos' name is there: photos/0.png", "Write '0.png'"),
+        at=f"{MINE}:3",
+        files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "file_name,country\nphotos/0.png,x\n"},
+    ),
+    Mistake(
+        "a table of images without names of files",
+        says=("photos/metadata.csv has no column 'file_name'", "Rename 'filename' to 'file_name'"),
+        at=f"{MINE}:3",
+        files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "filename,country\n0.png,x\n"},
+    ),
+    Mistake(
+        "a table of images with semicolons",
+        says=("photos/metadata.csv are not separated by commas", "Save it with commas"),
+        at=f"{MINE}:3",
+        files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "file_name;country\n0.png;x\n"},
+    ),
+    Mistake(
+        "a table of images under another name",
+        says=("uses 'country'", "labels.csv is not read", "Call it metadata.csv"),
+        at=f"{MINE}:5",
+        files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/labels.csv": "file_name,country\n0.png,x\n"},
+    ),
+    Mistake(
         "a misspelt split",
         says=("has no split 'tset'", "Did you mean 'test'?"),
         at=f"{MINE}:4",
@@ -244,6 +335,18 @@ TASKS = [
         says=("uses 'contry'", "It has the columns: country, capital"),
         at=f"{MINE}:5",
         files=written("{{country}}", "{{contry}}"),
+    ),
+    Mistake(
+        "single braces",
+        says=("writes {country} into every prompt", "Write {{country}}, with two braces"),
+        at=f"{MINE}:5",
+        files=written("{{country}}", "{country}"),
+    ),
+    Mistake(
+        "a slice behind the last row",
+        says=("names no rows", "Rows count from 0"),
+        at=f"{MINE}:4",
+        files=written("test_split: test", 'test_split: "test[5:9]"'),
     ),
     Mistake(
         "an open brace",
@@ -435,6 +538,13 @@ TABLES = [
         "t.tsv:1",
         {"t.tsv": TABLE.replace("\t", ",")},
     ),
+    Mistake(
+        "a cell too many",
+        "run --model mock --tasks t.tsv -q -o run",
+        ("A row of t.tsv has 4 cells, and there are 3 columns", "the tab too many"),
+        "t.tsv:3",
+        {"t.tsv": TABLE + "2\ta\tb\tc\n"},
+    ),
     Mistake("zero bytes", "run --model mock --tasks t.tsv -q -o run", ("is empty",), "t.tsv:1", {"t.tsv": ""}),
     Mistake(
         "a header without rows",
@@ -504,6 +614,121 @@ TABLES = [
         RUN.replace("mine", "mien"),
         ("'mien' does not exist", "Did you mean 'mine'?"),
         "--include-path",
+    ),
+]
+ADAPTER = """\
+from evalscope.benchmarks import Benchmark, DataAdapter
+from evalscope.constants import OutputType
+
+
+@Benchmark.register(
+    name="caps",
+    pretty_name="caps",
+    dataset_id="./rows",
+    model_adapter=OutputType.GENERATION,
+    subset_list=["near"],
+    metric_list=["AverageAccuracy"],
+    eval_split="test",
+    prompt_template="Capital of {country}?",
+)
+class Caps(DataAdapter):
+    def gen_prompt(self, input_d, subset_name, few_shot_list, **kwargs):
+        return self.gen_prompt_data(self.prompt_template.format(**input_d))
+
+    def get_gold_answer(self, input_d):
+        return input_d["capital"]
+
+    def parse_pred_result(self, result, **kwargs):
+        return result
+
+    def match(self, gold, pred):
+        return gold == pred
+"""
+CLASS = """\
+from ulmeval.dataset.text_base import TextBaseDataset
+
+
+class Own(TextBaseDataset):
+    TYPE = "T2I"
+    DATASET_URL = {
+        "own": "",
+    }
+
+    def evaluate_sample(self, line, prediction, **judge_kwargs):
+        return {"a": 1.0}
+"""
+ADAPTED = "run --model mock --tasks caps_adapter.py -q -o run"
+CLASSED = "run --model shapes --tasks own.py -q -o run"
+CODE = [
+    Mistake(
+        "an adapter's folder that is not there",
+        ADAPTED,
+        ("The dataset folder './rows' does not exist", "--data ./rows=./FOLDER"),
+        "caps_adapter.py:8",
+        {"caps_adapter.py": ADAPTER},
+    ),
+    Mistake(
+        "an adapter's subset that is not there",
+        ADAPTED,
+        ("has no records of subset 'near'", "It holds: far_test.json"),
+        "caps_adapter.py:10",
+        {"caps_adapter.py": ADAPTER, "rows/far_test.json": "[{}]"},
+    ),
+    Mistake(
+        "an adapter's split that is not there",
+        ADAPTED,
+        ("There is no split 'test'", "It has: train"),
+        "caps_adapter.py:12",
+        {"caps_adapter.py": ADAPTER, "rows/near/train.jsonl": "{}\n"},
+    ),
+    Mistake(
+        "an adapter's file with a broken line",
+        ADAPTED,
+        ("Line 2 of near_test.jsonl is not valid JSON",),
+        "caps_adapter.py:8",
+        {"caps_adapter.py": ADAPTER, "rows/near_test.jsonl": '{"a": "b"}\n{"a'},
+    ),
+    Mistake(
+        "an adapter's empty file",
+        ADAPTED,
+        ("near_test.jsonl is empty",),
+        "rows/near_test.jsonl",
+        {"caps_adapter.py": ADAPTER, "rows/near_test.jsonl": ""},
+    ),
+    Mistake(
+        "a column that an adapter's prompt names",
+        ADAPTED,
+        ("raised KeyError: 'country'",),
+        "caps_adapter.py:17",
+        {"caps_adapter.py": ADAPTER, "rows/near_test.jsonl": '{"contry": "b"}\n'},
+    ),
+    Mistake(
+        "a dataset class without its table",
+        CLASSED,
+        ("There is no table for dataset 'own'", "--data own=FILE"),
+        "own.py:7",
+        {"own.py": CLASS},
+    ),
+    Mistake(
+        "a dataset class whose table cannot be fetched",
+        CLASSED,
+        ("own.tsv is not fetched",),
+        "own.py:7",
+        {"own.py": CLASS.replace('""', '"https://example.invalid/own.tsv"')},
+    ),
+    Mistake(
+        "a dataset class with a table without rows",
+        CLASSED,
+        ("The data of 'own' has no rows",),
+        "own.py:7",
+        {"own.py": CLASS, "own.tsv": "index\tprompt\n"},
+    ),
+    Mistake(
+        "a dataset class with an empty table",
+        CLASSED,
+        ("own.tsv is empty (0 bytes)",),
+        "own.tsv:1",
+        {"own.py": CLASS, "own.tsv": ""},
     ),
 ]
 MODELS = [
@@ -750,6 +975,42 @@ SETTINGS = [
         ("neither a number of samples nor a share", "0.1 for a tenth"),
         "--limit",
     ),
+    Mistake("a sample and a half", f"{RUN} --limit 1.5", ("neither a number of samples nor a share",), "--limit"),
+    Mistake("a limit that is no number", f"{RUN} --limit nan", ("neither a number of samples nor a share",), "--limit"),
+    Mistake("fewer examples than none", f"{RUN} --num-fewshot -1", ("'num_fewshot' must be at least 0, not -1",)),
+    Mistake("a window of nothing", f"{RUN} --window 0", ("'window' must be at least 1, not 0",)),
+    Mistake("no time at all", f"{RUN} --timeout 0", ("'timeout_s' must be more than 0, not 0.0",)),
+    Mistake("no time to score", f"{RUN} --score-timeout -1", ("'score_timeout_s' must be more than 0, not -1.0",)),
+    Mistake("no memory to score", f"{RUN} --score-memory 0", ("'score_memory_mb' must be at least 256, not 0",)),
+    Mistake("images without pixels", f"{RUN} --max-image-pixels 0", ("must be at least 1, not 0",)),
+    Mistake("fewer retries than none", f"{RUN} --max-retries -1", ("'max_retries' must be at least 0, not -1",)),
+    Mistake("a concurrency that is a word", f"{RUN} --concurrency many", ("Write a number, or auto",), "--concurrency"),
+    Mistake(
+        "weights that are not there",
+        f"{RUN} --weights org/x=./nowhere",
+        ("There is no file or folder './nowhere'", "after the '='"),
+        "--weights org/x=./nowhere",
+    ),
+    Mistake(
+        "a file in place of the cache",
+        f"{RUN} --cache-dir kept",
+        ("There is a file in place of the cache folder", "--cache-dir"),
+        "kept",
+        {"kept": "x"},
+    ),
+    Mistake(
+        "an address without its scheme",
+        f"run --model openai:x --base-url localhost:8000/v1 --tasks capitals {REST}",
+        ("'localhost:8000/v1' is not valid", "http://localhost:8000/v1"),
+        "base_url",
+    ),
+    Mistake(
+        "a misspelt metric to compare with",
+        f"{RUN} --fail-under capitals.exact_mach=1",
+        ("no metric 'exact_mach'", "Did you mean 'exact_match'?"),
+        "--fail-under",
+    ),
+    Mistake("a misspelt way to ask", f"{RUN} --mcq letters", ("'letters' is not one of 'loglikelihood', 'text'",)),
     Mistake("a limit below nothing", f"{RUN} --limit -5", ("neither a number of samples nor a share",), "--limit"),
     Mistake("a limit that is a word", f"{RUN} --limit ten", ("'--limit'", "valid number")),
     Mistake(
@@ -759,6 +1020,19 @@ SETTINGS = [
         "--batch-size",
     ),
     Mistake("a misspelt option", f"{RUN} --limt 3", ("No such option: --limt", "--limit")),
+    Mistake(
+        "data to check",
+        "check mine/capitals.csv",
+        ("'mine/capitals.csv' is data", "Name a YAML"),
+        "mine/capitals.csv",
+    ),
+    Mistake(
+        "a folder to check without benchmarks",
+        "check photos",
+        ("There is no benchmark in 'photos'", "task: NAME"),
+        "photos",
+        {"photos/0.png": picture()},
+    ),
     Mistake("a misspelt command", "rnu --model mock", ("No such command 'rnu'", "Did you mean 'run'?")),
     Mistake("a misspelt system", f"{RUN} --parity lmms", ("no system 'lmms'", "Did you mean 'lmms-eval'?"), "--parity"),
     Mistake(
@@ -824,12 +1098,28 @@ FAILURES = [
         1,
     ),
 ]
+FAILURES += [
+    Mistake(
+        f"an image of another kind ({name})",
+        f"run --model tiny_vlm --tasks capitals {REST}",
+        (f"1 × Cannot read the image photos/{name}: it is in no image format", "Save it as PNG or JPEG."),
+        "",
+        {
+            **written(*FOLDER, SPLIT, ("doc_to_target: capital", "doc_to_target: capital\ndoc_to_visual: image")),
+            f"mine/photos/{name}": content,
+            "mine/photos/metadata.csv": f"file_name,country,capital\n{name},x,y\n",
+        },
+        1,
+    )
+    for name, content in (("0.jpg", b"\0\0\0\x18ftypheic" + bytes(50)), ("0.png", b"<svg/>"))
+]
 ALL = {
     f"{kind}: {mistake.what}": mistake
     for kind, mistakes in (
         ("data", DATA),
         ("task", TASKS),
         ("table", TABLES),
+        ("code", CODE),
         ("model", MODELS),
         ("setting", SETTINGS),
         ("failure", FAILURES),
@@ -857,6 +1147,15 @@ def test_a_mistake_is_said_with_its_place_and_what_to_write(
     assert "Traceback" not in done.said
     if mistake.code == 2 and not (tmp_path / "run").is_file():
         assert not (tmp_path / "run/results.json").exists()
+
+
+def test_paths_with_blanks_and_commas_are_no_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in {"my, own/capitals.yaml": FIRST_YAML, "my, own/capitals.csv": CSV}.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_bytes(content.replace("\n", "\r\n").encode("utf-8-sig"))
+    assert main(["run", "--model", "mock", "--tasks", "my, own/capitals.yaml", "-q", "-o", "a run"]) == 0
+    assert main(["run", "--model", "mock", "--tasks", "capitals", "--include-path", "my, own", "-q", "-o", "b"]) == 0
 
 
 def test_the_first_hour_has_more_than_a_hundred_ways_to_go_wrong() -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from polymeter.api.partial import partial_results
 from polymeter.cli.main import main
+from polymeter.store.folder import open_folder
 from tests.e2e.kit import COMMAND, capitals, polymeter
 
 N = 12
@@ -120,6 +122,63 @@ def test_a_run_that_too_many_failures_stopped_leaves_what_there_is(place: Path, 
     assert "PARTIAL: this run was stopped;" in out
     assert "not asked yet" in out
     assert "Stopped: " in err
+
+
+GROUP = """\
+group: pair
+group_alias: Both
+task:
+  - capitals
+  - other
+aggregate_metric_list: [{metric: exact_match, weight_by_size: true}]
+"""
+
+
+def a_pair(place: Path) -> None:
+    """A group of two tasks, and one over it."""
+    own = (place / "tasks" / "capitals.yaml").read_text()
+    (place / "tasks" / "other.yaml").write_text(own.replace("task: capitals", "task: other"))
+    (place / "tasks" / "pair.yaml").write_text(GROUP)
+    (place / "tasks" / "outer.yaml").write_text(
+        "group: outer\ntask: [pair]\naggregate_metric_list: [{metric: exact_match}]\n"
+    )
+
+
+def test_groups_have_the_numbers_of_what_there_is(place: Path) -> None:
+    a_pair(place)
+    words = ["outer" if word == "capitals" else word for word in RUN]
+    assert main([*words, "-m", "mock", "-a", "mode=gold", "-q"]) == 0
+    whole = read(place / "run" / "results.json")["groups"]
+    so_far = partial_results(open_folder(place / "run"))["groups"]
+    assert so_far["pair"]["alias"] == "Both"
+    for name in ("pair", "outer"):
+        for told, number in zip(so_far[name]["results"], whole[name]["results"], strict=True):
+            assert [told[key] for key in ("value", "n", "stderr")] == [number[key] for key in ("value", "n", "stderr")]
+
+
+def test_a_group_names_the_members_without_a_number_yet(place: Path, capsys) -> None:
+    a_pair(place)
+    words = ["outer" if word == "capitals" else word for word in RUN]
+    process = started(*words, *SLOW, cwd=place, until=f"/{2 * N} samples (")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    results = read(place / "run" / "results.json")
+    (number,) = results["groups"]["pair"]["results"]
+    assert results["status"] == "partial"
+    assert number["n"] == results["tasks"]["capitals"]["n_scored"]
+    assert number["failed_members"] == ["other"]
+    assert "Both" in out
+
+
+def test_a_run_of_an_earlier_version_has_groups_without_numbers(place: Path) -> None:
+    a_pair(place)
+    words = ["outer" if word == "capitals" else word for word in RUN]
+    assert main([*words, "-m", "mock", "-q"]) == 0
+    manifest = read(place / "run" / "run.json")
+    del manifest["selection"]["group_numbers"]
+    (place / "run" / "run.json").write_text(json.dumps(manifest))
+    assert partial_results(open_folder(place / "run"))["groups"]["pair"]["results"] == []
 
 
 def test_report_of_a_finished_run_writes_its_page_again(place: Path, capsys) -> None:

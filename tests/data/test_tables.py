@@ -32,7 +32,7 @@ def test_rows_that_all_have_a_cell_too_many_are_no_shifted_table(tmp_path, read)
     path = write(tmp_path / "t.tsv", "index\tprompt\n0\ta\t\n1\tb\t\n")
     assert read(path).to_dict("list") == {"index": [0, 1], "prompt": ["a", "b"]}
     write(path, "index\tprompt\n0\ta\tx\n1\tb\ty\n")
-    with pytest.raises(DataError, match=r"Reading the table .*t\.tsv.*Length of header.*one line of column names"):
+    with pytest.raises(DataError, match=r"A row of t\.tsv has 3 cells, and there are 2 columns.*t\.tsv:2.*tab"):
         read(path)
 
 
@@ -76,7 +76,7 @@ def test_files_that_are_no_tables(tmp_path, read):
 
 
 def test_a_row_with_too_many_cells_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"Reading the table .*t\.tsv raised ParserError:.*line 3, saw 3"):
+    with pytest.raises(DataError, match=r"A row of t\.tsv has 3 cells, and there are 2 columns.*t\.tsv:3"):
         read_tsv(write(tmp_path / "t.tsv", "index\ta\n1\t2\n1\t2\t3\n"))
 
 

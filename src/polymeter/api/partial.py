@@ -2,8 +2,8 @@
 
 They are made from the journal alone: no code of a benchmark runs, no model or judge is asked, and the run's lock is not
 taken, so that a run which is going on is left alone. A metric is aggregated as the task's configuration says, where
-that names one of Polymeter's aggregations; an author's own aggregation runs only when a run ends, and groups are
-reduced then, too. A sample that has not ended is not a failure.
+that names one of Polymeter's aggregations; an author's own aggregation runs only when a run ends. A group's number is
+of the members that have one. A sample that has not ended is not a failure.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError
 from polymeter.core.identity import seed_for
-from polymeter.core.parity import parity_with
+from polymeter.core.parity import NO_PARITY, Parity, parity_with
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.spread import UNBOUNDED
-from polymeter.core.task import MetricKey, ReduceContext, Result, SampleStatus, ScoredRow
+from polymeter.core.task import GroupSpec, MetricKey, ReduceContext, Result, SampleStatus, ScoredRow
+from polymeter.engine.groups import reduce_groups
+from polymeter.engine.selection import described_groups
 from polymeter.stats.reduction import MetricPlan, reduce_rows
 from polymeter.store.export import GroupSummary, TaskSummary, read_samples, results_document
 from polymeter.store.folder import RunFolder, write_json, write_text
@@ -40,15 +42,13 @@ def partial_results(folder: RunFolder) -> dict[str, Any]:
     manifest = folder.read_manifest(is_whole=True)
     summaries = [*_summaries(folder, manifest)]
     selection = manifest.get("selection") or {}
-    groups = [
-        GroupSummary(name, "", "", tuple(members), ()) for name, members in (selection.get("groups") or {}).items()
-    ]
+    parity = parity_with(manifest["parity"]["system"]) if manifest.get("parity") else NO_PARITY
     document = results_document(
         status=PARTIAL,
         model=str(manifest["model"].get("name") or ""),
-        parity=parity_with(manifest["parity"]["system"]).label if manifest.get("parity") else "",
+        parity=parity.label if manifest.get("parity") else "",
         tasks=summaries,
-        groups=groups,
+        groups=_groups(described_groups(selection), summaries, parity),
         layout=selection.get("layout") or [["task", summary.name, 0] for summary in summaries],
         notes=[*manifest.get("notes", ()), *_notes(summaries)],
     )
@@ -104,6 +104,16 @@ def _summaries(folder: RunFolder, manifest: Mapping[str, Any]) -> Iterator[TaskS
                 _Rows(journal, task), task, ReduceContext(folder.artifacts, seed_for(seed, name, "reduce"))
             )
             yield _summary(task, results, journal.statuses(name), journal.count_length(name))
+
+
+def _groups(groups: Mapping[str, GroupSpec], summaries: Sequence[TaskSummary], parity: Parity) -> list[GroupSummary]:
+    """The groups, with the numbers that the members' numbers so far come to. A group's results name the members that
+    have none yet.
+    """
+    results = {summary.name: summary.results for summary in summaries}
+    absent = {member: () for group in groups.values() for member in group.members if member not in groups}
+    reduced = reduce_groups(groups, {**absent, **results}, parity, lambda problem: None)
+    return [GroupSummary(g.name, g.alias, g.version, g.members, reduced[g.name]) for g in groups.values()]
 
 
 def _summary(task: Mapping[str, Any], results: list[Result], statuses: Mapping[str, int], n_length: int) -> TaskSummary:

@@ -22,11 +22,9 @@ from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence
 from polymeter.core.secrets import without_secrets
 from polymeter.data.addresses import private_allowed
-from polymeter.engine.rescoring import ScoreRequest, score_again, stored_options
+from polymeter.engine.rescoring import ANSWERS_ONLY, ScoreRequest, score_again, stored_options
 
 _SCORING_OPTIONS = ("dialect_options", "parity")
-_ANSWERS_ONLY = "predict_only"
-"""The setting with which a run of any format keeps its answers and scores nothing."""
 """Identity options that may change when a run is scored again: those that can change a score. A sample that they make
 ask something else than the model answered has no score.
 """
@@ -96,7 +94,7 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
     changes: Mapping[str, Mapping[str, Any]] = options.get("dialect_options", {})
     # A run that only kept its answers is scored by this.
     kept = {
-        name: {**told, _ANSWERS_ONLY: False} for name, told in stored.dialect_options.items() if told.get(_ANSWERS_ONLY)
+        name: {**told, ANSWERS_ONLY: False} for name, told in stored.dialect_options.items() if told.get(ANSWERS_ONLY)
     }
     own = {**stored.dialect_options, **kept}
     merged = {**own, **{name: {**own.get(name, {}), **changes[name]} for name in changes}}

@@ -8,7 +8,7 @@ from typing import Any
 
 from polymeter.api.settings import read_settings
 from polymeter.core.catalog import Catalog, Entry, Problem
-from polymeter.core.errors import PolymeterError
+from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.engine import plan, selection
@@ -62,11 +62,25 @@ def check_path(path: Path, include_paths: Sequence[Path] = (), parity: str | Non
         parity: The system whose values a run would take; default: that of the settings.
 
     Raises:
-        PlanError: if an include path, or a system, does not exist.
+        PlanError: if an include path, or a system, does not exist, or there is no benchmark at the path.
     """
+    refused = selection.refused_path(path) if path.is_file() else None
+    if refused is not None:
+        raise PlanError(refused.what, where=str(path), hint=refused.hint)
     catalog = build_catalog([*include_paths, path], parity=parity)
     inside = selection.named_place(path)
     problems = [problem for problem in catalog.problems if problem.where.startswith(str(inside))]
+    files = (
+        *(entry.file for entry in catalog),
+        *catalog.nameless,
+        *(file for pair in catalog.clashes.values() for file in pair),
+    )
+    if not problems and not any(file.is_relative_to(inside) for file in files):
+        raise PlanError(
+            f"There is no benchmark in {str(path)!r}.",
+            where=str(path),
+            hint="A benchmark is a YAML with a line 'task: NAME', a .tsv, or an adapter or dataset class in Python.",
+        )
     for name, files in catalog.clashes.items():
         if any(file.is_relative_to(inside) for file in files):
             where = " and ".join(str(file) for file in files)

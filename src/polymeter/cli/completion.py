@@ -1,10 +1,19 @@
-"""What the shell offers where a model or a task is named. Nothing heavy is imported, and no benchmark's code is run."""
+"""What the shell offers where a model, a task or a system is named. Nothing heavy is imported, and no benchmark's code
+is run: folders that the line already names are only read.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
+
+import typer
 
 from polymeter.core.errors import PolymeterError
+
+_ENDINGS = (".yaml", ".yml", ".py", ".tsv")
+"""Files that may be named in place of the benchmarks in them."""
 
 
 def model_names(incomplete: str) -> Iterator[tuple[str, str]]:
@@ -16,18 +25,72 @@ def model_names(incomplete: str) -> Iterator[tuple[str, str]]:
             yield name, MODELS.find(name).summary
 
 
-def task_names(incomplete: str) -> Iterator[tuple[str, str]]:
-    """The tasks and groups whose names begin like the last name of a list with commas, each with its title.
+def system_names(incomplete: str) -> Iterator[tuple[str, str]]:
+    """The systems whose values may be taken, each with a line about it."""
+    from polymeter.core.systems import systems
 
-    Only benchmarks that come with Polymeter and its systems are known here: the shell does not tell the other options.
+    for system in systems():
+        if system.differences and system.parity_name.startswith(incomplete):
+            yield system.parity_name, system.summary
+
+
+def task_names(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """The tasks and groups whose names begin like the last name of a list with commas, each with its title: those that
+    come with Polymeter, and those of folders that the line names before. What is typed as a path is completed as one.
     """
+    before, comma, begun = incomplete.rpartition(",")
+    for name, title in (*_named(ctx, begun), *_paths(begun)):
+        yield f"{before}{comma}{name}", title
+
+
+def _named(ctx: typer.Context, begun: str) -> Iterator[tuple[str, str]]:
     from polymeter.api import build_catalog
 
-    before, comma, begun = incomplete.rpartition(",")
+    if _is_path(begun):
+        return
+    folders = [Path(folder) for folder in ctx.params.get("include_path") or ()]
     try:
-        entries = build_catalog().entries
+        entries = build_catalog([folder for folder in folders if folder.exists()]).entries
     except PolymeterError:  # nothing may be printed into a line that is being typed; the command itself will tell
         return
     for name in sorted(entries):
         if name.startswith(begun):
-            yield f"{before}{comma}{name}", entries[name].alias
+            yield name, entries[name].alias
+
+
+def _paths(begun: str) -> Iterator[tuple[str, str]]:
+    """Folders and files of benchmarks whose paths begin so; files of the working directory by their names alone, too.
+
+    A shell puts a space after the only thing that is offered, so what a single folder holds is offered with it.
+    """
+    typed, slash, start = begun.rpartition("/")
+    prefix = typed + slash
+    if start in (".", "..", "~") or (not start and not slash):
+        return
+    found = [
+        (name, is_folder)
+        for name, is_folder in _listed(os.path.expanduser(prefix) or ".")
+        if name.startswith(start) and (not name.startswith(".") or start) and (is_folder or name.endswith(_ENDINGS))
+    ]
+    if len(found) == 1 and found[0][1]:
+        folder = f"{prefix}{found[0][0]}/"
+        yield folder, ""
+        inside = [*_paths(folder)] if any(_listed(os.path.expanduser(folder))) else []
+        yield from inside
+        return
+    for name, is_folder in found:
+        if slash or not is_folder:
+            yield f"{prefix}{name}{'/' if is_folder else ''}", ""
+
+
+def _listed(folder: str) -> Iterator[tuple[str, bool]]:
+    """The names in a folder, and whether each is a folder; nothing of one that cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            yield from sorted((entry.name, entry.is_dir()) for entry in entries)
+    except OSError:
+        return
+
+
+def _is_path(begun: str) -> bool:
+    return "/" in begun or begun.startswith((".", "~"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from polymeter.cli.completion import model_names
 from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.state import Debug
 from polymeter.core.installing import pip_install
@@ -22,7 +23,10 @@ _ARGUMENT = re.compile(r"^ {4}\*{0,2}(\w+)(?: \([^)]*\))?: (.*)$")
 
 def models(
     name: Annotated[
-        str | None, typer.Argument(help="Show the arguments of this one.", metavar="NAME", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Show the arguments of this one.", metavar="NAME", show_default=False, autocompletion=model_names
+        ),
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,

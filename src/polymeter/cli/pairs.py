@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from polymeter.core.errors import PlanError, did_you_mean
@@ -134,6 +135,19 @@ def parse_places(texts: Iterable[str], option: str) -> dict[str, str]:
             raise PlanError(f"{name!r} is given twice.", where=option)
         paths[name] = path
     return paths
+
+
+def require_paths(paths: Mapping[str, str], option: str) -> dict[str, str]:
+    """The same paths by id, if those that are written as paths are there; any other may be an id of the hub.
+
+    Raises:
+        PlanError: if one is not there.
+    """
+    for name, path in paths.items():
+        if path.startswith(("/", "./", "../", "~")) and not Path(path).expanduser().exists():
+            what = f"There is no file or folder {path!r}."
+            raise PlanError(what, where=f"{option} {name}={path}", hint="Check the path after the '='.")
+    return dict(paths)
 
 
 def split_list(text: str, option: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -10,7 +11,14 @@ from polymeter.cli import run_options as option
 from polymeter.cli.foreign_flags import count_or_share
 from polymeter.cli.json_output import AsJson, stdout_kept
 from polymeter.cli.options import number_or_auto, thresholds
-from polymeter.cli.pairs import parse_dialect_options, parse_model_args, parse_pairs, parse_places, split_list
+from polymeter.cli.pairs import (
+    parse_dialect_options,
+    parse_model_args,
+    parse_pairs,
+    parse_places,
+    require_paths,
+    split_list,
+)
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.state import Debug, state_of
 from polymeter.core.errors import PlanError
@@ -71,7 +79,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     debug: Debug = False,
 ) -> int:
     """Measure a model on some tasks. The same command with the same --output continues where it stopped."""
-    names = [name for text in tasks for name in split_list(text, "--tasks")]
+    names = [name for text in tasks for name in _names(text)]
     if not names:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter tasks' lists them.")
     settings = {
@@ -85,7 +93,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "parity": parity,
         "data": parse_places(data or (), "--data"),
         "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option"),
-        "weights": parse_places(weights or (), "--weights"),
+        "weights": require_paths(parse_places(weights or (), "--weights"), "--weights"),
         "include_paths": tuple(include_path or ()),
         "imports": tuple(imports or ()),
         "output": output,
@@ -128,6 +136,11 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         is_strict=strict,
         is_json=as_json,
     )
+
+
+def _names(text: str) -> list[str]:
+    """The tasks that ``--tasks`` names; a file may have a comma in its path."""
+    return [text] if "," in text and Path(text).is_file() else split_list(text, "--tasks")
 
 
 def _evaluate(

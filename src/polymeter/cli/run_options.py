@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from polymeter.cli.completion import model_names, task_names
+from polymeter.cli.completion import model_names, system_names, task_names
 
 _WHAT, _HOW, _SPEED, _OUTPUT = "What to measure", "Settings that can change results", "Speed and failures", "Output"
 
@@ -84,7 +84,10 @@ LogprobTemplate = Annotated[
         panel=_HOW,
     ),
 ]
-Judge = Annotated[str | None, _option("--judge", help="The model that judges.", panel=_WHAT, metavar="SPEC")]
+Judge = Annotated[
+    str | None,
+    _option("--judge", help="The model that judges.", panel=_WHAT, metavar="SPEC", autocompletion=model_names),
+]
 IncludePath = Annotated[
     list[Path] | None, _option("--include-path", help="A folder of benchmarks.", panel=_WHAT, metavar="FOLDER")
 ]
@@ -156,6 +159,7 @@ Parity = Annotated[
         help="Where Polymeter differs from another system on purpose, take that system's values.",
         panel=_HOW,
         metavar="SYSTEM",
+        autocompletion=system_names,
     ),
 ]
 DialectOption = Annotated[

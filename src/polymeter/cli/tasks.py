@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polymeter.cli.completion import task_names
 from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
@@ -28,7 +29,12 @@ MOST_OUTLINED = 100
 def tasks(
     patterns: Annotated[
         list[str] | None,
-        typer.Argument(help="Names or globs; one name shows its configuration.", metavar="NAMES", show_default=False),
+        typer.Argument(
+            help="Names or globs; one name shows its configuration.",
+            metavar="NAMES",
+            show_default=False,
+            autocompletion=task_names,
+        ),
     ] = None,
     include_path: Annotated[
         list[Path] | None, typer.Option(help="A folder of benchmarks.", metavar="FOLDER", show_default=False)

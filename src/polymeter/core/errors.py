@@ -34,6 +34,8 @@ ErrorScope = Literal["request", "unclear", "endpoint"]
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 """An object's address in a message. It differs between runs, so it is removed: the same failure has one message."""
 PIXEL_HINT = "Pass --max-image-pixels N if it is meant to be that large."
+_COMPILED = (".pyx", ".pxd", ".pxi")
+"""Sources of compiled modules: a traceback names them by a path inside of their package."""
 _PIXEL_BOMB = "DecompressionBombError"
 """Pillow's class for an image with too many pixels, by name: Pillow is not imported for it."""
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
@@ -152,7 +154,10 @@ def outside_of_polymeter(file: str) -> bool:
     ours = Path(__file__).parents[1]
     is_ours = path.is_relative_to(ours) and not path.is_relative_to(ours / "library")
     is_machinery = (
-        "site-packages" in path.parts or path.is_relative_to(sysconfig.get_path("stdlib")) or file.startswith("<frozen")
+        "site-packages" in path.parts
+        or path.suffix in _COMPILED
+        or path.is_relative_to(sysconfig.get_path("stdlib"))
+        or file.startswith("<frozen")
     )
     return not is_ours and not is_machinery
 

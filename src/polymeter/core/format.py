@@ -23,7 +23,8 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class OpenContext:
-    """The settings of a run with which a task is compiled. All are identity except ``cache_dir``.
+    """The settings of a run with which a task is compiled. All are identity except ``cache_dir`` and
+    ``is_begun``.
 
     Attributes:
         seed: The run's seed.
@@ -39,6 +40,8 @@ class OpenContext:
         is_mcq_text: Whether multiple choice is asked as text with letters and not by log-probabilities.
         roles: The run's names for the models in its further roles, by role.
         parity: Whose values are wanted where Polymeter differs from another system.
+        is_begun: Whether answers of the run are stored already. What can only be refused before a run begins, such as
+            rows that nothing scores, is not refused then: an earlier version may have begun it.
         cache_dir: Where prepared datasets are stored.
     """
 
@@ -54,6 +57,7 @@ class OpenContext:
     is_mcq_text: bool = False
     roles: Mapping[str, str] = field(default_factory=dict)
     parity: Parity = NO_PARITY
+    is_begun: bool = False
     cache_dir: Path | None = None
 
     def measured(self, n_samples: int) -> range:

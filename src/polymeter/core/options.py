@@ -50,6 +50,15 @@ def _marked(mark: str, default: Any, description: str, rules: dict[str, Any], *,
     return Field(**make, description=description, json_schema_extra={"mark": mark, "is_later": is_later}, **rules)
 
 
+_LIMITS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+"""Kinds of errors of pydantic about a number: what the limit is called there, and in words."""
+
+
 class Options(BaseModel):
     """Base of option objects: frozen, unknown keys refused."""
 
@@ -74,6 +83,11 @@ class Options(BaseModel):
             if first["type"] == "extra_forbidden":
                 hint = did_you_mean(name, cls.model_fields) or f"Known: {', '.join(sorted(cls.model_fields))}."
                 raise PlanError(f"There is no option {name!r}.", where=where, hint=hint) from None
+            limit = _LIMITS.get(first["type"])
+            if limit is not None:
+                bound = first["ctx"][limit[0]]
+                what = f"Option {name!r} must be {limit[1]} {bound:g}, not {first['input']!r}."
+                raise PlanError(what, where=where) from None
             raise PlanError(f"Option {name!r}: {first['msg']} (got {first['input']!r}).", where=where) from None
 
 

@@ -467,7 +467,8 @@ class readable_image:
             return
         is_unknown = type(error).__name__ == "UnidentifiedImageError"
         why = "it is in no image format that Pillow knows" if is_unknown else " ".join(str(error).split()).rstrip(".")
-        raise DataError(f"Cannot read the image {self._name()}: {why}.") from error
+        hint = "Save it as PNG or JPEG." if is_unknown else ""
+        raise DataError(f"Cannot read the image {self._name()}: {why}.", hint=hint) from error
 
 
 def _is_loaded(image: Any) -> bool:

@@ -4,6 +4,7 @@ Opens data and gives out rows, lazily; what a row means is up to the formats. He
 functions that need them.
 """
 
+from polymeter.data.media_folders import media_folder_notes
 from polymeter.data.plain import PlainRows, open_plain
 from polymeter.data.rows import DatasetRows, ListRows, Rows, make_rows
 from polymeter.data.source import Source, open_splits, open_written
@@ -16,6 +17,7 @@ __all__ = [
     "Rows",
     "Source",
     "make_rows",
+    "media_folder_notes",
     "open_plain",
     "open_splits",
     "open_written",

@@ -20,12 +20,25 @@ _SETTINGS = (
     *("field", "load_from_disk", "num_proc", "trust_remote_code", "drop_labels", "drop_metadata", "columns"),
 )
 _UNKNOWN_SETTING = re.compile(r"unexpected keyword argument '(\w+)'|BuilderConfig .* doesn't have a '(\w+)' key")
+_EMPTY_SLICE = re.compile(r'Instruction "(\w+\[.*\])" corresponds to no data')
 _EXAMPLE = "Write dataset_kwargs: {data_files: {test: rows.csv}}; a file lies beside the YAML."
 _ROWS = "The first line of a CSV has the names of the columns, and the rows come below it."
 _FEATURES = (
     "Leave it out: numbers in a CSV are compared as they are written there. For other types write the rows as .jsonl, "
     "with quotes around what is text."
 )
+_AS_CSV = "Save it as CSV in UTF-8 (in a spreadsheet: save as, CSV UTF-8) and name that file."
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+_FILE_KINDS = frozenset(ending[1:] for ending in _SPREADSHEETS) | {"excel"}
+_STARTS = (
+    (b"\xff\xfe", "written in UTF-16, and not in UTF-8"),
+    (b"\xfe\xff", "written in UTF-16, and not in UTF-8"),
+    (b"PK\x03\x04", "an archive or a spreadsheet, and no text"),
+    (b"\xd0\xcf\x11\xe0", "a spreadsheet, and no text"),
+    (b"\x1f\x8b", "compressed, and no text"),
+    (b"PAR1", "a Parquet file, and no text"),
+)
+"""What files begin with that are taken for text by mistake."""
 _LONGEST = 300
 _MOST_FILES = 3
 
@@ -58,7 +71,7 @@ def explain(
         builders: The file formats.
         directory: The folder of the task.
     """
-    cause = _innermost(error.__cause__)
+    cause = root_cause(error.__cause__)
     if cause is None:
         return None
     unknown = _UNKNOWN_SETTING.search(str(cause))
@@ -68,9 +81,16 @@ def explain(
         return SourceError(f"dataset_kwargs has no setting {name!r}.", key="dataset_kwargs", hint=hint)
     if isinstance(kwargs.get("features"), (Mapping, list, str)):
         return SourceError("dataset_kwargs 'features' cannot be written in YAML.", key="dataset_kwargs", hint=_FEATURES)
+    sliced = _EMPTY_SLICE.search(str(cause))
+    if sliced:
+        hint = "Rows count from 0, so test[:100] is the first hundred."
+        return SourceError(f"The slice {sliced[1]!r} names no rows.", key="split", hint=hint)
+    if path not in builders and (path in _FILE_KINDS or Path(path).suffix.lower() in _SPREADSHEETS):
+        what = f"dataset_path {path!r} is no format of data that can be read."
+        return SourceError(what, key="dataset_path", hint=f"Write dataset_path: csv. {_AS_CSV}")
     if path not in builders:
         near = did_you_mean(path, builders, n=1) if "/" not in path else ""
-        why = _line(cause)
+        why = sentence(cause)
         return SourceError(
             f"Dataset {path!r} cannot be loaded: {why}",
             key="dataset_path",
@@ -81,7 +101,7 @@ def explain(
         what = f"dataset_path {path!r} is a file format, and dataset_kwargs names no data_files."
         return SourceError(what, key="dataset_kwargs", hint=_EXAMPLE)
     return _in_files(path, kwargs, directory) or SourceError(
-        f"The {path} files cannot be read{_named(kwargs)}: {_line(cause)}", key="dataset_kwargs", hint=error.hint
+        f"The {path} files cannot be read{_named(kwargs)}: {sentence(cause)}", key="dataset_kwargs", hint=error.hint
     )
 
 
@@ -110,22 +130,26 @@ def _in_files(path: str, kwargs: Mapping[str, Any], directory: Path) -> SourceEr
         if not file.exists():
             near = _near_file(directory / file)
             return SourceError(f"There is no file {name!r}.", key="dataset_kwargs", hint=near, is_absent=True)
-        if file.is_file() and (found := _in_file(path, file)):
+        if file.is_file() and (found := file_problem(path, file)):
             return found
     return None
 
 
-def _in_file(path: str, file: Path) -> SourceError | None:
-    """What is wrong with a file."""
+def file_problem(path: str, file: Path) -> SourceError | None:
+    """What is wrong with a file that could not be read, as far as its content shows."""
     if file.stat().st_size == 0:
         return SourceError(f"The file {file.name} is empty (0 bytes).", key="dataset_kwargs", hint=_ROWS)
+    if path != "parquet" and (what := _other_kind(file)):
+        return SourceError(f"The file {file.name} is {what}.", key="dataset_kwargs", hint=_AS_CSV)
     if path == "csv":
         with file.open("rb") as lines:
             is_header_only = sum(1 for _, line in zip(range(2), filter(bytes.strip, lines), strict=False)) < 2
         if is_header_only:
             return SourceError(f"The file {file.name} has column names and no rows.", key="dataset_kwargs", hint=_ROWS)
-    if path == "json" and file.suffix == ".jsonl":
-        return _in_json_lines(file)
+    if path == "json":
+        is_lines = file.suffix == ".jsonl"
+        found = broken_json_line(file, file.name, '{"question": …, "answer": …}') if is_lines else _broken_json(file)
+        return SourceError(found[0], key="dataset_kwargs", hint=found[1]) if found else None
     return _in_encoding(file) if path == "csv" else None
 
 
@@ -150,17 +174,44 @@ def _named(kwargs: Mapping[str, Any]) -> str:
     return f" ({', '.join(names[:_MOST_FILES])}{', …' * (len(names) > _MOST_FILES)})" if names else ""
 
 
-def _in_json_lines(file: Path) -> SourceError | None:
+def _broken_json(file: Path) -> tuple[str, str] | None:
+    """What is wrong with a file that is not one value of JSON, and what to do; rows on lines of their own are fine."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    try:
+        json.loads(text)
+    except ValueError as error:
+        if not str(error).startswith("Extra data"):
+            return (
+                f"The file {file.name} is not valid JSON: {error}.",
+                "It is a list of rows, with a comma between two.",
+            )
+    return None
+
+
+def _other_kind(file: Path) -> str:
+    """What a file is that is no text in UTF-8; empty if it may be."""
+    with file.open("rb") as content:
+        start = content.read(4)
+    if file.suffix.lower() in _SPREADSHEETS:
+        return "a spreadsheet, and no text"
+    return next((what for sign, what in _STARTS if start.startswith(sign)), "")
+
+
+def broken_json_line(file: Path, shown: str, example: str) -> tuple[str, str] | None:
+    """What is wrong with the first line of a file that is not valid JSON, and what to do; ``None`` if all are.
+
+    Args:
+        file: A file of JSON lines.
+        shown: Its name in the message.
+        example: What a line may look like.
+    """
     with file.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 if line.strip():
                     json.loads(line)
             except ValueError as error:
-                what = f"Line {number} of {file.name} is not valid JSON: {error}."
-                return SourceError(
-                    what, key="dataset_kwargs", hint='Each line holds a row: {"question": …, "answer": …}'
-                )
+                return f"Line {number} of {shown} is not valid JSON: {error}.", f"Each line holds a row: {example}"
     return None
 
 
@@ -179,13 +230,14 @@ def _names(files: Any) -> Iterator[str]:
         yield str(files)
 
 
-def _innermost(error: BaseException | None) -> BaseException | None:
+def root_cause(error: BaseException | None) -> BaseException | None:
     """The error behind the errors in which ``datasets`` wraps it."""
     while error is not None and type(error).__name__ == "DatasetGenerationError" and error.__cause__ is not None:
         error = error.__cause__
     return error
 
 
-def _line(error: BaseException) -> str:
+def sentence(error: BaseException) -> str:
+    """What an error says, on one line that ends with a full stop."""
     text = " ".join(str(error).split()) or type(error).__name__
     return f"{text[:_LONGEST].rstrip('.')}."

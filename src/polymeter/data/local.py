@@ -244,7 +244,7 @@ def _read(files: list[Path], split: str, options: Mapping[str, Any]) -> datasets
     if suffix == ".tsv":
         options = {"sep": "\t", **options}
     if not any(file.stat().st_size for file in files):
-        raise DataError(f"The dataset file {files[0]} is empty.")
+        raise DataError(f"The dataset file {files[0]} is empty.", where=str(files[0]))
     named = [str(file) for file in files]
     try:
         with boundary(DataError, f"Reading {files[0]}"):

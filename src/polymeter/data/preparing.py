@@ -39,7 +39,8 @@ def load_dataset(path: str, name: str | None = None, **kwargs: Any) -> Any:
         with _unpooled():
             builder.download_and_prepare(**preparing)
     else:
-        builder.download_and_prepare(**preparing)
+        with _sounds_as_files():
+            builder.download_and_prepare(**preparing)
     is_copied = datasets.utils.info_utils.is_small_dataset(builder.info.dataset_size)
     return builder.as_dataset(split=split, in_memory=is_copied)
 
@@ -56,3 +57,22 @@ def _unpooled() -> Iterator[None]:
         yield
     finally:
         pyarrow.set_memory_pool(before)
+
+
+@contextmanager
+def _sounds_as_files() -> Iterator[None]:
+    """Let ``datasets`` note where a sound lies without the package that it would write sounds with, which it asks for
+    even then: a folder of sounds has nothing to write.
+    """
+    import datasets
+
+    encode = datasets.Audio.encode_example
+
+    def noted(feature: Any, value: Any) -> Any:
+        return {"bytes": None, "path": value} if isinstance(value, str) else encode(feature, value)
+
+    datasets.Audio.encode_example = noted
+    try:
+        yield
+    finally:
+        datasets.Audio.encode_example = encode

@@ -24,6 +24,7 @@ from polymeter.data.addresses import UnresolvedError, public_addresses
 from polymeter.data.cards import check_card
 from polymeter.data.explaining import SourceError, explain, missing_split
 from polymeter.data.local import is_saved, open_local, open_saved
+from polymeter.data.media_folders import folder_problem
 from polymeter.data.mending import load_files
 from polymeter.data.snapshot import fetch_media
 from polymeter.data.written import has_other_texts, written_columns
@@ -226,7 +227,7 @@ def _load(
                     raise missing_split(str(source), split, loaded)
             return opened
     except DataError as error:
-        explained = explain(error, path, kwargs, BUILDERS, source.directory)
+        explained = folder_problem(error, path, kwargs) or explain(error, path, kwargs, BUILDERS, source.directory)
         if explained is None:  # raised from itself it would be its own cause
             raise
         raise explained from error

@@ -9,7 +9,7 @@ import csv
 import logging
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import StringIO
 from math import isnan
 from pathlib import Path
@@ -171,17 +171,42 @@ def _read(path: Path | str, **options: Any) -> pd.DataFrame:
     if not file.is_file():
         raise DataError(f"There is no file {file}.")
     hint = "A table has tabs between its cells, one line of column names, and is written in UTF-8."
-    with boundary(DataError, f"Reading the table {file}", hint=hint):
-        # Read at once, a column has one type whatever its first rows hold, and images take a third less memory.
-        defaults = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
-        with each_cell_under_its_name() as settings:
-            arguments = {**defaults, **settings, **options}
-            if is_large(file) and IMAGES in columns_of(file):
-                try:
-                    return _read_large(file, arguments)
-                except OSError as error:
-                    log.warning("holding the images of %s in memory, since %s cannot: %s", file, gettempdir(), error)
-            return _read_whole(file, arguments)
+    if file.stat().st_size == 0:
+        raise DataError(f"The table {file.name} is empty (0 bytes).", where=f"{file}:1", hint=hint)
+    try:
+        with boundary(DataError, f"Reading the table {file}", hint=hint):
+            return _parsed(file, options)
+    except DataError as error:
+        raise _uneven(file) or error from error
+
+
+def _parsed(file: Path, options: Mapping[str, Any]) -> pd.DataFrame:
+    # Read at once, a column has one type whatever its first rows hold, and images take a third less memory.
+    defaults = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
+    with each_cell_under_its_name() as settings:
+        arguments = {**defaults, **settings, **options}
+        if is_large(file) and IMAGES in columns_of(file):
+            try:
+                return _read_large(file, arguments)
+            except OSError as error:
+                log.warning("holding the images of %s in memory, since %s cannot: %s", file, gettempdir(), error)
+        return _read_whole(file, arguments)
+
+
+def _uneven(file: Path) -> DataError | None:
+    """What is wrong with a table that has more cells in a row than names above them, and in which line."""
+    with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+        rows = csv.reader(lines, delimiter="\t")
+        with suppress(csv.Error):
+            n_columns = len(next(rows, ()))
+            for row in rows:
+                if len(row) > n_columns and any(row[n_columns:]):
+                    return DataError(
+                        f"A row of {file.name} has {len(row)} cells, and there are {n_columns} columns.",
+                        where=f"{file}:{rows.line_num}",
+                        hint="Remove the tab too many, or put the cell that holds one in double quotes.",
+                    )
+    return None
 
 
 def _read_whole(file: Path, arguments: Mapping[str, Any]) -> pd.DataFrame:

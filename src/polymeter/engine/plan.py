@@ -73,14 +73,22 @@ def cache_folder(options: RunOptions) -> Path:
     told = options.cache_dir or os.environ.get("POLYMETER_CACHE_DIR")
     if told:
         require_place(told, "The cache folder")
+        if Path(told).is_file():
+            hint = "Name a folder with --cache-dir, cache_dir in the settings, or POLYMETER_CACHE_DIR."
+            raise PlanError("There is a file in place of the cache folder.", where=str(told), hint=hint)
         return Path(told)
     from platformdirs import user_cache_path
 
     return user_cache_path("polymeter")
 
 
-def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
+def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False) -> None:
     """Bind every task to the model and open its data; check what it needs.
+
+    Args:
+        plan: The plan.
+        cache_dir: Where prepared data is kept.
+        is_begun: Whether answers of the run are stored already.
 
     Raises:
         PlanError: A task and the model, or a role, do not fit.
@@ -101,6 +109,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
         is_mcq_text=options.mcq == "text",
         roles=role_names(plan),
         parity=plan.parity,
+        is_begun=is_begun,
         cache_dir=cache_dir,
     )
     surroundings = {"parity": plan.parity, "data": options.data, "cache_dir": cache_dir}

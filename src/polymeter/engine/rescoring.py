@@ -33,6 +33,9 @@ from polymeter.guests.generators import dispatched
 from polymeter.store.copying import take_answers
 from polymeter.store.folder import RunFolder, open_folder
 
+ANSWERS_ONLY = "predict_only"
+"""The setting with which a run of any format keeps its answers and scores nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
@@ -89,7 +92,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     refuse_changes(plan, target)
     check_endpoints(plan, target, progress)
     progress.stage("opening tasks")
-    compile_tasks(plan, cache_folder(plan.options))
+    compile_tasks(plan, cache_folder(plan.options), is_begun=not _kept_answers_only(source))
     plan.notes = (*plan.notes, f"Scored again from the answers of {source.path.resolve().name}.")
     _check_same_scoring(target, plan)
     lock = target.lock()
@@ -101,6 +104,12 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     finally:
         lock.release()
     return run_plan(plan, target, progress, command=request.command, kind="score")
+
+
+def _kept_answers_only(source: RunFolder) -> bool:
+    """Whether a run scored nothing on purpose: then whoever scores it names what does."""
+    options = manifests.options_of(source.read_manifest(is_whole=True), source.path)
+    return any(told.get(ANSWERS_ONLY) for told in options.dialect_options.values())
 
 
 def _check_target(source: RunFolder, target: RunFolder) -> None:

@@ -100,7 +100,7 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     if not is_asked_last:
         check_endpoints(plan, folder, progress)
     progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
-    compile_tasks(plan, cache_folder(plan.options))
+    compile_tasks(plan, cache_folder(plan.options), is_begun=not is_new)
     if is_asked_last:
         check_endpoints(plan, folder, progress)
         check_learned(plan)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Root
+from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Format, Loaded
 from polymeter.core.parity import NO_PARITY, Parity
@@ -143,7 +144,7 @@ def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> lis
     broken = [problem for problem in catalog.problems if problem.file.stem == pattern]
     if broken:
         raise PlanError(f"Task {pattern!r} cannot be read: {broken[0].message}", where=broken[0].where)
-    raise _of_path(Path(pattern)) or catalog.unknown(pattern, where="--tasks")
+    raise refused_path(Path(pattern)) or catalog.unknown(pattern, where="--tasks")
 
 
 def _in_file(path: Path, catalog: Catalog) -> list[str]:
@@ -166,7 +167,7 @@ def _in_file(path: Path, catalog: Catalog) -> list[str]:
     )
 
 
-def _of_path(path: Path) -> PlanError | None:
+def refused_path(path: Path) -> PlanError | None:
     """The error for a file or folder in place of a task's name; ``None`` if it is neither."""
     if os.path.isdir(path):
         return PlanError(
@@ -220,8 +221,31 @@ def _shadow_note(name: str, catalog: Catalog) -> str:
 
 def describe_selection(selection: Selection) -> dict[str, Any]:
     """The selection as plain data, for the manifest."""
-    return {
+    described = {
         "tasks": [spec.name for spec in selection.tasks],
         "groups": {group.name: list(group.members) for group in selection.groups},
         "layout": [list(line) for line in selection.layout],
     }
+    numbers = {group.name: _described(group) for group in selection.groups if group.aggregates}
+    return described | ({"group_numbers": numbers} if numbers else {})
+
+
+def described_groups(selection: Mapping[str, Any]) -> dict[str, GroupSpec]:
+    """The groups of a selection that ``describe_selection`` has described; an earlier version kept no aggregations."""
+    numbers = selection.get("group_numbers") or {}
+    return {
+        name: GroupSpec(
+            name,
+            str(numbers.get(name, {}).get("alias") or ""),
+            tuple(members),
+            tuple(numbers.get(name, {}).get("aggregates") or ()),
+            version=str(numbers.get(name, {}).get("version") or ""),
+        )
+        for name, members in (selection.get("groups") or {}).items()
+    }
+
+
+def _described(group: GroupSpec) -> dict[str, Any]:
+    """What makes a group's numbers; an aggregation of its author's own is code, and not described."""
+    plain = [dict(aggregate) for aggregate in group.aggregates if not callable(aggregate.get("aggregation"))]
+    return {"alias": group.alias, "version": group.version, "aggregates": jsonable(plain)}

@@ -61,7 +61,7 @@ def reduce_again(folder: RunFolder, progress: Progress) -> ReducedAgain:
             os.symlink(folder.media.resolve(), beside.media)
         plan = plan_over_answers(manifest, ScoreRequest(folder.path, beside.path, options))
         progress.stage("opening tasks")
-        compile_tasks(plan, cache_folder(plan.options))
+        compile_tasks(plan, cache_folder(plan.options), is_begun=True)
         changed = _changed(manifest, plan)
         record = parts.new_part(plan, manifests.software_of(manifest), "", "verify")
         whole = {**manifest, "sessions": [*manifest["sessions"], record]}

@@ -162,9 +162,9 @@ def _missing(name: str, paths: list[Path], present: dict[Path, str | None], md5:
             where=str(path),
             hint="It was changed, or DATASET_MD5 is wrong. To measure on your own table, name it with --data.",
         )
+    names = " and ".join(dict.fromkeys(path.name for path in paths))
     return DataError(
         f"There is no table for dataset {name!r}.",
         where=str(paths[0].parent),
-        hint=f"Looked for {' and '.join(path.name for path in paths)}. Put it there, set LMUData, or name it with "
-        f"--data {name}=FILE.",
+        hint=f"Looked for {names}. Put it there, set LMUData, or name it with --data {name}=FILE.",
     )

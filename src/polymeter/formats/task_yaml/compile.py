@@ -16,6 +16,7 @@ from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import image_targets
+from polymeter.formats.task_yaml.empty_cells import empty_cell_notes
 from polymeter.formats.task_yaml.extensions import check_code_needs, class_task, judge_warnings
 from polymeter.formats.task_yaml.generation import compile_generation
 from polymeter.formats.task_yaml.image_targets import IMAGES
@@ -95,15 +96,17 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     split = config.eval_split or ""
     samples = RowSamples(spec.name, parts.rows.measured, config.cluster_key)
     prompt = make_prompt(parts, spec, traits, context)
-    refuse_misspelt_columns(parts, spec.file.parent, is_text_read=prompt.messages_form is None)
+    if not context.is_begun:
+        refuse_misspelt_columns(parts, spec.file.parent, is_text_read=prompt.messages_form is None)
     with contained():
         modalities = _try_prompt(samples, prompt, parts, is_scored=not options.predict_only)
-        if not options.predict_only:
+        if not options.predict_only and not context.is_begun:
             check_targets(parts, prompt, samples, context)
     cells = target_cells(parts, context.parity, is_compared=not options.predict_only and reads_target(parts))
     missing = (*missing_target_notes(cells, parts.rows.measured, context),)
     if prompt.messages_form is None:
         missing += (*missing_file_notes(parts, media_folders(config, spec, context.data), context),)
+        missing += () if options.predict_only else empty_cell_notes(parts)
     metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
     tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
     setup = Setup(
@@ -146,6 +149,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         notes=(
             *notes,
             *missing,
+            *(f"Task {spec.name!r}: {note}" for note in parts.rows.notes),
             *shadowed_names(config, code_files(spec)),
             *image_targets.notes(config.task, parts.metrics),
             *constant_target_notes(parts, samples, prompt.row),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import DataError, PolymeterError, boundary, did_you_mean
-from polymeter.formats.task_yaml.templates import compile_template
+from polymeter.formats.task_yaml.templates import compile_template, one_column_hint
 from polymeter.guests.loading import resolve
 
 Doc = Mapping[str, Any]
@@ -272,9 +272,9 @@ def _checked(form: Form, binding: Binding) -> Form:
 
 
 def _no_column(name: Any, field: str, binding: Binding) -> DataError:
-    near = did_you_mean(str(name), binding.columns, n=1)
+    near = one_column_hint(binding.columns) or did_you_mean(str(name), binding.columns, n=1)
     return DataError(
         f"{field} of task {binding.task!r} names {name!r}, which the dataset does not have.",
         where=binding.where(field),
-        hint=f"{near} It has the columns: {', '.join(binding.columns)}.".strip(),
+        hint=f"{near} It has the columns: {', '.join(binding.columns) or 'none that hold text'}.".strip(),
     )

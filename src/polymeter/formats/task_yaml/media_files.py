@@ -46,7 +46,7 @@ def missing_file_notes(parts: Parts, folders: Sequence[Path], context: OpenConte
         return
     index, cell, places = missing[0]
     task, where = parts.config.task, parts.binding.where("doc_to_visual")
-    if len(missing) == n_named == len(measured):
+    if len(missing) == n_named == len(measured) and not context.is_begun:
         what = f"None of the files that the rows of task {task!r} name is there: row {index + 1} names {cell!r}."
         raise PlanError(what, where=where, hint=f"It was looked for {places}. {_ADVICE}")
     of = f"{len(missing)} of {len(measured)} rows"

@@ -23,6 +23,7 @@ from polymeter.formats.task_yaml.parts import Parts
 
 _WORD = re.compile(r"\w[\w .-]*")
 _FUNCTION = re.compile(r"(\w+)\.([A-Za-z_]\w*)")
+_IN_BRACES = re.compile(r"\{(\w+)\}")
 _LONGEST_WORD = 60
 _SHORTEST_NEAR = 4
 _NEAR, _NEAR_PROMPT = 0.8, 0.85
@@ -58,6 +59,7 @@ def refuse_misspelt_columns(parts: Parts, folder: Path, *, is_text_read: bool) -
         # A prompt that is called like the column of answers does not mean that column.
         columns = tuple(name for name in binding.plain_columns if name != config.doc_to_target)
         _refuse(config.doc_to_text, "doc_to_text", columns, binding, folder, cutoff=_NEAR_PROMPT)
+        _refuse_single_braces(config.doc_to_text, binding)
     if isinstance(config.doc_to_choice, str):
         _refuse(config.doc_to_choice, "doc_to_choice", binding.plain_columns, binding, folder)
     examples = parts.rows.examples
@@ -183,6 +185,19 @@ def _refuse_function(value: Any, field: str, folder: Path, where: Callable[[str]
             f"{field} is the text {value!r}, and {file.name} defines a function {match[2]!r}.",
             where=where(field.partition(" ")[0]),
             hint=f"Write '{field.rpartition(' ')[2]}: !function {value}'.",
+        )
+
+
+def _refuse_single_braces(text: Any, binding: Binding) -> None:
+    """Refuse a prompt that is the same for every row because the names of columns stand in single braces."""
+    if not isinstance(text, str) or "{{" in text or "{%" in text:
+        return
+    column = next((name for name in _IN_BRACES.findall(text) if name in binding.plain_columns), None)
+    if column is not None:
+        raise PlanError(
+            f"doc_to_text of task {binding.task!r} writes {{{column}}} into every prompt, not the row's {column!r}.",
+            where=binding.where("doc_to_text"),
+            hint=f"Write {{{{{column}}}}}, with two braces.",
         )
 
 

@@ -74,24 +74,25 @@ def yaml_parts(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_
     metrics = metrics_at_parity(metrics, context.parity)
     n_fewshot = settings.fewshot_count(config, context)
     rows = open_rows(spec, config, context, n_fewshot, locate)
-    binding = bind_forms(config, rows.measured, prompt_key, locate)
-    messages = forms.messages_form(config.doc_to_messages, binding)
-    target_form = image_targets.target_form if config.output_type == image_targets.IMAGES else forms.target_form
-    return Parts(
-        config=config,
-        rows=rows,
-        n_fewshot=n_fewshot,
-        binding=binding,
-        text=forms.text_form(config.doc_to_text, binding),
-        target=written_form(target_form(config.doc_to_target, binding), config, rows.measured),
-        choices=forms.choice_form(config.doc_to_choice, binding),
-        visual=forms.visual_form(config.doc_to_visual, binding),
-        visual_column=config.doc_to_visual if config.doc_to_visual in binding.columns else None,
-        messages=messages,
-        rounds=forms.round_hooks(config.doc_to_text, config.doc_to_messages, messages, binding),
-        metrics=metrics,
-        scorer=own_scorer(config, spec.name, rows.measured),
-    )
+    with rows.noted():
+        binding = bind_forms(config, rows.measured, prompt_key, locate)
+        messages = forms.messages_form(config.doc_to_messages, binding)
+        target_form = image_targets.target_form if config.output_type == image_targets.IMAGES else forms.target_form
+        return Parts(
+            config=config,
+            rows=rows,
+            n_fewshot=n_fewshot,
+            binding=binding,
+            text=forms.text_form(config.doc_to_text, binding),
+            target=written_form(target_form(config.doc_to_target, binding), config, rows.measured),
+            choices=forms.choice_form(config.doc_to_choice, binding),
+            visual=forms.visual_form(config.doc_to_visual, binding),
+            visual_column=config.doc_to_visual if config.doc_to_visual in binding.columns else None,
+            messages=messages,
+            rounds=forms.round_hooks(config.doc_to_text, config.doc_to_messages, messages, binding),
+            metrics=metrics,
+            scorer=own_scorer(config, spec.name, rows.measured),
+        )
 
 
 def bind_forms(config: TaskConfig, rows: Rows, prompt_key: str, locate: Locate) -> forms.Binding:

@@ -12,7 +12,7 @@ from polymeter.core.errors import DataError, PlanError, boundary, outside_of_pol
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import seed_for
 from polymeter.core.task import Sample, TaskSpec
-from polymeter.data import Rows, Source, make_rows, open_plain, open_splits
+from polymeter.data import Rows, Source, make_rows, media_folder_notes, open_plain, open_splits
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.formats.task_yaml.target_cells import written_targets
 from polymeter.guests import resolve, seeded
@@ -28,11 +28,28 @@ class TaskRows:
         measured: The rows that are measured.
         examples: The rows that examples are drawn from; ``None``: there are no examples.
         has_own_examples: Whether examples are drawn from the measured rows themselves.
+        notes: What is odd about the folder that they come from.
     """
 
     measured: Rows
     examples: Rows | None = None
     has_own_examples: bool = False
+    notes: tuple[str, ...] = ()
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Use the columns inside this, and an error says what is odd about rows that have media alone: a table that is
+        not read may be its reason.
+
+        Raises:
+            DataError: if a column is missing.
+        """
+        try:
+            yield
+        except DataError as error:
+            if not self.notes or set(self.measured.columns) - set(self.measured.media) - {"label"}:
+                raise
+            raise DataError(error.what, where=error.where, hint=" ".join((error.hint, *self.notes))) from error
 
 
 def open_rows(
@@ -53,8 +70,10 @@ def open_rows(
     with _placed(config, locate):
         # What process_docs takes is a dataset of the library.
         plain = None if config.process_docs is not None else open_plain(source, wanted, overrides=context.data)
-    rows: Mapping[str, Rows] = plain or _dataset_rows(spec, config, context, locate, source, wanted)
-    return TaskRows(rows[split], fixed or (rows[example_split] if example_split else None), example_split == split)
+    rows: Mapping[str, Rows]
+    rows, notes = (plain, ()) if plain else _dataset_rows(spec, config, context, locate, source, wanted)
+    examples = fixed or (rows[example_split] if example_split else None)
+    return TaskRows(rows[split], examples, example_split == split, notes)
 
 
 def _dataset_rows(
@@ -64,10 +83,13 @@ def _dataset_rows(
     locate: Callable[[str], str],
     source: Source,
     wanted: Sequence[str],
-) -> dict[str, Rows]:
-    """The rows of the wanted splits, as ``datasets`` opens them and ``process_docs`` leaves them."""
+) -> tuple[dict[str, Rows], tuple[str, ...]]:
+    """The rows of the wanted splits, as ``datasets`` opens them and ``process_docs`` leaves them, and what is odd about
+    the folder of the first.
+    """
     with _placed(config, locate):
         opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
+        notes = media_folder_notes(opened[wanted[0]])
     process = resolve(config.process_docs) if config.process_docs is not None else None
     rows: dict[str, Rows] = {}
     for name in wanted:
@@ -90,7 +112,7 @@ def _dataset_rows(
                 base_fingerprint=f"{spec.source_hash}:{name}:{context.seed}",
                 cache_dir=context.cache_dir,
             )
-    return rows
+    return rows, notes
 
 
 @contextmanager

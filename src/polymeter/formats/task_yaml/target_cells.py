@@ -141,7 +141,7 @@ def missing_target_notes(cells: TargetCells, rows: Rows, context: OpenContext) -
         if not missing:
             continue
         n = len(measured)
-        if len(missing) == n:
+        if len(missing) == n and not context.is_begun:
             what = f"Column {column!r}, the target of task {cells.task!r}, is empty in all {n} rows."
             raise PlanError(what, where=cells.where, hint="Name the column that has the answers.")
         shown = ", ".join(str(number + 1) for number in missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -53,11 +53,13 @@ def compile_template(text: str, columns: Iterable[str], *, field: str, where: st
     reached = _Reached(names).visit(environment.parse(text))
     missing = meta.find_undeclared_variables(reached) - set(names) - set(environment.globals) - _guarded(tree)
     if missing:
-        near = " ".join(filter(None, (did_you_mean(name, names, n=1) for name in sorted(missing))))
+        near = one_column_hint(names) or " ".join(
+            filter(None, (did_you_mean(name, names, n=1) for name in sorted(missing)))
+        )
         raise DataError(
             f"The template of {field} uses {', '.join(map(repr, sorted(missing)))}, which the dataset does not have.",
             where=where,
-            hint=f"{near} It has the columns: {', '.join(names)}.".strip(),
+            hint=f"{near} It has the columns: {', '.join(names) or 'none that hold text'}.".strip(),
         )
     simple = _simple(tree)
     if simple is not None:
@@ -225,3 +227,12 @@ def _simple(tree: nodes.Template) -> Render | None:
         name = names[0]
         return lambda doc: layout % (doc[name],)
     return lambda doc: layout % tuple([doc[name] for name in names])
+
+
+def one_column_hint(columns: Sequence[str]) -> str:
+    """What to do if the names of all columns stand in one, because something else than a comma separates them."""
+    sign = next((sign for sign in ";\t|" if sign in columns[0]), "") if len(columns) == 1 else ""
+    if not sign:
+        return ""
+    shown = "\\t" if sign == "\t" else sign
+    return f'The columns are separated by {sign!r} and not by commas: add sep: "{shown}" to dataset_kwargs.'

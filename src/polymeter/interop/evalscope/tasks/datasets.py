@@ -241,6 +241,11 @@ def _records(dataset: Any, what: str) -> Records:
 
 
 def _checked_hub(name: str, datasets_hub: str) -> str:
+    if name.startswith(("/", "./", "../", "~")):
+        raise DataError(
+            f"The dataset folder {name!r} does not exist.",
+            hint=f"It is looked for beside the adapter and in the working directory. {_local_instead(name)}",
+        )
     hub = str(datasets_hub or HubType.MODELSCOPE).lower()
     if hub not in _HUBS:
         hint = did_you_mean(hub, _HUBS) or f"Known: {', '.join(_HUBS)}."

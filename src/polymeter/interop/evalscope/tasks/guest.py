@@ -8,6 +8,7 @@ import logging
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from polymeter.core.parity import Parity
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, seeded
 from polymeter.guests.loading import authors_code, load_authors_file
+from polymeter.guests.named_data import naming_its_place
 from polymeter.guests.opened_sources import loading_sources
 from polymeter.guests.packages import GUEST_LOCK
 from polymeter.interop.evalscope.tasks import constants
@@ -28,6 +30,7 @@ from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType,
 from polymeter.interop.evalscope.tasks.filters import Filter
 from polymeter.interop.evalscope.tasks.metrics import metric_registry
 from polymeter.interop.evalscope.tasks.prompts import Prompt, prompt_problem
+from polymeter.interop.evalscope.tasks.reading import line_of_data
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, Benchmark, BenchmarkMeta
 from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions, Mode, choose_mode
 
@@ -120,7 +123,8 @@ def open_benchmark(
     meta = _load_meta(spec)
     changes = _changes(meta, options, context)
     adapter, mode = _make_adapter(meta, changes, traits, options, context.parity)
-    records = list(_limited(_make_prompts(meta, adapter, options, context), context.limit))
+    with naming_its_place(spec.file, partial(line_of_data, spec.file, spec.name)):
+        records = list(_limited(_make_prompts(meta, adapter, options, context), context.limit))
     if not records:
         raise DataError(
             f"Benchmark {spec.name!r} has no records in its subsets.",

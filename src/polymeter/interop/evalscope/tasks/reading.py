@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from polymeter.core.errors import DataError
 from polymeter.guests.sources import bytes_of, packages_needed, tree_of
 
 UNKNOWN: Final = "?"
@@ -16,6 +17,9 @@ _OWNER = "Benchmark"
 _METHOD = "register"
 _POSITIONAL = ("name", "dataset_id")
 _ENUMS = ("OutputType", "EvalType", "HubType", "JudgeStrategy")
+_DATASET = "dataset_id"
+_ABOUT = (("subset", "subset_list"), ("configuration", "subset_list"), ("split", "eval_split"))
+"""Words of an error about data, each with the argument of a registration that it is about."""
 _NOT_LITERAL: Final = object()
 
 
@@ -28,6 +32,7 @@ class Registration:
         line: Where it stands.
         values: Its arguments: plain values, or ``?``.
         written: The source text of each argument.
+        lines: Where each argument stands.
         adapter: The class that it decorates, the last of that name in the file; ``None`` when it decorates none.
         keywords: Names of the keyword arguments in order.
         has_more: Whether it takes further arguments from a mapping (``**kwargs``).
@@ -37,6 +42,7 @@ class Registration:
     line: int
     values: Mapping[str, Any]
     written: Mapping[str, str]
+    lines: Mapping[str, int]
     adapter: ast.ClassDef | None = None
     keywords: tuple[str, ...] = ()
     has_more: bool = False
@@ -73,6 +79,17 @@ def read_file(path: Path) -> BenchmarkFile:
     tree = tree_of(path, content)
     reader = _Reader(tree)
     return BenchmarkFile(path, tuple(reader.registrations()), dict(packages_needed(tree, path.parent)))
+
+
+def line_of_data(path: Path, name: str, error: DataError) -> int:
+    """The line of a benchmark's registration that an error about its data is about: where it names the dataset, its
+    subsets or its split.
+    """
+    found = next((item for item in read_file(path).registrations if item.name == name), None)
+    if found is None:  # registered under a name that only running the file tells
+        return 1
+    argument = next((argument for sign, argument in _ABOUT if sign in error.what), _DATASET)
+    return found.lines.get(argument, found.lines.get(_DATASET, found.line))
 
 
 class _Reader:
@@ -123,6 +140,7 @@ class _Reader:
             call.lineno,
             values,
             {key: ast.unparse(node) for key, node in given.items()},
+            {key: node.lineno for key, node in given.items()},
             self._classes.get(decorated.name, decorated) if decorated is not None else None,
             tuple(keyword.arg for keyword in call.keywords if keyword.arg is not None),
             any(keyword.arg is None for keyword in call.keywords),

@@ -17,6 +17,7 @@ from polymeter.formats.table.options import TableRunOptions, read_run_options
 from polymeter.formats.table.predictions import PredictionFile, write_predictions
 from polymeter.formats.table.prompts import Prompting, parameters_for
 from polymeter.formats.table.scoring import JUDGE_MODEL, judge_kwargs, sample_results
+from polymeter.guests.named_data import naming_its_place
 from polymeter.interop.ulmeval.tasks.dataset import (
     Scoring,
     check_data_is_read,
@@ -28,6 +29,7 @@ from polymeter.interop.ulmeval.tasks.dataset import (
 from polymeter.interop.ulmeval.tasks.evaluate import evaluate_results
 from polymeter.interop.ulmeval.tasks.judge_needs import require_judge
 from polymeter.interop.ulmeval.tasks.loading import load_class
+from polymeter.interop.ulmeval.tasks.reading import line_of_data
 
 _JUDGE = "judge"
 
@@ -40,12 +42,14 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         DataError: if its data is missing, empty or broken as a whole.
     """
     options = read_run_options(context.options)
-    instance = make_instance(load_class(spec), spec, context.data, options, context)
-    check_data_is_read(spec, instance, context.data)
-    set_up(spec.name, instance, options)
-    scoring = Scoring(by_sample=False, by_file=False) if options.predict_only else scoring_of(type(instance))
-    dataset = dataset_of(spec, instance, scoring)
-    if _JUDGE not in context.roles and JUDGE_MODEL not in options.judge_args:
+    cls = load_class(spec)
+    with naming_its_place(spec.file, lambda error: line_of_data(spec.file, spec.name)):
+        instance = make_instance(cls, spec, context.data, options, context)
+        check_data_is_read(spec, instance, context.data)
+        set_up(spec.name, instance, options)
+        scoring = Scoring(by_sample=False, by_file=False) if options.predict_only else scoring_of(type(instance))
+        dataset = dataset_of(spec, instance, scoring)
+    if not context.is_begun and _JUDGE not in context.roles and JUDGE_MODEL not in options.judge_args:
         methods = {"evaluate_sample": scoring.by_sample, "evaluate": scoring.by_file}
         require_judge(spec.name, [getattr(instance, name) for name, is_used in methods.items() if is_used])
     if scoring.by_sample:

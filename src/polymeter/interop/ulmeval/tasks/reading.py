@@ -102,6 +102,20 @@ def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
     return DatasetFile(path, classes, dict(packages_needed(tree, path.parent)) if classes else {})
 
 
+def line_of_data(path: Path, dataset: str) -> int:
+    """The line of a file where a class names a dataset and its URL; that of the class where the names are computed."""
+    file = read_file(path, is_named=True)
+    owner = file.owner_of(dataset) or next(iter(file.classes), None)
+    if owner is None:
+        return 1
+    classes = {node.name: node for node in tree_of(path, bytes_of(path)).body if isinstance(node, ast.ClassDef)}
+    for name in (owner.name, *owner.ancestors):
+        for node in ast.walk(classes[name]):
+            if isinstance(node, ast.Constant) and node.value == dataset:
+                return node.lineno
+    return owner.line
+
+
 class _Reader:
     """Finds dataset classes in one tree.
 
