@@ -277,6 +277,22 @@ DATA = [
         files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "file_name;country\n0.png;x\n"},
     ),
     Mistake(
+        "a table of images in another encoding",
+        says=("photos/metadata.csv is not written in UTF-8: line 2 has the byte 0xe9", "Save it as UTF-8"),
+        at=f"{MINE}:3",
+        files={
+            **written(*FOLDER, SPLIT),
+            **PHOTOS,
+            "mine/photos/metadata.csv": "file_name,country\n0.png,caf\xe9\n".encode("cp1252"),
+        },
+    ),
+    Mistake(
+        "a table beside the folder of images",
+        says=("uses 'country'", "capitals.csv beside the folder is not read", "Put it into the folder"),
+        at=f"{MINE}:5",
+        files={**written(*FOLDER, SPLIT), **PHOTOS},
+    ),
+    Mistake(
         "a table of images under another name",
         says=("uses 'country'", "labels.csv is not read", "Call it metadata.csv"),
         at=f"{MINE}:5",

@@ -155,18 +155,26 @@ def file_problem(path: str, file: Path) -> SourceError | None:
 
 def _in_encoding(file: Path) -> SourceError | None:
     """The first line of a file that is no UTF-8."""
+    what = encoding_problem(file, file.name)
+    hint = "Save it as UTF-8, or name its encoding in dataset_kwargs, such as encoding: cp1252."
+    return SourceError(what, key="dataset_kwargs", hint=hint) if what else None
+
+
+def encoding_problem(file: Path, shown: str) -> str:
+    """A sentence with the first line of a file that is no UTF-8; empty if all are.
+
+    Args:
+        file: A file of text.
+        shown: Its name in the message.
+    """
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 byte = f"0x{line[error.start]:02x}"
-                return SourceError(
-                    f"The file {file.name} is not written in UTF-8: line {number} has the byte {byte}.",
-                    key="dataset_kwargs",
-                    hint="Save it as UTF-8, or name its encoding in dataset_kwargs, such as encoding: cp1252.",
-                )
-    return None
+                return f"The file {shown} is not written in UTF-8: line {number} has the byte {byte}."
+    return ""
 
 
 def _named(kwargs: Mapping[str, Any]) -> str:
