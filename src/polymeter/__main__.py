@@ -10,19 +10,21 @@ def main() -> int:
     """Run the command line; returns the exit code.
 
     Signals are handled before the rest is imported, so that a command that ends early ends like any other. What a
-    terminal's encoding cannot hold (half a character in a model's answer, ``✓`` in a plain C locale) is printed as its
-    escape.
+    terminal's encoding cannot hold is printed as its escape (half a character in a model's answer), or in plain
+    characters (``✓`` in a plain C locale).
     """
+    from polymeter.cli.plain_text import PLAIN, register
     from polymeter.cli.signals import INTERRUPTED, Signals
 
     signals = Signals()
     signals.install()
+    register()
     from polymeter.core.garbage import collect_rarely
 
     collect_rarely()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=PLAIN)
     try:
         from polymeter.cli.main import main as run
 

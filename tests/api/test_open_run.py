@@ -236,6 +236,18 @@ def test_to_pandas_has_a_row_for_each_number(run: Run) -> None:
     assert frame.iloc[3]["kind"] == "group"
 
 
+def test_to_pandas_has_a_row_for_each_sample(run: Run) -> None:
+    frame = run().to_pandas("samples")
+    assert len(frame) == N
+    assert list(frame.columns[:9]) == [
+        *("task", "id", "subset", "status", "files", "prompt", "answer", "target", "error"),
+    ]
+    assert frame["exact_match"].sum() == 4
+    assert list(frame["status"]).count("error") == 1
+    with pytest.raises(ValueError, match="'results' or 'samples'"):
+        run().to_pandas("rows")  # type: ignore[arg-type]
+
+
 def test_a_result_shows_itself_as_a_table(run: Run) -> None:
     lines = repr(run()).splitlines()
     assert lines[0].startswith("RunResult(Teller, complete, ")

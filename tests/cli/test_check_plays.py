@@ -110,8 +110,76 @@ def test_what_is_remarkable_is_said_and_is_no_problem(tmp_path, capsys, case):
     assert code == 0, err
     assert "capitals: 3 rows played:" in said
     assert words in said
-    assert said.endswith("no problems found, but look at 1 task above.\n")
+    last = said.splitlines()[-1]
+    assert "no problems found, but look at " in last
+    assert last.endswith("above about capitals.") or words.partition(" (")[0].rstrip(".") in last or "row 0" in last
     assert EXPECTED not in said
+
+
+def test_the_last_line_names_the_tasks_to_look_at(tmp_path, capsys):
+    for name in ("one", "two"):
+        write(tmp_path, "doc_to_target: something", name=name)
+    write(tmp_path, name="sound")
+    _, said, _ = check(tmp_path, capsys)
+    assert said.endswith("no problems found, but look at what is said above about one, two.\n")
+
+
+def photos(folder, **files):
+    """A task over a table whose column names images, in which some rows have other files."""
+    from PIL import Image
+
+    write(folder, "doc_to_visual: file", "doc_to_text: Read the sign.")
+    (folder / "photos").mkdir()
+    names = {f"row{number}": f"photos/{number}.png" for number in range(1, 9)}
+    for name in names.values():
+        Image.new("RGB", (8, 8), (len(name), 0, 0)).save(folder / name)
+    rows = [f"{files.get(row, name)},City of {row}" for row, name in names.items()]
+    (folder / "capitals.csv").write_text("file,capital\n" + "\n".join(rows) + "\n")
+    return folder
+
+
+def test_all_rows_are_asked_for_their_files(tmp_path, capsys):
+    assert check(photos(tmp_path / "sound"), capsys)[0] == 0
+    missing = photos(tmp_path / "missing", row7="photos/77.png", row5="photos/55.png")
+    code, said, _ = check(missing, capsys)
+    assert code == 2
+    assert "2 rows of 8 cannot be asked. The first is row 5: " in said
+    assert "photos/55.png" in said
+    text = photos(tmp_path / "text")
+    (text / "photos/7.png").write_text("no image")
+    code, said, _ = check(text, capsys)
+    assert code == 2
+    assert "1 row of 8 cannot be asked. The first is row 7: " in said
+    assert "photos/7.png" in said
+
+
+BROKEN = {
+    "a row with too many cells": "country,capital\nFrance,Paris\nJapan,Tokyo,x\n",
+    "another encoding": "country,capitál\nFrance,Paris\n".encode("cp1250"),
+    "no rows": "country,capital\n",
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+@pytest.mark.parametrize("is_given", [False, True], ids=["in the YAML", "given"])
+def test_broken_data_is_a_problem(tmp_path, capsys, case, is_given):
+    write(tmp_path, *(["dataset_path: example/far", "dataset_kwargs: {}"] if is_given else []))
+    content = BROKEN[case]
+    (tmp_path / "capitals.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    words = ["--data", f"example/far={tmp_path / 'capitals.csv'}"] if is_given else []
+    code, said, err = check(tmp_path / "capitals.yaml", capsys, *words)
+    assert code == 2, said
+    assert "capitals.csv" in said
+    assert "1 problem found." in err
+
+
+def test_rows_without_a_target_are_counted(tmp_path, capsys):
+    write(tmp_path)
+    (tmp_path / "capitals.csv").write_text("country,capital\na,7\nb,8\nc,9.50\nd,\ne,NA\nf,\n")
+    code, said, _ = check(tmp_path / "capitals.yaml", capsys)
+    assert code == 0
+    assert "2 of 6 rows have no 'capital', which is their target (row 4, 6): their samples fail." in said
+    assert "but look at capitals: 2 of 6 rows" in said
 
 
 def test_a_metric_of_its_own_is_known(tmp_path, capsys):

@@ -46,6 +46,15 @@ CASES = {
 }
 
 
+def test_answers_of_a_table_are_looked_at_too(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{number}\tQuestion {number}?\tanswer {number}\n" for number in range(20)]
+    (tmp_path / "quiz.tsv").write_text("index\tquestion\tanswer\n" + "".join(rows))
+    assert main(["run", "-m", "mock", "-a", "answer=London", "-t", "quiz.tsv", "--output", "out", "-q"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Task 'quiz': all 20 answers that were scored are the same, 'London'." in said
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_doubtful_number_is_told_everywhere(tmp_path, capsys, monkeypatch, case):
     answers, arguments, words = CASES[case]

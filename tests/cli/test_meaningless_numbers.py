@@ -379,8 +379,7 @@ def test_a_run_that_kept_its_images_alone_is_scored_by_a_judge(polymeter, capsys
     ("csv", "told"),
     [
         ("country,capital\nFrance,Paris\nNA,Windhoek\n", "nothing in column 'country' (row 2)"),
-        ("country,capital\nFrance,Paris\nJapan,\n", "nothing in column 'capital' (row 2)"),
-        ("country,capital\nFrance,Paris\nJapan,None\n", "nothing in column 'capital' (row 2)"),
+        ("country,capital\nFrance,Paris\nJapan,None\n", ""),
         ("country,capital\nFrance,Paris\nJapan,Tokyo\n", ""),
     ],
 )

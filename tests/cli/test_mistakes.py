@@ -124,6 +124,39 @@ DATA = [
         files={"mine/capitals.csv": "country,capital\nFrance,Paris\nJapan,Tokyo,x\n"},
     ),
     Mistake(
+        "a CSV in another encoding",
+        says=("capitals.csv is not written in UTF-8: line 1 has the byte 0xe9", "encoding: cp1252"),
+        at=f"{MINE}:3",
+        files={"mine/capitals.csv": "caf\xe9,capital\nFlore,Paris\n".encode("cp1252")},
+    ),
+    Mistake(
+        "types of columns",
+        says=("'features' cannot be written in YAML", "compared as they are written"),
+        at=f"{MINE}:3",
+        files=written("{data_files: {test: capitals.csv}}", "{data_files: capitals.csv, features: {capital: string}}"),
+    ),
+    Mistake(
+        "no answer in any row",
+        says=("'capital', the target of task 'capitals', is empty in all 2 rows",),
+        at=f"{MINE}:6",
+        files={"mine/capitals.csv": "country,capital\nFrance,\nJapan,\n"},
+    ),
+    Mistake(
+        "a row without an answer",
+        says=("1 of 2 rows have no 'capital', which is their target (row 2)", "Row 2 has no target"),
+        files={"mine/capitals.csv": "country,capital\nFrance,75.50\nJapan,\n"},
+        code=1,
+    ),
+    Mistake(
+        "names of images that lie elsewhere",
+        says=("row 1 names 'Paris.png'", "It was looked for in ", 'doc_to_visual: "photos/{{file}}"'),
+        at=f"{MINE}:6",
+        files={
+            **written("doc_to_target: capital", "doc_to_visual: image\ndoc_to_target: capital"),
+            "mine/capitals.csv": "country,capital,image\nFrance,Paris,Paris.png\n",
+        },
+    ),
+    Mistake(
         "a misspelt file",
         says=("There is no file 'captals.csv'", "Did you mean 'capitals.csv'?"),
         at=f"{MINE}:3",
@@ -214,12 +247,6 @@ DATA = [
         files=written("dataset_path: csv", "dataset_path: xlsx"),
     ),
     Mistake(
-        "a column of answers that is empty",
-        says=("No row of task 'capitals' has a target: column 'capital' is empty", "Name the column"),
-        at=f"{MINE}:6",
-        files={"mine/capitals.csv": "country,capital\nFrance,\nJapan,NA\n"},
-    ),
-    Mistake(
         "a column with a blank in its name",
         says=("'capital', which is no column", "Did you mean ' capital'?"),
         at=f"{MINE}:6",
@@ -248,6 +275,22 @@ DATA = [
         says=("photos/metadata.csv are not separated by commas", "Save it with commas"),
         at=f"{MINE}:3",
         files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "file_name;country\n0.png;x\n"},
+    ),
+    Mistake(
+        "a table of images in another encoding",
+        says=("photos/metadata.csv is not written in UTF-8: line 2 has the byte 0xe9", "Save it as UTF-8"),
+        at=f"{MINE}:3",
+        files={
+            **written(*FOLDER, SPLIT),
+            **PHOTOS,
+            "mine/photos/metadata.csv": "file_name,country\n0.png,caf\xe9\n".encode("cp1252"),
+        },
+    ),
+    Mistake(
+        "a table beside the folder of images",
+        says=("uses 'country'", "capitals.csv beside the folder is not read", "Put it into the folder"),
+        at=f"{MINE}:5",
+        files={**written(*FOLDER, SPLIT), **PHOTOS},
     ),
     Mistake(
         "a table of images under another name",

@@ -128,11 +128,30 @@ def test_show_gives_a_sample_whole(run: Typing) -> None:
     done = run("show run --sample 0")
     assert done.code == 0
     (medium,) = [line for line in done.out.splitlines() if line.startswith("<image: ")]
+    assert medium.endswith(", 40×40, from 0.png>")
     assert Path(medium.removeprefix("<image: ").partition(",")[0]).is_file()
     for fragment in ("task     photos", "status   ok", "is 0?", "exact_match = 1.0000", "target: x", '"question"'):
         assert fragment in done.out
     assert "\x1b" not in done.out, "what a row holds controls no terminal"
     assert json.loads(run("show run --sample 0 --json").out)["sample"]["scores"][0]["value"] == 1.0
+
+
+def test_an_empty_answer_is_said_to_be_empty(typing: Typing) -> None:
+    typing("run --model mock --model-args mode=empty --tasks demo_receipts --limit 1 -q -o run")
+    shown = typing("show run --sample 0").out
+    assert shown.count("(empty)") == 2, shown
+    assert "answer: (empty)" in shown
+
+
+def test_an_image_is_named_as_its_row_names_it(typing: Typing) -> None:
+    typing.write({"mine/rows.csv": "file,answer\n0.png,x\n"})
+    (typing.folder / "mine/0.png").write_bytes(photo(0))
+    text = "task: named\ndataset_path: csv\ndataset_kwargs: {data_files: {test: rows.csv}}\ntest_split: test\n"
+    typing.write({"mine/named.yaml": text + "doc_to_text: Read.\ndoc_to_visual: file\ndoc_to_target: answer\n"})
+    typing("run --model mock --tasks named --include-path mine -q -o named")
+    assert ", from 0.png>" in typing("show named --sample 0").out
+    assert '"name":"0.png"' in (typing.folder / "named/samples/named.jsonl").read_text()
+    assert "0.png" in (typing.folder / "named/report.html").read_text()
 
 
 def test_show_gives_an_error_whole(run: Typing) -> None:

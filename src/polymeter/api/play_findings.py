@@ -23,6 +23,7 @@ _LOOKED_AT = 50
 _ENOUGH = 10
 _UNRENDERED = re.compile(r"\{\{.{0,200}?\}\}|\{%.{0,200}?%\}", re.DOTALL)
 _SHOWN = 60
+_OF_ONE_TARGET = "a model that always gives this answer"
 _JUDGE = re.compile(r"\bjudge\b", re.IGNORECASE)
 
 SampleData = Mapping[str, Any]
@@ -85,7 +86,13 @@ def findings_of(played: Played) -> Iterator[str]:
         yield from _scores(played)
     elif failed and not _is_without_reference(failed[0]):
         yield f"row {failed[0]['id']} cannot be scored: {_message(failed[0])}"
+    yield from (note.removeprefix(f"Task {played.task.spec.name!r}: ") for note in played.task.notes if _is_new(note))
     yield from _prompts(played)
+
+
+def _is_new(note: str) -> bool:
+    """Whether a note of planning says what playing rows does not say in its own words."""
+    return _OF_ONE_TARGET not in note
 
 
 def _scores(played: Played) -> Iterator[str]:

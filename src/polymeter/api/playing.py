@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from polymeter.api.media_check import unusable_media
 from polymeter.api.offline import offline
 from polymeter.api.play_findings import ANSWERS, Played, findings_of
 from polymeter.api.result import RunResult
@@ -24,6 +25,7 @@ from polymeter.api.trying import open_spec
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PolymeterError
 from polymeter.core.task import TaskSpec
+from polymeter.data.explaining import SourceError
 from polymeter.engine import selection
 from polymeter.report.formatting import clip, one_line
 
@@ -171,6 +173,9 @@ def _play_one(spec: TaskSpec, plays: PlayList, rows: int, parity: str | None, fo
     played = Played.of(task, runs)
     if played.lacks_judge:
         return PlayedTask(spec.name, skipped=_JUDGED)
+    unusable = unusable_media(task)
+    if unusable:
+        return PlayedTask(spec.name, problem=Problem(str(spec.file), unusable))
     return PlayedTask(spec.name, played.n_rows, tuple(findings_of(played)))
 
 
@@ -191,11 +196,14 @@ def _is_elsewhere(spec: TaskSpec, data: Mapping[str, str]) -> bool:
 
 
 def _refused(spec: TaskSpec, error: PolymeterError) -> PlayedTask:
-    """What becomes of a task that cannot be planned: it is at fault where a line of its YAML is, but not where its code
-    raised, which may miss something of this machine, or where the run was told too little.
+    """What becomes of a task that cannot be planned: it is at fault where a line of its YAML is, or data that is on
+    this machine, but not where its code raised, which may miss something of this machine, or where the run was told
+    too little.
     """
     place, _, line = error.where.rpartition(":")
-    is_ours = all(isinstance(cause, PolymeterError) for cause in _causes(error))
+    causes = (error, *_causes(error))
+    source = next((cause for cause in causes if isinstance(cause, SourceError)), None)
+    is_ours = all(isinstance(cause, PolymeterError) for cause in causes) if source is None else not source.is_absent
     if is_ours and line.isdigit() and place.endswith(selection.file_endings()) and not _ADVICE.search(error.hint):
         return PlayedTask(spec.name, problem=Problem(error.where, f"{error.what} {error.hint}".strip()))
     return PlayedTask(spec.name, skipped=clip(one_line(error.what), _LONGEST_REASON))

@@ -29,6 +29,7 @@ class SampleRecord:
         scores: Its values by metric; ``metric,filter`` where the answers went through a filter.
         error: Why it has no score; empty if it has one.
         media: Files with what the model was shown, as far as previews were kept.
+        files: The names that the dataset gives for the files of these, as far as it names any.
         images: Files of generated images.
         doc: Its row, without media.
         exchanges: All requests and responses, as in ``samples/*.jsonl``.
@@ -45,6 +46,7 @@ class SampleRecord:
     scores: dict[str, Any]
     error: str
     media: tuple[Path, ...]
+    files: tuple[str, ...]
     images: tuple[Path, ...]
     doc: Any = field(repr=False)
     exchanges: list[dict[str, Any]] = field(repr=False)
@@ -78,6 +80,7 @@ def _record(folder: RunFolder, task: str, sample: Mapping[str, Any]) -> SampleRe
         {_key(score): as_number(score.get("value")) for score in sample.get("scores", ())},
         str(error.get("message") or ""),
         _paths(folder, (name for message in messages for name in _shown(message))),
+        tuple(dict.fromkeys(name for message in messages for name in _shown(message, "name"))),
         _paths(folder, (name for output in outputs for name in output.get("images") or ())),
         sample.get("doc"),
         exchanges,
@@ -88,12 +91,12 @@ def _text(message: Mapping[str, Any]) -> str:
     return "".join(part["text"] for part in message.get("parts", ()) if "text" in part)
 
 
-def _shown(message: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the files with the media of a message."""
+def _shown(message: Mapping[str, Any], key: str = "file") -> Iterator[str]:
+    """Names of the files with the media of a message, or what else is noted of them."""
     for part in message.get("parts", ()):
         for medium in part.values():
-            if isinstance(medium, Mapping) and isinstance(medium.get("file"), str):
-                yield medium["file"]
+            if isinstance(medium, Mapping) and isinstance(medium.get(key), str):
+                yield medium[key]
 
 
 def _paths(folder: RunFolder, names: Iterator[str]) -> tuple[Path, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.api.partial import partial_results, write_partial
 from polymeter.api.thresholds import missed_thresholds
@@ -129,15 +129,29 @@ class RunResult:
         metrics = ", ".join(sorted({item["metric"] for item in owner["results"]}))
         raise KeyError(f"{task!r} has no {metric!r} under filter {filter!r}; it has {metrics}")
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Every number as a row: ``kind`` (task or group), ``name``, ``subset``, ``metric``, ``filter``, ``value``,
-        ``stderr``, ``interval_low``, ``interval_high``, ``n``, ``n_planned`` and ``higher_is_better``. A value that has
-        keys is one row for each, under ``metric/key``.
+    def to_pandas(self, what: Literal["results", "samples"] = "results") -> pd.DataFrame:
+        """The numbers of the run, or its samples, as a table.
+
+        ``results``: every number as a row: ``kind`` (task or group), ``name``, ``subset``, ``metric``, ``filter``,
+        ``value``, ``stderr``, ``interval_low``, ``interval_high``, ``n``, ``n_planned`` and ``higher_is_better``. A
+        value that has keys is one row for each, under ``metric/key``.
+
+        ``samples``: every sample that has ended as a row: ``task``, ``id``, ``subset``, ``status``, ``files``,
+        ``prompt``, ``answer``, ``target``, ``error``, and a column for each metric.
+
+        Args:
+            what: ``results`` or ``samples``.
 
         Raises:
             ImportError: if pandas is not installed.
+            ValueError: if it is neither.
         """
         import pandas as pd
+
+        if what == "samples":
+            return pd.DataFrame([_sample_row(sample) for sample in self.samples()])
+        if what != "results":
+            raise ValueError(f"to_pandas() gives 'results' or 'samples', not {what!r}")
 
         from polymeter.report.summary import COLUMNS, result_rows
 
@@ -174,6 +188,12 @@ class RunResult:
         model = self.results.get("model")
         reason = f": {self.reason}" if self.reason else ""
         return one_line(f"RunResult({f'{model}, ' if model else ''}{self.status}{reason}, {self.folder.path})")
+
+
+def _sample_row(sample: SampleRecord) -> dict[str, Any]:
+    texts = {"prompt": sample.prompt, "answer": sample.answer, "target": sample.target, "error": sample.error}
+    head = {"task": sample.task, "id": sample.id, "subset": "/".join(sample.subset), "status": sample.status}
+    return {**head, "files": ", ".join(sample.files), **texts, **sample.scores}
 
 
 @naming_places()

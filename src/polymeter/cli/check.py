@@ -4,7 +4,7 @@ are played, which runs it, unless the user turns that off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from polymeter.core.catalog import Problem
 
 _NAMES_SHOWN = 5
+_LONGEST_FINDING = 120
 _MARKS = {"full": "full marks", "short": "NOT full marks", "unknown": "no known full mark"}
 
 
@@ -102,16 +103,28 @@ def _has_problems(checked: _Checked, rows: int | None) -> bool:
 
     problems = check_path(checked.path, checked.folders, checked.parity)
     _show_problems(checked, problems)
-    n_remarkable = 0
+    remarkable: dict[str, tuple[str, ...]] = {}
     if rows != 0:
-        shown, n_remarkable = _play(checked, rows, problems)
+        shown, remarkable = _play(checked, rows, problems)
         problems = [*problems, *shown]
     if problems:
         say(f"{count(len(problems), 'problem')} found.", err=True)
         return True
-    remarkable = f", but look at {count(n_remarkable, 'task')} above" if n_remarkable else ""
-    say(f"{checked.path}: no problems found{remarkable}.")
+    say(f"{checked.path}: no problems found{_look_at(remarkable)}.")
     return False
+
+
+def _look_at(remarkable: Mapping[str, Sequence[str]]) -> str:
+    """The end of a sentence that says what somebody should look at: the finding itself if there is only one."""
+    from polymeter.report.formatting import clip
+
+    if not remarkable:
+        return ""
+    [(name, findings), *more] = remarkable.items()
+    if more or len(findings) > 1:
+        return f", but look at what is said above about {_names([*remarkable])}"
+    summary = findings[0].partition(" (")[0].rstrip(".")  # what is in brackets is said above
+    return f", but look at {name}: {clip(summary, _LONGEST_FINDING)}"
 
 
 def _show_problems(checked: _Checked, problems: Sequence[Problem]) -> None:
@@ -120,11 +133,13 @@ def _show_problems(checked: _Checked, problems: Sequence[Problem]) -> None:
         say(f"{problem.where}: {problem.message}")
 
 
-def _play(checked: _Checked, rows: int | None, problems: Sequence[Problem]) -> tuple[list[Problem], int]:
+def _play(
+    checked: _Checked, rows: int | None, problems: Sequence[Problem]
+) -> tuple[list[Problem], dict[str, tuple[str, ...]]]:
     """Play rows of the tasks that have no problem yet, and print what is remarkable.
 
     Returns:
-        The problems that this shows, and how many tasks are to be looked at.
+        The problems that this shows, and what is remarkable, by task.
     """
     from polymeter.api.playing import ELSEWHERE, MOST_TASKS, ROWS, list_plays, play
     from polymeter.report.formatting import count
@@ -138,7 +153,7 @@ def _play(checked: _Checked, rows: int | None, problems: Sequence[Problem]) -> t
     found: list[Problem] = []
     skipped: dict[str, list[str]] = {}
     as_expected: dict[int, list[str]] = {}
-    n_remarkable = 0
+    remarkable: dict[str, tuple[str, ...]] = {}
     for played in play(plays, rows or ROWS, checked.parity):
         if played.problem is None:
             shown = {"task": played.task, "n_rows": played.n_rows, "findings": [*played.findings]}
@@ -150,7 +165,7 @@ def _play(checked: _Checked, rows: int | None, problems: Sequence[Problem]) -> t
         elif played.skipped:
             skipped.setdefault(played.skipped, []).append(played.task)
         elif played.findings:
-            n_remarkable += 1
+            remarkable[played.task] = played.findings
             say("\n".join(_findings(played)))
         else:
             as_expected.setdefault(played.n_rows, []).append(played.task)
@@ -161,7 +176,7 @@ def _play(checked: _Checked, rows: int | None, problems: Sequence[Problem]) -> t
         say(f"not played: {_names(tasks)}: {why}")
     if plays.left_out:
         say(f"not played: {_names(plays.left_out)}: name a file, or play all tasks with --rows {rows or ROWS}")
-    return found, n_remarkable
+    return found, remarkable
 
 
 def _findings(played: PlayedTask) -> Iterator[str]:

@@ -143,7 +143,10 @@ class Catalog:
     def unknown(self, name: str, *, where: str = "") -> PlanError:
         """Why a name is not here: it is in none of the files, or in one of those that cannot be read."""
         near = did_you_mean(name, [*self.entries, *self.tags()])
-        usual = near or "'polymeter tasks' lists them; --include-path adds a folder of your own."
+        usual = near or (
+            "'polymeter tasks' lists them; --include-path adds a folder of your own, and --tasks takes the path of a "
+            "file or folder too."
+        )
         unread = self._unread(name)
         nameless = next((file for file in self.nameless if file.stem == name), None)
         if nameless is not None and not unread:

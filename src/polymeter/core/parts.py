@@ -271,6 +271,16 @@ class Image:
         which = f"number {int(number) + 1}" if number else repr(of_row["column"])
         return f"{which} of row {of_row['row']}"
 
+    def file_name(self) -> str:
+        """The name of the file that the dataset gives for the image; empty if it gives none, or has not been read yet.
+        Unlike ``place`` it never reads the row.
+        """
+        source = self.source
+        if isinstance(source, (str, Path)):
+            return "" if is_url(source) else Path(source).name
+        file = getattr(source, "file", None) or getattr(source, "polymeter_file", None)
+        return Path(file).name if isinstance(file, str) else ""
+
     def supply(self, data: bytes) -> None:
         """Set the bytes of an image on another machine, so that its pixels can be read, until ``release``."""
         self._memo.resolved = data

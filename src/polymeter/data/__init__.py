@@ -7,7 +7,8 @@ functions that need them.
 from polymeter.data.media_folders import media_folder_notes
 from polymeter.data.plain import PlainRows, open_plain
 from polymeter.data.rows import DatasetRows, ListRows, Rows, make_rows
-from polymeter.data.source import Source, open_splits
+from polymeter.data.source import Source, open_splits, open_written
+from polymeter.data.written import written_cell
 
 __all__ = [
     "DatasetRows",
@@ -19,4 +20,6 @@ __all__ = [
     "media_folder_notes",
     "open_plain",
     "open_splits",
+    "open_written",
+    "written_cell",
 ]

@@ -23,6 +23,10 @@ _UNKNOWN_SETTING = re.compile(r"unexpected keyword argument '(\w+)'|BuilderConfi
 _EMPTY_SLICE = re.compile(r'Instruction "(\w+\[.*\])" corresponds to no data')
 _EXAMPLE = "Write dataset_kwargs: {data_files: {test: rows.csv}}; a file lies beside the YAML."
 _ROWS = "The first line of a CSV has the names of the columns, and the rows come below it."
+_FEATURES = (
+    "Leave it out: numbers in a CSV are compared as they are written there. For other types write the rows as .jsonl, "
+    "with quotes around what is text."
+)
 _AS_CSV = "Save it as CSV in UTF-8 (in a spreadsheet: save as, CSV UTF-8) and name that file."
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 _FILE_KINDS = frozenset(ending[1:] for ending in _SPREADSHEETS) | {"excel"}
@@ -36,6 +40,7 @@ _STARTS = (
 )
 """What files begin with that are taken for text by mistake."""
 _LONGEST = 300
+_MOST_FILES = 3
 
 
 class SourceError(DataError):
@@ -45,11 +50,13 @@ class SourceError(DataError):
         what: What is wrong.
         key: What of the task's configuration it is about.
         hint: What to do.
+        is_absent: Whether it is not on this machine; else it is here and at fault.
     """
 
-    def __init__(self, what: str, *, key: Key, hint: str = "") -> None:
+    def __init__(self, what: str, *, key: Key, hint: str = "", is_absent: bool = False) -> None:
         super().__init__(what, hint=hint)
         self.key: Key = key
+        self.is_absent = is_absent
 
 
 def explain(
@@ -72,6 +79,8 @@ def explain(
         name = unknown[1] or unknown[2]
         hint = did_you_mean(name, _SETTINGS, n=1) or f"Common ones are {', '.join(_SETTINGS[:6])}."
         return SourceError(f"dataset_kwargs has no setting {name!r}.", key="dataset_kwargs", hint=hint)
+    if isinstance(kwargs.get("features"), (Mapping, list, str)):
+        return SourceError("dataset_kwargs 'features' cannot be written in YAML.", key="dataset_kwargs", hint=_FEATURES)
     sliced = _EMPTY_SLICE.search(str(cause))
     if sliced:
         hint = "Rows count from 0, so test[:100] is the first hundred."
@@ -82,12 +91,17 @@ def explain(
     if path not in builders:
         near = did_you_mean(path, builders, n=1) if "/" not in path else ""
         why = sentence(cause)
-        return SourceError(f"Dataset {path!r} cannot be loaded: {why}", key="dataset_path", hint=near or error.hint)
+        return SourceError(
+            f"Dataset {path!r} cannot be loaded: {why}",
+            key="dataset_path",
+            hint=near or error.hint,
+            is_absent=not near and not Path(path).exists(),
+        )
     if not kwargs.get("data_files") and not kwargs.get("data_dir"):
         what = f"dataset_path {path!r} is a file format, and dataset_kwargs names no data_files."
         return SourceError(what, key="dataset_kwargs", hint=_EXAMPLE)
     return _in_files(path, kwargs, directory) or SourceError(
-        f"The {path} files cannot be read: {sentence(cause)}", key="dataset_kwargs", hint=error.hint
+        f"The {path} files cannot be read{_named(kwargs)}: {sentence(cause)}", key="dataset_kwargs", hint=error.hint
     )
 
 
@@ -103,9 +117,8 @@ def _in_files(path: str, kwargs: Mapping[str, Any], directory: Path) -> SourceEr
     """What is wrong with the files that the settings name; ``None`` if that cannot be seen."""
     folder = kwargs.get("data_dir")
     if folder and not Path(str(folder)).is_dir():
-        return SourceError(
-            f"There is no folder {str(folder)!r}.", key="dataset_kwargs", hint=_near_file(directory / str(folder))
-        )
+        near = _near_file(directory / str(folder))
+        return SourceError(f"There is no folder {str(folder)!r}.", key="dataset_kwargs", hint=near, is_absent=True)
     if folder and not kwargs.get("data_files"):
         holds = sorted(entry.name for entry in Path(str(folder)).iterdir())[:5]
         what = f"The folder {str(folder)!r} holds nothing that {path!r} reads."
@@ -115,7 +128,8 @@ def _in_files(path: str, kwargs: Mapping[str, Any], directory: Path) -> SourceEr
         if any(sign in name for sign in "*?[") or "://" in name:
             continue
         if not file.exists():
-            return SourceError(f"There is no file {name!r}.", key="dataset_kwargs", hint=_near_file(directory / file))
+            near = _near_file(directory / file)
+            return SourceError(f"There is no file {name!r}.", key="dataset_kwargs", hint=near, is_absent=True)
         if file.is_file() and (found := file_problem(path, file)):
             return found
     return None
@@ -136,7 +150,36 @@ def file_problem(path: str, file: Path) -> SourceError | None:
         is_lines = file.suffix == ".jsonl"
         found = broken_json_line(file, file.name, '{"question": …, "answer": …}') if is_lines else _broken_json(file)
         return SourceError(found[0], key="dataset_kwargs", hint=found[1]) if found else None
-    return None
+    return _in_encoding(file) if path == "csv" else None
+
+
+def _in_encoding(file: Path) -> SourceError | None:
+    """The first line of a file that is no UTF-8."""
+    what = encoding_problem(file, file.name)
+    hint = "Save it as UTF-8, or name its encoding in dataset_kwargs, such as encoding: cp1252."
+    return SourceError(what, key="dataset_kwargs", hint=hint) if what else None
+
+
+def encoding_problem(file: Path, shown: str) -> str:
+    """A sentence with the first line of a file that is no UTF-8; empty if all are.
+
+    Args:
+        file: A file of text.
+        shown: Its name in the message.
+    """
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                byte = f"0x{line[error.start]:02x}"
+                return f"The file {shown} is not written in UTF-8: line {number} has the byte {byte}."
+    return ""
+
+
+def _named(kwargs: Mapping[str, Any]) -> str:
+    names = [Path(name).name for name in _names(kwargs.get("data_files"))]
+    return f" ({', '.join(names[:_MOST_FILES])}{', …' * (len(names) > _MOST_FILES)})" if names else ""
 
 
 def _broken_json(file: Path) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.data.explaining import file_problem
+from polymeter.data.explaining import explain
 from polymeter.data.mending import load_files
 from polymeter.data.preparing import load_dataset
 
@@ -52,6 +52,7 @@ def open_local(
     config: str | None = None,
     is_of_config: bool = False,
     cache_dir: Path | None = None,
+    reading: Mapping[str, Any] | None = None,
 ) -> dict[str, datasets.Dataset]:
     """The named splits of a local file or folder. A single file serves as every split of every configuration.
 
@@ -61,17 +62,19 @@ def open_local(
         config: The configuration; ``None``: the default one.
         is_of_config: Whether the path is known to hold the rows of that configuration, whatever it is called there.
         cache_dir: Where prepared copies are kept.
+        reading: Further settings of the reader of the files.
 
     Raises:
         DataError: if the configuration or a split does not exist, or the files cannot be read.
     """
     path = path.resolve()
+    options: dict[str, Any] = {**(reading or {}), **({} if cache_dir is None else {"cache_dir": str(cache_dir)})}
     if path.is_file():
-        return {split: _read([path], split, cache_dir) for split in splits}
+        return {split: _read([path], split, options) for split in splits}
     if not is_saved(path):
         configs = card_configs(path)
         if configs and (not is_of_config or config in configs):
-            return _described(path, splits, config, configs, cache_dir)
+            return _described(path, splits, config, configs, options)
     if config and (path / config).is_dir():
         path = path / config
     elif config and config != _DEFAULT and not is_of_config and any(_name_of(split) != config for split in splits):
@@ -81,8 +84,8 @@ def open_local(
         return open_saved(path, splits)
     files = _split_files(path)
     if files and all(_picked(files, split) for split in splits):
-        return {split: _read(_picked(files, split), split, cache_dir) for split in splits}
-    return _generic(path, splits, cache_dir, known=sorted(files))
+        return {split: _read(_picked(files, split), split, options) for split in splits}
+    return _generic(path, splits, options, known=sorted(files))
 
 
 def local_splits(path: Path, config: str | None) -> list[str]:
@@ -134,7 +137,7 @@ def card_configs(folder: Path) -> tuple[str, ...]:
 
 
 def _described(
-    folder: Path, splits: Sequence[str], config: str | None, configs: Sequence[str], cache_dir: Path | None
+    folder: Path, splits: Sequence[str], config: str | None, configs: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, datasets.Dataset]:
     """The splits of a configuration that the dataset card describes, by the rules of the hub."""
     import datasets
@@ -149,7 +152,7 @@ def _described(
                 f"The dataset in {folder} has several configurations, and none is named.",
                 hint=f"Name one of {', '.join(configs)} (dataset_name in a task YAML).",
             )
-    return _loaded(folder, splits, cache_dir, _CARD_HINT, config)
+    return _loaded(folder, splits, options, _CARD_HINT, config)
 
 
 def _check_config(folder: Path, config: str) -> None:
@@ -231,29 +234,31 @@ def _one_format(files: list[Path]) -> list[Path]:
     return [file for file in files if file.suffix == files[0].suffix]
 
 
-def _read(files: list[Path], split: str, cache_dir: Path | None) -> datasets.Dataset:
+def _read(files: list[Path], split: str, options: Mapping[str, Any]) -> datasets.Dataset:
     suffix = files[0].suffix
     builder = _BUILDER_OF.get(suffix)
     if builder is None:
         raise DataError(
             f"Cannot read {str(files[0])!r} as a dataset.", hint=f"Supported suffixes: {', '.join(_BUILDER_OF)}."
         )
-    options: dict[str, Any] = {"sep": "\t"} if suffix == ".tsv" else {}
-    if cache_dir is not None:
-        options["cache_dir"] = str(cache_dir)
+    if suffix == ".tsv":
+        options = {"sep": "\t", **options}
     if not any(file.stat().st_size for file in files):
         raise DataError(f"The dataset file {files[0]} is empty.", where=str(files[0]))
+    named = [str(file) for file in files]
     try:
         with boundary(DataError, f"Reading {files[0]}"):
-            whole = load_files(builder, data_files=[str(file) for file in files], split="train", **options)
+            whole = load_files(builder, data_files=named, split="train", **options)
     except DataError as error:
-        found = next(filter(None, (file_problem(builder, file) for file in files)), None)
-        raise found or error from error
+        explained = explain(error, builder, {"data_files": named}, (builder,), files[0].parent)
+        if explained is None:  # raised from itself it would be its own cause
+            raise
+        raise explained from error
     return _sliced(whole, split)
 
 
 def _generic(
-    folder: Path, splits: Sequence[str], cache_dir: Path | None, known: Sequence[str]
+    folder: Path, splits: Sequence[str], options: Mapping[str, Any], known: Sequence[str]
 ) -> dict[str, datasets.Dataset]:
     """The splits that ``datasets`` itself recognises: image folders, names of files that hold a split's name.
 
@@ -262,7 +267,7 @@ def _generic(
     """
     hint = "It holds neither split files nor anything that datasets can read."
     try:
-        return _loaded(folder, splits, cache_dir, hint)
+        return _loaded(folder, splits, options, hint)
     except DataError:
         if not known:
             raise
@@ -271,9 +276,8 @@ def _generic(
 
 
 def _loaded(
-    folder: Path, splits: Sequence[str], cache_dir: Path | None, hint: str, config: str | None = None
+    folder: Path, splits: Sequence[str], options: Mapping[str, Any], hint: str, config: str | None = None
 ) -> dict[str, datasets.Dataset]:
-    options: dict[str, Any] = {} if cache_dir is None else {"cache_dir": str(cache_dir)}
     with boundary(DataError, f"Loading {folder}", hint=hint):
         loaded = load_dataset(str(folder), config, **options)
         for split in splits:

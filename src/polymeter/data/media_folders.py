@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, did_you_mean
-from polymeter.data.explaining import SourceError, broken_json_line, root_cause, sentence
+from polymeter.data.explaining import SourceError, broken_json_line, encoding_problem, root_cause, sentence
 from polymeter.data.media import is_list, modality_of
 
 if TYPE_CHECKING:
@@ -176,13 +176,23 @@ class _FolderRows:
             yield f"{len(several)} of its files have several rows with different {self._plain[0]!r} ({names})."
 
     def _unread_tables(self) -> Iterator[str]:
-        names = self._listed(os.path.commonpath({os.path.dirname(file) for file in self.files}))
-        tables = sorted(name for name in names if os.path.splitext(name)[1].lower() in _TABLES)
-        if tables and not set(tables) & set(_METADATA):
+        folder = os.path.commonpath({os.path.dirname(file) for file in self.files})
+        tables = self._tables_in(folder)
+        beside = self._tables_in(os.path.dirname(folder))
+        if not tables and beside:
+            yield (
+                f"{_few(beside)} beside the folder is not read, so the files have no other columns. Put it into the "
+                "folder and call it metadata.csv (or .jsonl, .parquet), with the names of the files in the column "
+                "'file_name'."
+            )
+        elif tables and not set(tables) & set(_METADATA):
             yield (
                 f"{_few(tables)} is not read, so the files have no other columns. Call it metadata.csv (or .jsonl, "
                 ".parquet), with the names of the files in the column 'file_name'."
             )
+
+    def _tables_in(self, folder: str) -> list[str]:
+        return sorted(name for name in self._listed(folder) if os.path.splitext(name)[1].lower() in _TABLES)
 
     def _where_it_is(self, file: str) -> str:
         """Where a file may be that is not where its row says, else what to do about it."""
@@ -224,6 +234,8 @@ def _in_table(file: Path, folder: Path) -> tuple[str, str] | None:
         return broken_json_line(file, shown, '{"file_name": "0.png", "question": …}')
     if file.suffix != ".csv":
         return None
+    if encoded := encoding_problem(file, shown):
+        return encoded, "Save it as UTF-8 (in a spreadsheet: save as, CSV UTF-8)."
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
         columns, *rows = [*islice(csv.reader(lines), 2)] or [[]]
     if not any(map(_NAME_COLUMN.fullmatch, columns)):

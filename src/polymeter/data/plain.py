@@ -17,7 +17,7 @@ from polymeter.core.opened_files import not_noting
 from polymeter.core.parts import Modality
 from polymeter.data.digest import table_fingerprint
 from polymeter.data.local import is_saved, only_file
-from polymeter.data.rows import naming_damage
+from polymeter.data.rows import may_miss, missing_cells, naming_damage
 from polymeter.data.source import BUILDERS, DROPPED, Source, local_place
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class PlainRows:
         self.columns = tuple(table.column_names)
         self.media: dict[str, Modality] = {}
         self.undecoded: frozenset[str] = frozenset()
+        self.written: frozenset[str] = frozenset()
+        self.written_fingerprint = ""
         self.fingerprint = table_fingerprint(table)
         self._table = table.combine_chunks()  # slices of one chunk are quicker
         self._files = [str(file)] if _BUILDER_OF[file.suffix] == "json" else []
@@ -65,6 +67,11 @@ class PlainRows:
     def cell(self, index: int, column: str) -> Any:
         """See ``Rows``."""
         return self.doc(index)[column]
+
+    def missing(self, column: str) -> list[int]:
+        """See ``Rows``."""
+        cells = self._table.column(column)
+        return missing_cells(cells) if may_miss(cells) else []
 
     def is_always_one(self, column: str) -> bool:
         """See ``Rows``."""

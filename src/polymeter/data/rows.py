@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from polymeter.core.parts import Image, Modality
 from polymeter.core.sources import digest
 from polymeter.data.digest import dataset_fingerprint
 from polymeter.data.media import Decoder, decoder_of, is_list, modality_of, open_image
+from polymeter.data.written import with_written
 
 if TYPE_CHECKING:
     import datasets
@@ -33,12 +35,16 @@ class Rows(Protocol):
         media: Modality of each column that docs leave out.
         undecoded: Media columns whose cells the dataset leaves as they are stored (``decode=False``).
         fingerprint: Digest of the content.
+        written: Columns whose cells rows know as they are written.
+        written_fingerprint: Digest of those; empty if there are none.
     """
 
     columns: tuple[str, ...]
     media: dict[str, Modality]
     undecoded: frozenset[str]
     fingerprint: str
+    written: frozenset[str]
+    written_fingerprint: str
 
     def __len__(self) -> int: ...
     def doc(self, index: int) -> dict[str, Any]:
@@ -61,20 +67,35 @@ class Rows(Protocol):
         """One cell as stored: media as ``{"bytes", "path"}`` or encoded bytes, never decoded."""
         ...
 
+    def missing(self, column: str) -> list[int]:
+        """The numbers of the rows in which a cell of a plain column is null, NaN, or empty in a CSV."""
+        ...
+
     def is_always_one(self, column: str) -> bool:
         """Whether every cell of a media column is known to hold exactly one medium, without reading any."""
         ...
 
 
 class DatasetRows:
-    """Rows of a Hugging Face dataset, read from its memory-mapped table."""
+    """Rows of a Hugging Face dataset, read from its memory-mapped table.
 
-    def __init__(self, dataset: datasets.Dataset, *, cache_dir: Path | None = None) -> None:
+    Args:
+        dataset: The rows.
+        cache_dir: Where fingerprints are cached.
+        written: Some of its columns as they are written in its files.
+    """
+
+    def __init__(
+        self, dataset: datasets.Dataset, *, cache_dir: Path | None = None, written: datasets.Dataset | None = None
+    ) -> None:
         features = dataset.features
         self.columns = tuple(features)
         self.media: dict[str, Modality] = {name: kind for name, f in features.items() if (kind := modality_of(f))}
         self.fingerprint = dataset_fingerprint(dataset, cache_dir)
         self._n = len(dataset)
+        self._written = None if written is None else written.with_format("arrow")
+        self.written = frozenset(() if written is None else written.column_names)
+        self.written_fingerprint = "" if written is None else dataset_fingerprint(written, cache_dir)
         self._all = dataset.with_format("arrow")
         plain = [name for name in self.columns if name not in self.media]
         self._plain = self._all.select_columns(plain) if plain else None
@@ -106,13 +127,19 @@ class DatasetRows:
             return []
         table = self._plain[start:stop]
         with naming_damage(table, self._files):
-            return _to_docs(table, self._plain_decoders)
+            return self._with_written(_to_docs(table, self._plain_decoders), start)
 
     def full_doc(self, index: int) -> dict[str, Any]:
         """See ``Rows``."""
         table = self._all[index : index + 1]
         with naming_damage(table, self._files):
-            return _to_docs(table, self._decoders)[0]
+            return self._with_written(_to_docs(table, self._decoders), index)[0]
+
+    def _with_written(self, docs: list[dict[str, Any]], start: int) -> list[dict[str, Any]]:
+        """Rows from a number on, with what is known of how they are written."""
+        if self._written is None:
+            return docs
+        return with_written(docs, self._written[start : start + len(docs)].to_pydict())
 
     def cell(self, index: int, column: str) -> Any:
         """See ``Rows``."""
@@ -120,6 +147,16 @@ class DatasetRows:
         if view is None:
             view = self._views[column] = self._all.select_columns([column])
         return view[index : index + 1].column(0)[0].as_py()
+
+    def missing(self, column: str) -> list[int]:
+        """See ``Rows``."""
+        if not may_miss(self._all.data.table.column(column)):
+            return []
+        missing = missing_cells(self._all.select_columns([column])[:].column(0))
+        if self._written is None or column not in self.written or not missing:
+            return missing
+        texts = self._written.select_columns([column])[:].column(0)
+        return [number for number in missing if not texts[number].as_py()]
 
     def is_always_one(self, column: str) -> bool:
         """See ``Rows``."""
@@ -135,6 +172,8 @@ class ListRows:
         self.columns = tuple(first)
         self.media: dict[str, Modality] = {name: "image" for name, value in first.items() if _is_image(value)}
         self.undecoded: frozenset[str] = frozenset()
+        self.written: frozenset[str] = frozenset()
+        self.written_fingerprint = ""
         self.fingerprint = digest(f"{base_fingerprint}:list:{_digest_rows(self._rows)}".encode())
 
     def __len__(self) -> int:
@@ -156,12 +195,28 @@ class ListRows:
         """See ``Rows``."""
         return _own(self._rows[index].get(column))
 
+    def missing(self, column: str) -> list[int]:
+        """See ``Rows``."""
+        values = (row.get(column) for row in self._rows)
+        return [
+            number
+            for number, value in enumerate(values)
+            if value is None or (isinstance(value, float) and math.isnan(value))
+        ]
+
     def is_always_one(self, column: str) -> bool:
         """See ``Rows``."""
         return False
 
 
-def make_rows(data: Any, *, what: str, base_fingerprint: str = "", cache_dir: Path | None = None) -> Rows:
+def make_rows(
+    data: Any,
+    *,
+    what: str,
+    base_fingerprint: str = "",
+    cache_dir: Path | None = None,
+    written: datasets.Dataset | None = None,
+) -> Rows:
     """Rows of a dataset, or of any iterable of dictionaries.
 
     Args:
@@ -169,13 +224,14 @@ def make_rows(data: Any, *, what: str, base_fingerprint: str = "", cache_dir: Pa
         what: Names the data in messages ("split 'test' of task 'mme'").
         base_fingerprint: Digest of what an iterable was made from.
         cache_dir: Where fingerprints are cached.
+        written: Some columns of a dataset as they are written in its files.
 
     Raises:
         DataError: if the data has another type, or is empty.
     """
     rows: Rows
     if hasattr(data, "features") and hasattr(data, "with_format"):
-        rows = DatasetRows(data, cache_dir=cache_dir)
+        rows = DatasetRows(data, cache_dir=cache_dir, written=written)
     elif isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict)):
         items = list(data)
         if not all(isinstance(item, dict) for item in items):
@@ -208,6 +264,20 @@ def naming_damage(table: pa.Table, files: Sequence[str]) -> Iterator[None]:
         if damaged is None:
             raise
         raise damaged_text(damaged[0], _line_of(damaged[1], files)) from error
+
+
+def may_miss(column: pa.ChunkedArray) -> bool:
+    """Whether a column may have cells that are null or NaN."""
+    import pyarrow as pa
+
+    return bool(column.null_count or pa.types.is_floating(column.type))
+
+
+def missing_cells(column: pa.ChunkedArray) -> list[int]:
+    """The numbers of the cells that are null or NaN."""
+    import pyarrow.compute as pc
+
+    return pc.indices_nonzero(pc.is_null(column, nan_is_null=True)).to_pylist()  # type: ignore[no-any-return]
 
 
 def _to_docs(table: pa.Table, decoders: Mapping[str, Decoder]) -> list[dict[str, Any]]:

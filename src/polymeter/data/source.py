@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -27,6 +27,7 @@ from polymeter.data.local import is_saved, open_local, open_saved
 from polymeter.data.media_folders import folder_problem
 from polymeter.data.mending import load_files
 from polymeter.data.snapshot import fetch_media
+from polymeter.data.written import has_other_texts, written_columns
 
 if TYPE_CHECKING:
     import datasets
@@ -68,12 +69,14 @@ class Source:
         name: Name of its configuration.
         kwargs: Arguments for ``datasets.load_dataset``, and the special keys of task YAML.
         directory: Folder of the task; relative data files are looked up there first.
+        reading: Further settings of the reader of its files, which win over those in ``kwargs``.
     """
 
     path: str
     name: str | None = None
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     directory: Path = Path()
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.path}:{self.name}" if self.name else self.path
@@ -112,6 +115,41 @@ def open_splits(
     return opened
 
 
+def open_written(
+    dataset: datasets.Dataset,
+    columns: Sequence[str],
+    source: Source,
+    split: str,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    cache_dir: Path | None = None,
+) -> datasets.Dataset | None:
+    """Some columns of a split as they are written in its CSV files; ``None`` if none was read from such files, or all
+    are the texts that stand there.
+
+    Args:
+        dataset: The open split.
+        columns: Names of columns.
+        source: The dataset.
+        split: The split, optionally with a slice.
+        overrides: Local files that replace ids.
+        cache_dir: Where prepared copies of local files are kept.
+
+    Raises:
+        DataError: if the text is not found.
+    """
+    wanted = [column for column in columns if has_other_texts(dataset, column)]
+    if not wanted:
+        return None
+
+    def reopen(reading: Mapping[str, Any]) -> datasets.Dataset:
+        as_text = replace(source, reading=reading)
+        return open_splits(as_text, [split], overrides=overrides, cache_dir=cache_dir)[split]
+
+    with not_noting():
+        return written_columns(dataset, wanted, reopen)
+
+
 def _open(source: Source, splits: Sequence[str], cache_dir: Path | None) -> dict[str, datasets.Dataset]:
     kwargs = dict(source.kwargs)
     local = _existing(source.path, source.directory)
@@ -126,7 +164,7 @@ def _open(source: Source, splits: Sequence[str], cache_dir: Path | None) -> dict
         return open_saved(local, splits)
     if source.path not in BUILDERS and local is not None:
         if is_saved(local) or not (set(kwargs) - {"token", *DROPPED}):
-            return open_local(local, splits, config=source.name, cache_dir=cache_dir)
+            return open_local(local, splits, config=source.name, cache_dir=cache_dir, reading=source.reading)
         return _load(str(local), source, splits, _clean(kwargs, source.directory), cache_dir)
     is_hub = source.path not in BUILDERS
     if is_hub and (kwargs.get("video") or kwargs.get("From_YouTube")):
@@ -146,7 +184,9 @@ def _open_instead(
     named = {name: source.kwargs[name] for name in ("data_files", "data_dir") if source.kwargs.get(name)}
     if place.is_dir() and named and all(_is_within(place, value) for value in named.values()):
         return _load(str(place.resolve()), source, splits, named, cache_dir)
-    return open_local(place, splits, config=source.name, is_of_config=is_of_config, cache_dir=cache_dir)
+    return open_local(
+        place, splits, config=source.name, is_of_config=is_of_config, cache_dir=cache_dir, reading=source.reading
+    )
 
 
 def _is_within(folder: Path, names: Any) -> bool:
@@ -166,6 +206,7 @@ def _load(
 
     if cache_dir is not None:
         kwargs.setdefault("cache_dir", str(cache_dir))
+    kwargs |= source.reading
     is_files = path in BUILDERS
     action = f"Loading the {path} files {_files(kwargs)} " if is_files else f"Loading dataset {source}"
     hint = (

@@ -50,7 +50,7 @@ def _lines(task: str, sample: Mapping[str, Any], media: Path) -> Iterator[str]:
     yield "\n── score"
     for name in ("target", "answer", "explanation"):
         if sample.get(name) is not None:
-            yield f"{name}: {sample[name]}"
+            yield f"{name}: {_visible(sample[name])}"
     for score in sample.get("scores") or ():
         of_filter = "" if score.get("filter") in (None, "none") else f" ({score['filter']})"
         yield f"{score.get('metric')}{of_filter} = {number(score.get('value'))}"
@@ -83,7 +83,8 @@ def _part(part: Mapping[str, Any], media: Path) -> str:
         if kind in part:
             note = part[kind] or {}
             size = f", {note['width']}×{note['height']}" if note.get("width") else ""
-            return f"<{kind}: {_place(note, media)}{size}>"
+            name = f", from {note['name']}" if note.get("name") else ""
+            return f"<{kind}: {_place(note, media)}{size}{name}>"
     return str(part.get("text", _json(part)))
 
 
@@ -98,7 +99,7 @@ def _answer(response: Mapping[str, Any], media: Path) -> Iterator[str]:
         if output.get("reasoning"):
             yield f"(reasoning) {output['reasoning']}"
         if output.get("text") is not None:
-            yield str(output["text"])
+            yield _visible(output["text"])
         for name in output.get("images") or ():
             yield f"<image: {media_path(media, str(name))}>"
         if output.get("logprobs"):
@@ -107,6 +108,10 @@ def _answer(response: Mapping[str, Any], media: Path) -> Iterator[str]:
             yield f"tool calls: {_json(output['tool_calls'])}"
         if output.get("finish_reason") not in (None, "stop"):
             yield f"→ ended by: {output['finish_reason']}"
+
+
+def _visible(text: Any) -> str:
+    return str(text) if str(text).strip() else "(empty)"
 
 
 def _json(value: Any) -> str:

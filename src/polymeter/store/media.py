@@ -80,6 +80,9 @@ class MediaStore:
             return
         width, height = image.size()
         note: dict[str, Any] = {"width": width, "height": height}
+        name = image.file_name()
+        if name:
+            note["name"] = name
         if self.keeps_previews:
             try:
                 with boundary(DataError, "Making a preview"):

@@ -295,6 +295,21 @@ def test_a_number_as_target_equals_no_text(tmp_path: Path, parity: str, expected
     assert result.value("t", "exact_match") == expected
 
 
+@difference("csv-targets", here=["007", "12.50", "NA"], there=["7.0", "12.5", None])
+def test_targets_in_a_csv_are_what_pandas_reads(tmp_path: Path, parity: str, expected: list[str | None]) -> None:
+    write(tmp_path, {"rows.csv": "q,a\nx,007\ny,12.50\nz,NA\n", "t.yaml": task_text().replace("json", "csv")})
+    text = (tmp_path / "t.yaml").read_text().replace("rows.csvl", "rows.csv")
+    (tmp_path / "t.yaml").write_text(text)
+    run = evaluate("mock", str(tmp_path / "t.yaml"), output=tmp_path / "run", parity=parity)
+    assert [sample.target for sample in run.samples()] == expected
+
+
+@difference("missing-targets", here=1, there=2)
+def test_a_row_without_a_target_is_scored(tmp_path: Path, parity: str, expected: int) -> None:
+    result = run(tmp_path, "", [{"q": "x", "a": "b"}, {"q": "y", "a": None}], parity=parity)
+    assert result.result("t", "exact_match").n == expected
+
+
 @difference("several-targets", here=0.0, there=1.0)
 def test_our_metrics_get_one_target_at_a_time(tmp_path: Path, parity: str, expected: float) -> None:
     extra = "metric_list:\n- metric: cer\n- metric: anls\n"

@@ -62,6 +62,8 @@ def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[st
     names = dict.fromkeys(name for one in scored for name in one if name not in _TEXTS and name not in images)
     values = {(name, NO_FILTER): _mean([one[name] for one in scored if name in one]) for name in names}
     shown = {name: _text([one.get(name) for one in scored]) for name in _TEXTS}
+    if shown["answer"] is None and dataset.is_own and (are_texts or isinstance(prediction, str)):
+        shown["answer"] = _text(prediction if are_texts else [prediction])
     return Score(values, target or None, shown["answer"], shown["explanation"], images)
 
 

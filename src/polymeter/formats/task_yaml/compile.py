@@ -24,11 +24,12 @@ from polymeter.formats.task_yaml.images import compile_images
 from polymeter.formats.task_yaml.lettered import compile_lettered, lettered_parts
 from polymeter.formats.task_yaml.likelihoods import compile_choices, compile_likelihood
 from polymeter.formats.task_yaml.load import config_of, field_locator
+from polymeter.formats.task_yaml.media_files import missing_file_notes
 from polymeter.formats.task_yaml.metrics import shadowed_names
-from polymeter.formats.task_yaml.misspelt import constant_target_notes, refuse_misspelt_columns
+from polymeter.formats.task_yaml.misspelt import constant_target_notes, reads_target, refuse_misspelt_columns
 from polymeter.formats.task_yaml.output_types import CompileOutput, Provenance, Setup
 from polymeter.formats.task_yaml.parts import Parts, check_fields, check_images, yaml_parts
-from polymeter.formats.task_yaml.prompt import Prompt, make_prompt
+from polymeter.formats.task_yaml.prompt import Prompt, make_prompt, media_folders
 from polymeter.formats.task_yaml.reasoning import parse_tags
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.right_choices import RightChoices, check_targets, right_choices
@@ -41,6 +42,7 @@ from polymeter.formats.task_yaml.settings import (
     read_run_options,
     traits_for_run,
 )
+from polymeter.formats.task_yaml.target_cells import missing_target_notes, target_cells
 from polymeter.formats.task_yaml.task_code import load_task_code
 from polymeter.formats.task_yaml.visual_cot import VISUAL_COT, can_draw, compile_visual_cot
 from polymeter.guests import contained
@@ -100,9 +102,11 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         modalities = _try_prompt(samples, prompt, parts, is_scored=not options.predict_only)
         if not options.predict_only and not context.is_begun:
             check_targets(parts, prompt, samples, context)
-    is_text_read = prompt.messages_form is None
-    if not options.predict_only:
-        notes += empty_cell_notes(parts, is_text_read=is_text_read, is_begun=context.is_begun)
+    cells = target_cells(parts, context.parity, is_compared=not options.predict_only and reads_target(parts))
+    missing = (*missing_target_notes(cells, parts.rows.measured, context),)
+    if prompt.messages_form is None:
+        missing += (*missing_file_notes(parts, media_folders(config, spec, context.data), context),)
+        missing += () if options.predict_only else empty_cell_notes(parts)
     metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
     tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
     setup = Setup(
@@ -116,6 +120,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         prompt_key=prompt_key,
         plan_settings=context.generation,
         parity=context.parity,
+        target_cells=cells,
     )
     functions = compile_lettered(setup) if is_lettered else _compile_output(parts)(setup)
 
@@ -143,6 +148,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         warnings=() if options.predict_only else judge_warnings(spec, context.roles),
         notes=(
             *notes,
+            *missing,
             *(f"Task {spec.name!r}: {note}" for note in parts.rows.notes),
             *shadowed_names(config, code_files(spec)),
             *image_targets.notes(config.task, parts.metrics),
@@ -213,6 +219,8 @@ def _score_digest(spec: TaskSpec, parts: Parts) -> str:
     versions = [
         (metric.name, metric.version, metric.aggregation.name if metric.aggregation else "") for metric in parts.metrics
     ]
-    binding = parts.binding
+    binding, written = parts.binding, parts.rows.measured.written_fingerprint
     # Targets and choices depend on the model-specific blocks.
-    return fingerprint([spec.source_hash, versions, repr(binding.target_kwargs), repr(binding.prompt_kwargs)])
+    settings = [spec.source_hash, versions, repr(binding.target_kwargs), repr(binding.prompt_kwargs)]
+    # How cells are written is not in the values that identify the rows.
+    return fingerprint([*settings, written] if written else settings)

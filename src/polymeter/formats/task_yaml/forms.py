@@ -126,15 +126,23 @@ def choice_form(value: Any, binding: Binding) -> Form | None:
 
 
 def visual_form(value: Any, binding: Binding) -> Form | None:
-    """``doc_to_visual`` as a function: row with media → list."""
+    """``doc_to_visual`` as a function: row with media → list. A template gives the path of a file."""
     if value is None:
         return None
     if callable(value):
         has_two = len(inspect.signature(resolve(value)).parameters) == 2
         return _function(value, "doc_to_visual", binding, binding.prompt_kwargs if has_two else None)
     if value not in binding.columns:
-        raise _no_column(value, "doc_to_visual", binding)
+        if not is_template(value):
+            raise _no_column(value, "doc_to_visual", binding)
+        render = _template(value, "doc_to_visual", binding)
+        return lambda doc: [render(doc)]
     return lambda doc: [doc[value]]
+
+
+def is_template(value: Any) -> bool:
+    """Whether a value is written as a template."""
+    return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
 def messages_form(value: Any, binding: Binding) -> Callable[..., Any] | None:

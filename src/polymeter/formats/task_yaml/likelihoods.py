@@ -20,6 +20,7 @@ from polymeter.formats.task_yaml.reduction import NO_FILTER, reduction
 from polymeter.formats.task_yaml.right_choices import RightChoices, right_choices
 from polymeter.formats.task_yaml.rows import full_row
 from polymeter.formats.task_yaml.scoring import Scorer, as_text
+from polymeter.formats.task_yaml.target_cells import TargetCells
 from polymeter.metrics.choice_targets import choice_indices
 
 
@@ -35,6 +36,7 @@ class _Likelihoods:
         delimiter: The text between a context and the continuation that is measured.
         metrics: Its metrics.
         right: Which choices are right, if its metrics need to know.
+        cells: The cells that the target must have.
     """
 
     prompt: Prompt
@@ -43,7 +45,8 @@ class _Likelihoods:
     target: Form
     delimiter: str
     metrics: tuple[BoundMetric, ...]
-    right: RightChoices | None = None
+    right: RightChoices | None
+    cells: TargetCells
 
 
 def compile_choices(setup: Setup) -> TaskFunctions:
@@ -71,6 +74,7 @@ def _likelihoods(setup: Setup) -> _Likelihoods:
         parts.config.target_delimiter,
         parts.metrics,
         right_choices(parts) if setup.scorer is None else None,
+        setup.target_cells,
     )
 
 
@@ -136,6 +140,7 @@ def _refuse_no_right_choice(task: _Likelihoods, sample: Sample, row: Any) -> Non
 def _ask_likelihood(task: _Likelihoods, sample: Sample) -> RolloutSteps:
     origin = task.provenance.origin(sample, {})
     row = task.prompt.row(sample)
+    task.cells.refuse_missing(sample, task.target)
     messages = yield from task.prompt.conversation(sample, origin)
     yield Request(messages, Loglikelihood((_continuation(task, row),)), origin)
 

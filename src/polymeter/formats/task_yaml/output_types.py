@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polymeter.formats.task_yaml.prompt import Prompt
     from polymeter.formats.task_yaml.rows import RowSamples
     from polymeter.formats.task_yaml.scoring import Scorer
+    from polymeter.formats.task_yaml.target_cells import TargetCells
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class Setup:
         prompt_key: The key of the model-specific blocks that apply.
         plan_settings: Generation settings of the plan; they win over the task's.
         parity: Whose values are wanted where Polymeter differs from another system.
+        target_cells: The cells that the target of a sample must have.
     """
 
     spec: TaskSpec
@@ -102,6 +104,7 @@ class Setup:
     prompt_key: str
     plan_settings: Mapping[str, Any]
     parity: Parity
+    target_cells: TargetCells
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from polymeter.formats.task_yaml.output_types import CompileOutput
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.rows import TaskRows, open_rows
 from polymeter.formats.task_yaml.scoring import Scorer, own_scorer
+from polymeter.formats.task_yaml.target_cells import written_form
 
 Locate = Callable[[str], str]
 """From a field's name to its ``file:line``."""
@@ -83,10 +84,10 @@ def yaml_parts(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_
             n_fewshot=n_fewshot,
             binding=binding,
             text=forms.text_form(config.doc_to_text, binding),
-            target=target_form(config.doc_to_target, binding),
+            target=written_form(target_form(config.doc_to_target, binding), config, rows.measured),
             choices=forms.choice_form(config.doc_to_choice, binding),
             visual=forms.visual_form(config.doc_to_visual, binding),
-            visual_column=config.doc_to_visual if isinstance(config.doc_to_visual, str) else None,
+            visual_column=config.doc_to_visual if config.doc_to_visual in binding.columns else None,
             messages=messages,
             rounds=forms.round_hooks(config.doc_to_text, config.doc_to_messages, messages, binding),
             metrics=metrics,

@@ -24,7 +24,7 @@ from polymeter.core.task import Sample, Samples, TaskSpec
 from polymeter.formats.task_yaml import forms
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.rows import full_row
-from polymeter.formats.task_yaml.visuals import column_visuals, from_chat, from_hook, keyed, modalities_of
+from polymeter.formats.task_yaml.visuals import column_visuals, from_chat, from_hook, in_folders, keyed, modalities_of
 
 if TYPE_CHECKING:
     from polymeter.core.format import OpenContext
@@ -172,14 +172,18 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
         system = ()
         description = _after_system(context.system_prompt, config.fewshot_delimiter, description)
     fewshot = _examples(parts, context) if parts.n_fewshot else None
+    folders = media_folders(config, spec, context.data)
+    visual = parts.visual
+    if visual is not None and forms.is_template(config.doc_to_visual):
+        visual = in_folders(visual, folders)
 
     made = Prompt(
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         text_form=parts.text,
         choice_form=parts.choices,
         description=description,
-        column_visuals=column_visuals(rows, column, _media_folders(config, spec)) if column is not None else None,
-        visual_form=None if column is not None else parts.visual,
+        column_visuals=column_visuals(rows, column, folders) if column is not None else None,
+        visual_form=None if column is not None else visual,
         messages_form=parts.messages if takes_messages else None,
         target_form=parts.target,
         next_round=parts.rounds.text or (lambda doc, **_: parts.text(doc)),
@@ -194,11 +198,28 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
     return replace(made, description=None, fewshot=None, context=made.text if config.doc_to_text is not None else None)
 
 
-def _media_folders(config: TaskConfig, spec: TaskSpec) -> tuple[Path, ...]:
-    """Where the files may lie that a column names by relative paths: beside the YAML, or with its data."""
-    home, kwargs = spec.file.parent, config.dataset_kwargs
-    named = [home / name for name in (config.dataset_path, kwargs.get("data_files")) if isinstance(name, str)]
-    return tuple(dict.fromkeys((home, *(place if place.is_dir() else place.parent for place in named))))
+def media_folders(config: TaskConfig, spec: TaskSpec, data: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where the files may lie that a column names by relative paths: beside the YAML, or with its data.
+
+    Args:
+        config: The task.
+        spec: Where it is written.
+        data: Local files that replace ids.
+    """
+    home, path = spec.file.parent, str(config.dataset_path)
+    local = data.get(f"{path}:{config.dataset_name}") or data.get(path)
+    places = [home / path, *(home / name for name in _named_files(config.dataset_kwargs.get("data_files")))]
+    if local:
+        places.append(Path(local).expanduser())
+    return tuple(dict.fromkeys((home, *(place if place.is_dir() else place.parent for place in places))))
+
+
+def _named_files(files: Any) -> list[str]:
+    if isinstance(files, Mapping):
+        files = list(files.values())
+    if isinstance(files, (list, tuple)):
+        return [name for item in files for name in _named_files(item)]
+    return [files] if isinstance(files, str) and "://" not in files else []
 
 
 def _after_system(system: str, delimiter: str, description: Form | None) -> Form:

@@ -14,6 +14,7 @@ from polymeter.core.identity import seed_for
 from polymeter.core.task import Sample, TaskSpec
 from polymeter.data import Rows, Source, make_rows, media_folder_notes, open_plain, open_splits
 from polymeter.formats.task_yaml.config import TaskConfig
+from polymeter.formats.task_yaml.target_cells import written_targets
 from polymeter.guests import resolve, seeded
 
 _SPLITS = ("test_split", "validation_split", "training_split", "fewshot_split")
@@ -101,9 +102,12 @@ def _dataset_rows(
                 # A generator is exhausted here, where its author's failures are attributed.
                 if data is not opened[name] and not hasattr(data, "features"):
                     data = list(data)
+        with _placed(config, locate):
+            written = written_targets(opened[name], config, source, name, context)
         with _placed(config, locate, "dataset_path" if process is None else "process_docs"):
             rows[name] = make_rows(
                 data,
+                written=written,
                 what=f"split {name!r} of task {spec.name!r}",
                 base_fingerprint=f"{spec.source_hash}:{name}:{context.seed}",
                 cache_dir=context.cache_dir,

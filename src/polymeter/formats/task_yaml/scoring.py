@@ -18,6 +18,7 @@ from polymeter.formats.task_yaml.metrics import BoundMetric, call_score
 from polymeter.formats.task_yaml.reasoning import make_stripper, parse_tags
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.rows import AllDocs, full_row
+from polymeter.formats.task_yaml.target_cells import TargetCells
 from polymeter.guests import resolve
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class TextScoring:
         metrics: Names of the metrics that count; other values go to the log.
         target: The row's target, for display.
         needs_media: Whether the scorer gets the row with its media.
+        cells: The cells that the target must have.
     """
 
     task: str
@@ -51,6 +53,7 @@ class TextScoring:
     metrics: frozenset[str]
     target: Form
     needs_media: bool
+    cells: TargetCells
 
 
 def text_scoring(setup: Setup) -> TextScoring:
@@ -84,6 +87,7 @@ def text_scoring(setup: Setup) -> TextScoring:
         metrics=frozenset(metric.name for metric in parts.metrics),
         target=parts.target if setup.scorer is None else _shown_target(parts.target),
         needs_media=config.process_results_use_image,
+        cells=setup.target_cells,
     )
 
 
@@ -127,8 +131,9 @@ def score_readings(
         rows: For each reading the row that the scorer gets.
 
     Raises:
-        ScoreError: if the task's code raised.
+        ScoreError: if the sample has no target to compare with, or the task's code raised.
     """
+    scoring.cells.refuse_missing(sample, scoring.target)
     values: dict[MetricKey, Any] = {}
     log: dict[str, Any] = {}
     answer: str | None = None

@@ -186,8 +186,17 @@ class _Reached(NodeTransformer):
         return None
 
 
-def _simple(tree: nodes.Template) -> Render | None:
-    """A fast function for templates that only insert columns into text, as most do."""
+def inserted_columns(text: str) -> tuple[str, ...]:
+    """The names that a template inserts into text if it does nothing else; none otherwise."""
+    try:
+        pieces = _pieces(_environment().parse(text))
+    except (jinja2.TemplateSyntaxError, RecursionError):  # whoever compiles it says so
+        return ()
+    return tuple(dict.fromkeys(piece for piece, is_name in pieces or () if is_name))
+
+
+def _pieces(tree: nodes.Template) -> list[tuple[str, bool]] | None:
+    """The texts and names of a template that only inserts names into text; ``None`` for any other."""
     pieces: list[tuple[str, bool]] = []
     for output in tree.body:
         if not isinstance(output, nodes.Output):
@@ -199,6 +208,14 @@ def _simple(tree: nodes.Template) -> Render | None:
                 pieces.append((node.name, True))
             else:
                 return None
+    return pieces
+
+
+def _simple(tree: nodes.Template) -> Render | None:
+    """A fast function for templates that only insert columns into text, as most do."""
+    pieces = _pieces(tree)
+    if pieces is None:
+        return None
     if not any(is_name for _, is_name in pieces):
         constant = "".join(piece for piece, _ in pieces)
         return lambda doc: constant

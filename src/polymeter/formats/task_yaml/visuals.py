@@ -18,6 +18,8 @@ from polymeter.data.rows import Rows
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm")
 AUDIO_SUFFIXES = (".wav", ".mp3", ".flac", ".m4a", ".ogg", ".opus", ".aac", ".wma")
+_VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".avi", ".webm")
+_MEDIA_SUFFIXES = (*IMAGE_SUFFIXES, *AUDIO_SUFFIXES, *_VIDEO_SUFFIXES)
 _WRITTEN = (str, Path, bytes, bytearray, Mapping)
 """What an author writes for a medium. Pillow images, frames and decoders are their own source."""
 _ROLES = ("system", "user", "assistant")
@@ -123,6 +125,25 @@ def column_visuals(rows: Rows, column: str, folders: Sequence[Path] = ()) -> Cal
     return parts
 
 
+def in_folders(visual: Callable[[Any], list[Any]], folders: Sequence[Path]) -> Callable[[Any], list[Any]]:
+    """A function that gives paths of media, whose relative paths are looked for in folders too."""
+    return lambda doc: [_found(item, folders) for item in visual(doc)]
+
+
+def not_found(cell: Any, folders: Sequence[Path]) -> str:
+    """Where the file that a cell names was looked for without being found; empty if it was found, or the cell names no
+    file of media.
+    """
+    if not isinstance(cell, str) or "://" in cell or not cell.lower().endswith(_MEDIA_SUFFIXES):
+        return ""
+    path = _found(cell, folders)
+    if os.path.isfile(path):
+        return ""
+    if os.path.isabs(cell):
+        return "there"
+    return f"in {', '.join(dict.fromkeys(map(str, (Path.cwd(), *(folder.resolve() for folder in folders)))))}"
+
+
 def _found(cell: Any, folders: Sequence[Path]) -> Any:
     """A cell; if it is a relative path, that of the file that it names."""
     if not isinstance(cell, str) or not cell or os.path.isabs(cell) or os.path.isfile(cell):
@@ -132,24 +153,34 @@ def _found(cell: Any, folders: Sequence[Path]) -> Any:
 
 
 class _Cell:
-    """The bytes of the medium in one cell, read when it is called."""
+    """The bytes of the medium in one cell, read when it is called.
 
-    __slots__ = ("_column", "_index", "_rows")
+    Attributes:
+        file: The file that the dataset names for it; empty before the cell is read.
+    """
+
+    __slots__ = ("_column", "_index", "_rows", "file")
 
     def __init__(self, rows: Rows, index: int, column: str) -> None:
         self._rows, self._index, self._column = rows, index, column
+        self.file = ""
 
     def __call__(self) -> bytes:
-        data = encoded_bytes(self._rows.cell(self._index, self._column))
+        cell = self._rows.cell(self._index, self._column)
+        self.file = _file_of(cell)
+        data = encoded_bytes(cell)
         if data is None:
             raise DataError(f"Column {self._column!r} of row {self._index} is empty.")
         return data
 
     def place(self) -> str:
         """The file that the dataset names for the medium; empty if it names none."""
-        cell = self._rows.cell(self._index, self._column)
-        file = cell.get("path") if isinstance(cell, Mapping) else cell if isinstance(cell, str) else None
-        return str(file or "")
+        return _file_of(self._rows.cell(self._index, self._column))
+
+
+def _file_of(cell: Any) -> str:
+    file = cell.get("path") if isinstance(cell, Mapping) else cell if isinstance(cell, str) else None
+    return str(file or "")
 
 
 def from_chat(messages: Any, prefix: str | None) -> tuple[Message, ...]:

@@ -73,6 +73,20 @@ DIFFERENCES = (
                 switch="number-targets",
             ),
             Difference(
+                rule="a target in a CSV",
+                there="what pandas reads: `007` is `7`, `12.50` is `12.5`, `42` beside an empty cell is `42.0`, and `NA` is no value",
+                here="the text in the file, where default scoring reads the column; hooks get what pandas reads",
+                why="an answer that is what the file says scored 0",
+                switch="csv-targets",
+            ),
+            Difference(
+                rule="a row without a target (`null`, NaN, an empty cell of a CSV)",
+                there="scored as a wrong answer",
+                here="a failed sample under default scoring, and an error if no row has one",
+                why="whatever the model answers, it scored 0",
+                switch="missing-targets",
+            ),
+            Difference(
                 rule="several targets",
                 there="each target alone, 1 if any scores above 0, if the first row has a list; only `anls` gets all",
                 here="our own metrics get all targets at once; a custom metric is called for each, 1 if any call gives more than 0",

@@ -3,14 +3,14 @@ function imageFigure(note, isSmall, { label = "", facts = [], kind = "" } = {}) 
   const size = note.width ? `${note.width} × ${note.height} px` : "";
   const uri = note.file ? IMAGES[note.file] : null;
   const style = ["image", isSmall ? "small" : "", kind].filter(Boolean).join(" ");
-  const said = [label ? el("strong", {}, label) : null, ...[size, ...facts].filter(Boolean).map((fact) => el("span", {}, fact))].filter(Boolean);
+  const said = [label ? el("strong", {}, label) : null, ...[note.name, size, ...facts].filter(Boolean).map((fact) => el("span", {}, fact))].filter(Boolean);
   if (!uri) {
     const why = note.file ? "left out of this report; the file is in media/" : note.source ? String(note.source) : "no preview was kept";
     return el("figure", { class: `${style} absent` }, el("figcaption", {}, said.length ? said : "Image", el("br"), why));
   }
   const alt = [label || "Image", size ? `of ${size}` : ""].filter(Boolean).join(" ");
   const image = el("img", { src: uri, alt, loading: "lazy", decoding: "async" });
-  const button = el("button", { type: "button", class: "image-button", title: "Show at full size", onclick: () => zoom(uri, [label, size, ...facts].filter(Boolean).join(" · ")) }, image);
+  const button = el("button", { type: "button", class: "image-button", title: "Show at full size", onclick: () => zoom(uri, [label, note.name, size, ...facts].filter(Boolean).join(" · ")) }, image);
   return el("figure", { class: style }, button, said.length ? el("figcaption", {}, said) : null);
 }
 

@@ -1,0 +1,44 @@
+"""What is printed where a terminal's encoding cannot hold a character: the signs of our own tables and messages have
+stand-ins, everything else is printed as its escape.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+PLAIN = "polymeter.plain"
+"""The name of the error handler of streams."""
+_STAND_INS = str.maketrans(
+    {
+        "↑": "^",
+        "↓": "v",
+        "→": "->",
+        "←": "<-",
+        "–": "-",
+        "—": "-",
+        "─": "-",
+        "│": "|",
+        "…": "...",
+        "×": "x",
+        "±": "+/-",
+        "✓": "+",
+        "✗": "x",
+        "≥": ">=",
+        "≤": "<=",
+        "≈": "~",
+        "·": ".",
+        "•": "*",
+    }
+)
+
+
+def register() -> None:
+    """Make the error handler known to streams."""
+    codecs.register_error(PLAIN, _replaced)
+
+
+def _replaced(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    unencodable = error.object[error.start : error.end]
+    return unencodable.translate(_STAND_INS).encode("ascii", "backslashreplace").decode("ascii"), error.end

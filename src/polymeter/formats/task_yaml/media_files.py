@@ -1,0 +1,67 @@
+"""Files that the rows of a task name in a column or by a template, looked for before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.format import OpenContext
+from polymeter.formats.task_yaml.forms import is_template
+from polymeter.formats.task_yaml.parts import Parts
+from polymeter.formats.task_yaml.visuals import flat, not_found
+
+_MOST_ROWS = 20_000
+"""How many rows are looked at: one costs as much as asking the disk for a file."""
+_ADVICE = 'Write paths relative to one of these folders; doc_to_visual: "photos/{{file}}" puts a folder before names.'
+
+
+def missing_file_notes(parts: Parts, folders: Sequence[Path], context: OpenContext) -> Iterator[str]:
+    """A note if rows name media files that are not there.
+
+    Args:
+        parts: The task.
+        folders: Where relative paths are looked for beside the working directory.
+        context: Says which rows are measured.
+
+    Raises:
+        PlanError: if no file of any row is there.
+    """
+    cells = _cells(parts)
+    if cells is None:
+        return
+    measured = context.measured(len(parts.rows.measured))[:_MOST_ROWS]
+    n_named = 0
+    missing: list[tuple[int, str, str]] = []
+    for index in measured:
+        try:
+            named = [cell for cell in flat(cells(index)) if isinstance(cell, str) and cell]
+        except PolymeterError:  # the row fails by itself, with its reason
+            continue
+        n_named += bool(named)
+        found = ((cell, not_found(cell, folders)) for cell in named)
+        missing += [(index, cell, places) for cell, places in found if places][:1]
+    if not missing:
+        return
+    index, cell, places = missing[0]
+    task, where = parts.config.task, parts.binding.where("doc_to_visual")
+    if len(missing) == n_named == len(measured) and not context.is_begun:
+        what = f"None of the files that the rows of task {task!r} name is there: row {index + 1} names {cell!r}."
+        raise PlanError(what, where=where, hint=f"It was looked for {places}. {_ADVICE}")
+    of = f"{len(missing)} of {len(measured)} rows"
+    yield (
+        f"Task {task!r}: {of} name a file that is not there (row {index + 1}: {cell!r}, looked for {places}): "
+        "their samples fail."
+    )
+
+
+def _cells(parts: Parts) -> Callable[[int], Any] | None:
+    """From a row's number to the paths that it names; ``None`` if the task does not name files by text."""
+    rows, column = parts.rows.measured, parts.visual_column
+    if column is not None:
+        return None if column in rows.media else lambda index: rows.cell(index, column)
+    if parts.visual is None or not is_template(parts.config.doc_to_visual):
+        return None
+    visual = parts.visual
+    return lambda index: visual(rows.doc(index))

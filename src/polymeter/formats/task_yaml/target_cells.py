@@ -1,0 +1,168 @@
+"""The cells that a target is read from where a task's own metrics compare with it: as they are written, and never
+missing.
+
+A column of numbers in a CSV is read as numbers, which hooks may count on; an answer is compared with the text in the
+file. A cell without a value is no target at all, so its sample fails: compared with nothing, any answer is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import DataError, PlanError, ScoreError
+from polymeter.core.format import OpenContext
+from polymeter.core.parity import Parity
+from polymeter.core.task import Sample
+from polymeter.data import Rows, Source, open_written, written_cell
+from polymeter.formats.task_yaml.config import TaskConfig
+from polymeter.formats.task_yaml.forms import Form
+from polymeter.formats.task_yaml.image_targets import IMAGES
+from polymeter.formats.task_yaml.templates import inserted_columns
+
+if TYPE_CHECKING:
+    import datasets
+
+    from polymeter.formats.task_yaml.parts import Parts
+
+_SHOWN = 3
+_AS_TEXT = "Write the answers as texts: in a .jsonl with quotes around them, or in a TSV table."
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCells:
+    """The cells that the target of a row is read from.
+
+    Attributes:
+        task: Name of the task.
+        columns: Their columns; empty: the target is read from none, or may be missing.
+        is_code: Whether a function gives the target, which must not be ``None``.
+        where: ``file:line`` of ``doc_to_target``.
+    """
+
+    task: str
+    columns: tuple[str, ...]
+    is_code: bool
+    where: str
+
+    def refuse_missing(self, sample: Sample, target: Form) -> None:
+        """Refuse to score a sample that has no target.
+
+        Raises:
+            ScoreError: if it has none.
+        """
+        column = next((name for name in self.columns if _is_missing(written_cell(sample.doc, name))), None)
+        if column is not None:
+            what = f"Row {sample.index + 1} has no target: its {column!r} is empty."
+            raise ScoreError(what, where=self.where, hint="Write the answer into the data, or leave the row out.")
+        if self.is_code and target(sample.doc) is None:
+            raise ScoreError(f"Row {sample.index + 1} has no target: doc_to_target returned None.", where=self.where)
+
+
+def target_columns(config: TaskConfig, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that ``doc_to_target`` is, or that its template inserts as they are."""
+    written = config.doc_to_target
+    if not isinstance(written, str) or config.class_ is not None or config.output_type == IMAGES:
+        return ()
+    if written in columns:
+        return (written,)
+    return tuple(name for name in inserted_columns(written) if name in columns)
+
+
+def written_targets(
+    dataset: datasets.Dataset, config: TaskConfig, source: Source, split: str, context: OpenContext
+) -> datasets.Dataset | None:
+    """The columns of a task's target as they are written in its CSV files, where its metrics read them so; ``None`` if
+    the values in the rows are what is written.
+
+    Raises:
+        DataError: if the text is not found; the message shows a row.
+    """
+    if config.process_results is not None or config.process_docs is not None or context.parity.on("csv-targets"):
+        return None
+    columns = [name for name in target_columns(config, [*dataset.features]) if not _is_index(dataset, name, config)]
+    try:
+        return open_written(dataset, columns, source, split, overrides=context.data, cache_dir=context.cache_dir)
+    except DataError as error:
+        if all(_is_whole(dataset, name) for name in columns):  # written as they are read, but for leading zeros
+            return None
+        value = dataset.with_format("arrow")[:1].column(columns[0])[0].as_py()
+        raise DataError(
+            f"The targets in column {columns[0]!r} were read from CSV as numbers (row 1: {value!r}), and how they are "
+            f"written is not found: {error.what}",
+            hint=_AS_TEXT,
+        ) from error
+
+
+def written_form(form: Form, config: TaskConfig, rows: Rows) -> Form:
+    """``doc_to_target`` over the cells as they are written."""
+    columns = [name for name in target_columns(config, rows.columns) if name in rows.written]
+    if not columns:
+        return form
+    has_choices = config.doc_to_choice is not None
+
+    def target(doc: Mapping[str, Any]) -> Any:
+        texts = {name: written_cell(doc, name) for name in columns}
+        value = form({**doc, **texts})
+        is_number = has_choices and not isinstance(doc[columns[0]], str)
+        # The number of a choice, in a column that an empty cell elsewhere has made floats.
+        return int(value) if is_number and isinstance(value, str) and value.isdigit() else value
+
+    return target
+
+
+def target_cells(parts: Parts, parity: Parity, *, is_compared: bool) -> TargetCells:
+    """The cells that the target of a sample must have.
+
+    Args:
+        parts: The task.
+        parity: The system to be matched.
+        is_compared: Whether its scores rest on the target.
+    """
+    config, where = parts.config, parts.binding.where("doc_to_target")
+    if not is_compared or parts.scorer is not None or config.class_ is not None or parity.on("missing-targets"):
+        return TargetCells(config.task, (), False, where)
+    is_code = callable(config.doc_to_target) and not any(metric.is_guest_score for metric in parts.metrics)
+    columns = target_columns(config, parts.rows.measured.columns)
+    return TargetCells(config.task, columns, is_code and config.output_type != IMAGES, where)
+
+
+def missing_target_notes(cells: TargetCells, rows: Rows, context: OpenContext) -> Iterator[str]:
+    """A note if some rows have no target.
+
+    Raises:
+        PlanError: if none has one.
+    """
+    measured = context.measured(len(rows))
+    for column in cells.columns:
+        missing = [number for number in rows.missing(column) if number in measured]
+        if not missing:
+            continue
+        n = len(measured)
+        if len(missing) == n and not context.is_begun:
+            what = f"Column {column!r}, the target of task {cells.task!r}, is empty in all {n} rows."
+            raise PlanError(what, where=cells.where, hint="Name the column that has the answers.")
+        shown = ", ".join(str(number + 1) for number in missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+        yield (
+            f"Task {cells.task!r}: {len(missing)} of {n} rows have no {column!r}, which is their target (row {shown}): "
+            "their samples fail."
+        )
+
+
+def _is_index(dataset: datasets.Dataset, column: str, config: TaskConfig) -> bool:
+    """Whether a column may hold numbers of choices, which are meant as numbers."""
+    kind = str(getattr(dataset.features[column], "dtype", ""))
+    is_number = "int" in kind or ("float" in kind and config.output_type == "multiple_choice")
+    return config.doc_to_choice is not None and is_number
+
+
+def _is_whole(dataset: datasets.Dataset, column: str) -> bool:
+    """Whether a column has whole numbers, or texts, in all rows."""
+    is_known = any(kind in str(getattr(dataset.features[column], "dtype", "")) for kind in ("int", "string"))
+    return is_known and dataset.data.table.column(column).null_count == 0
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
