@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
@@ -71,7 +71,9 @@ class Attempts:
         took_ms = (time.perf_counter() - started) * 1000 / len(job.asked)
         responses = [settle(asked.to_model, response) for asked, response in zip(job.asked, given, strict=True)]
         return [
-            response if response.latency_ms is not None else replace(response, latency_ms=took_ms)
+            response
+            if response.latency_ms is not None
+            else Response(response.outputs, response.error, took_ms, response.is_cached)
             for response in responses
         ]
 

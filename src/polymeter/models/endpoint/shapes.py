@@ -17,7 +17,7 @@ from typing import Any
 
 from polymeter.core.errors import ModelError
 
-_NAMED_SETTINGS = ("tools", "functions", "toolConfig", "tool_config", "mcp_servers", "web_search_options")
+_NAMED_SETTINGS = frozenset({"tools", "functions", "toolConfig", "tool_config", "mcp_servers", "web_search_options"})
 
 
 def incomplete(what: str, *, where: str) -> ModelError:
@@ -43,13 +43,18 @@ def only_calls(*, where: str) -> ModelError:
 
 def offers_tools(*settings: Mapping[str, Any]) -> bool:
     """Whether a request offers tools to the model, so that an answer may consist of calls."""
-    return any(given.get(name) for given in settings for name in _NAMED_SETTINGS)
+    return any(given[name] for given in settings for name in _NAMED_SETTINGS & given.keys())
 
 
 def count(counts: Any, *names: str) -> int | None:
     """The first of these entries that is a number of tokens; ``None`` if the endpoint does not count them."""
-    values = (counts.get(name) for name in names) if isinstance(counts, Mapping) else ()
-    return next((value for value in values if type(value) is int and value >= 0), None)
+    if not isinstance(counts, Mapping):
+        return None
+    for name in names:
+        value = counts.get(name)
+        if type(value) is int and value >= 0:
+            return value
+    return None
 
 
 def logprob(value: Any, *, where: str) -> float:

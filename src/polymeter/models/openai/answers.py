@@ -7,7 +7,7 @@ one does whose tokens all went into reasoning. Nothing else is read as an empty 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any
 
 from polymeter.core.errors import ModelError
@@ -36,9 +36,11 @@ def read_outputs(
     Raises:
         ModelError: if there are none, one is not what the API describes, or the model declined.
     """
-    choices = choices_of(payload, where=where)
-    outputs = [_output(choice, where, offers_tools=offers_tools, draws=draws) for choice in choices]
-    return [replace(outputs[0], usage=usage_of(payload)), *outputs[1:]]
+    usages = chain((usage_of(payload),), repeat(None))
+    return [
+        _output(choice, usage, where, offers_tools=offers_tools, draws=draws)
+        for choice, usage in zip(choices_of(payload, where=where), usages, strict=False)
+    ]
 
 
 def choices_of(payload: Mapping[str, Any], *, where: str) -> list[dict[str, Any]]:
@@ -74,7 +76,7 @@ def _index(choice: Mapping[str, Any]) -> int:
     return index if isinstance(index, int) else 0
 
 
-def _output(choice: Mapping[str, Any], where: str, *, offers_tools: bool, draws: bool) -> Output:
+def _output(choice: Mapping[str, Any], usage: Usage | None, where: str, *, offers_tools: bool, draws: bool) -> Output:
     told = choice.get("finish_reason")
     reason = told if isinstance(told, str) and told else None
     if choice.get("error"):
@@ -101,6 +103,7 @@ def _output(choice: Mapping[str, Any], where: str, *, offers_tools: bool, draws:
         reasoning=reasoning if isinstance(reasoning, str) else None,
         tool_calls=tool_calls,
         finish_reason="length" if reason in _LENGTH_REASONS else reason,
+        usage=usage,
     )
 
 
