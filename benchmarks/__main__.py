@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -122,19 +123,22 @@ def endpoints(folder: Path, book: Book) -> None:
     """An endpoint that answers 2,000 requests, 64 at a time: Polymeter against the ideal and a bare client."""
     text = make_apart(data.text_task, folder / "endpoint-text", endpoint.N_REQUESTS) / "bench_text.yaml"
     image_task = make_apart(data.image_task, folder / "endpoint-images", endpoint.N_REQUESTS) / "bench_images.yaml"
-    bare, ours = endpoint.through_bare_client, endpoint.through_polymeter
-    calm = "2,000 x 100 ms"
-    for name, weather, command, task, budget in (
-        (f"{calm}, a bare client", endpoint.CALM, bare, text, ""),
-        (f"{calm}, polymeter", endpoint.CALM, ours, text, "window 1.05 x, process 1.25 x, 0.8 ms CPU a request"),
-        ("stormy: 200 ms, 2 % 429, 1 % 500", endpoint.STORMY, ours, text, "window 1.15 x"),
-        (f"{calm}, a 640x480 JPEG each", endpoint.CALM, ours, image_task, "window 1.08 x, 1.6 ms CPU, 250 MB"),
+    alone = {"polymeter": endpoint.through_polymeter}
+    both = {"a bare client": endpoint.through_bare_client, **alone}
+    for weather_name, weather, commands, task, budget in (
+        ("2,000 x 100 ms", endpoint.CALM, both, text, "window 1.05 x, process 1.25 x, 0.8 ms CPU a request"),
+        ("stormy: 200 ms, 2 % 429, 1 % 500", endpoint.STORMY, alone, text, "window 1.15 x"),
+        ("2,000 x 100 ms, a JPEG each", endpoint.CALM, both, image_task, "window 1.08 x, 1.6 ms CPU, 250 MB"),
     ):
-        best = endpoint.best_window(weather, command, task, folder)
-        whole = f"process {best.process.wall_s:.2f} s = {best.process.wall_s / best.ideal_s:.2f} x"
-        cost = f"{1e3 * best.process.cpu_s / best.answered:.2f} ms CPU a request, {best.process.peak_mb:.0f} MB"
-        window = f"window {best.window_s:.2f} s = {best.ratio:.3f} x ideal"
-        book.line(name, f"{window}, {whole}, {cost}", budget, [best.process])
+        for name, windows in endpoint.windows_of(weather, commands, task, folder).items():
+            best = min(windows, key=lambda window: window.window_s)
+            cpu_s = statistics.median(window.process.cpu_s for window in windows)
+            whole = f"process {best.process.wall_s:.2f} s = {best.process.wall_s / best.ideal_s:.2f} x"
+            cost = f"{1e3 * cpu_s / best.answered:.2f} ms CPU a request, {best.process.peak_mb:.0f} MB"
+            window = f"window {best.window_s:.2f} s = {best.ratio:.3f} x ideal"
+            told = budget if name == "polymeter" else ""
+            line = f"{window}, {whole}, {cost}"
+            book.line(f"{weather_name}, {name}", line, told, [window.process for window in windows])
 
 
 def local_models(folder: Path, book: Book) -> None:

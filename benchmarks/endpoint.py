@@ -4,16 +4,18 @@ The *window* lasts from the first request to the last answer, as the server sees
 others (is the server there, does the model take images) count only in the time of the whole process. *Ideal* is the
 lower bound: if all answers take equally long, whole rounds of ``CONCURRENCY`` requests; otherwise the sum of the
 latencies that the server drew, divided by ``CONCURRENCY``. Machines differ and are shared, so the best of several runs
-is shown, together with what a bare ``aiohttp`` client needs for the same work.
+is shown, beside a bare ``aiohttp`` client that does the same work by turns with Polymeter.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,8 @@ N_REQUESTS = 2_000
 CONCURRENCY = 64
 CALM = ("--latency", "constant", "--mean-ms", "100")
 STORMY = ("--latency", "lognormal", "--mean-ms", "200", "--fault", "rate_limit=0.02", "--fault", "internal=0.01")
+Command = Callable[[str, Path, Path], list[str]]
+"""From a server's address, a task and a folder to what is typed."""
 _ROOT = Path(__file__).parents[1]
 
 
@@ -62,31 +66,38 @@ def through_polymeter(base_url: str, task: Path, folder: Path) -> list[str]:
     """The command that a user would type."""
     return [
         *(str(Path(sys.executable).with_name("polymeter")), "run", "--model", "openai:fault", "--base-url", base_url),
-        *("--tasks", str(task), "--concurrency", str(CONCURRENCY), "--output", str(folder / "run"), "--restart"),
-        "--quiet",
+        *("--tasks", str(task), "--concurrency", str(CONCURRENCY), "--output", str(_new_folder(folder)), "--quiet"),
     ]
 
 
 def through_bare_client(base_url: str, task: Path, folder: Path) -> list[str]:
-    """A client that does nothing but send requests."""
-    return [sys.executable, "-m", "benchmarks.endpoint", base_url]
+    """A client that does nothing but read the pictures, if there are any, and send requests."""
+    return [sys.executable, "-m", "benchmarks.endpoint", base_url, *map(str, task.parent.glob("*.parquet"))]
 
 
-def best_window(
-    weather: Sequence[str], command: Callable[[str, Path, Path], list[str]], task: Path, folder: Path, *, n: int = 3
-) -> Window:
-    """The run with the shortest window, of several under the same conditions.
+def windows_of(
+    weather: Sequence[str], commands: Mapping[str, Command], task: Path, folder: Path, *, n: int = 3
+) -> dict[str, list[Window]]:
+    """Several runs of some commands, by turns.
 
     Raises:
-        RuntimeError: if the command failed or an answer was lost.
+        RuntimeError: if a command failed or an answer was lost.
     """
-    windows = []
+    windows: dict[str, list[Window]] = {name: [] for name in commands}
     with fault_server(*weather) as base_url:
         for _ in range(n):
-            _fetch(base_url, "/reset")
-            process = measure(command(base_url, task, folder), cwd=_ROOT, log=folder / "bench.log")
-            windows.append(_window(_fetch(base_url, "/stats"), process))
-    return min(windows, key=lambda window: window.window_s)
+            for name, command in commands.items():
+                _fetch(base_url, "/reset")
+                process = measure(command(base_url, task, folder), cwd=_ROOT, log=folder / "bench.log")
+                windows[name].append(_window(_fetch(base_url, "/stats"), process))
+    return windows
+
+
+def _new_folder(folder: Path) -> Path:
+    """A folder of its own for each run. Where thousands of files were just deleted, a file system may take a
+    millisecond of processor time to make each new one.
+    """
+    return Path(tempfile.mkdtemp(dir=folder)) / "run"
 
 
 def _fetch(base_url: str, path: str) -> dict[str, Any]:
@@ -104,15 +115,27 @@ def _window(stats: dict[str, Any], process: Measured) -> Window:
     return Window(stats["window_s"], ideal_s, stats["answered"], sum(stats["faults"].values()), process)
 
 
-async def bare_client(base_url: str) -> None:
-    """Send ``N_REQUESTS`` requests, ``CONCURRENCY`` at a time."""
+def _contents(pictures: str | None) -> Iterator[Any]:
+    if pictures is None:
+        yield from (f"What is {n} plus {n}?" for n in range(N_REQUESTS))
+        return
+    import pyarrow.parquet as pq
+
+    for batch in pq.ParquetFile(pictures).iter_batches(100):
+        for row in batch.to_pylist():
+            url = f"data:image/jpeg;base64,{base64.b64encode(row['image']['bytes']).decode()}"
+            yield [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": row["question"]}]
+
+
+async def bare_client(base_url: str, pictures: str | None = None) -> None:
+    """Send ``N_REQUESTS`` requests, ``CONCURRENCY`` at a time; with the pictures of a Parquet file if one is given."""
     import asyncio
 
     import aiohttp
 
-    bodies = iter(
-        json.dumps({"model": "fault", "messages": [{"role": "user", "content": f"What is {n} plus {n}?"}]}).encode()
-        for n in range(N_REQUESTS)
+    bodies = (
+        json.dumps({"model": "fault", "messages": [{"role": "user", "content": content}]}).encode()
+        for content in _contents(pictures)
     )
     headers = {"Content-Type": "application/json"}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
@@ -128,4 +151,4 @@ async def bare_client(base_url: str) -> None:
 if __name__ == "__main__":
     import asyncio
 
-    asyncio.run(bare_client(sys.argv[1]))
+    asyncio.run(bare_client(*sys.argv[1:]))
