@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measure import Measured, measure, polymeter
@@ -103,13 +104,25 @@ def main() -> None:
     os.environ["POLYMETER_CACHE_DIR"] = str(folder / "cache")
     os.environ["HF_HOME"] = str(folder / "hf")
     try:
-        generated_images(folder, n)
+        costs = measured(folder, n)
+        print(f"{n:,} generated images of 512x512, beside a loop that makes them and keeps none")
+        for name, one in (("saved by a loop with Pillow", costs.saved), ("stored by Polymeter", costs.stored)):
+            _show(name, one, costs.made, n)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def generated_images(folder: Path, n: int) -> None:
-    """Measure in a folder that exists."""
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The processes that make images, save them with Pillow, and store them with Polymeter."""
+
+    made: Measured
+    saved: Measured
+    stored: Measured
+
+
+def measured(folder: Path, n: int) -> Costs:
+    """Measure all three in an empty folder."""
     (folder / "prompts.jsonl").write_text("".join(json.dumps({"prompt": f"photo {i}"}) + "\n" for i in range(n)))
     files = {"task.yaml": _TASK, "utils.py": _UTILS, "images.py": _IMAGES, "camera.py": _MODEL, "loop.py": _LOOP}
     for name, text in files.items():
@@ -119,10 +132,7 @@ def generated_images(folder: Path, n: int) -> None:
     saved = measure([sys.executable, "loop.py", str(n), "saved"], cwd=folder)
     words = ("run", "--import", "camera.py", "--model", "bench_camera", "--tasks", "task.yaml")
     env = {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
-    kept = polymeter(*words, "--output", "run", "--quiet", cwd=folder, env=env)
-    print(f"{n:,} generated images of 512x512, beside a loop that makes them and keeps none")
-    for name, one in (("saved by a loop with Pillow", saved), ("stored by Polymeter", kept)):
-        _show(name, one, made, n)
+    return Costs(made, saved, polymeter(*words, "--output", "run", "--quiet", cwd=folder, env=env))
 
 
 def _show(name: str, one: Measured, made: Measured, n: int) -> None:

@@ -6,6 +6,7 @@ Arguments: run folder, file that every question is appended to, instant (or ``no
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -78,15 +79,14 @@ def arm(instant: str, occurrence: int) -> None:
 
 
 def _deadly(function: Callable[..., Any], occurrence: int, is_after: bool) -> Callable[..., Any]:
-    calls = 0
+    calls = itertools.count(1)  # answers with images are written on several threads
 
     def dying(*args: Any, **kwargs: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == occurrence and not is_after:
+        is_last = next(calls) == occurrence
+        if is_last and not is_after:
             os.kill(os.getpid(), signal.SIGKILL)
         value = function(*args, **kwargs)
-        if calls == occurrence and is_after:
+        if is_last and is_after:
             os.kill(os.getpid(), signal.SIGKILL)
         return value
 

@@ -1,21 +1,27 @@
-"""The lane to a model on this machine: where a run is broken off, and how many images are drawn at once."""
+"""The way to a model on this machine: breaking a run off, how many images are drawn at once, what is decoded ahead."""
 
 from __future__ import annotations
 
+import io
 import threading
+from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from PIL import Image as pil
 
+from polymeter.core import parts
 from polymeter.core.model import BatchModel, ModelTraits
-from polymeter.core.parts import Text
+from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, GenerateImage, Message, Output, Request, Response
+from polymeter.core.task import Score
 from polymeter.engine.batch_dispatcher import BatchDispatcher
 from polymeter.engine.dispatchers import Listener
 from polymeter.engine.running_samples import PendingRequest
 from polymeter.models.mock import MockBatch
+from tests.helpers.tasks import ListTask, ask, docs, run_tasks
 
 
 class Endless(BatchModel):
@@ -187,3 +193,117 @@ def test_running_out_of_memory_halves_what_is_computed_at_a_time() -> None:
     assert model.calls[:2] == [(32, 8), (16, 4)]
     assert notes == ["A batch of 8 did not fit into memory: going on with 4."]
     assert lane.history()["batch_size"] == {"largest": 4, "ran_out_of_memory": True}
+
+
+class ByHand:
+    """A prefetcher whose decoding the test does."""
+
+    def __init__(self) -> None:
+        self.prepared: list[tuple[list[Any], Any]] = []
+
+    def prepare(self, requests: Any, ready: Any) -> None:
+        self.prepared.append((list(requests), ready))
+
+    def decode(self, number: int) -> None:
+        requests, ready = self.prepared[number]
+        ready([None] * len(requests))
+
+
+def shown(*parts: Any) -> PendingRequest:
+    one = asked(Generate())
+    one.request = Request((Message("user", parts),), Generate())
+    return one
+
+
+def loaded(model: BatchModel, batch_size: int | None, prefetcher: Any) -> BatchDispatcher:
+    is_loaded = threading.Event()
+    listener = Listener(lambda _: is_loaded.set(), print, print, print, print)
+    lane = BatchDispatcher(model, batch_size, prefetcher, listener, max_retries=0, is_cut=True)
+    lane.add([shown(Text("first"))])
+    lane.poke(is_quiet=False)
+    assert is_loaded.wait(30)
+    return lane
+
+
+def test_small_batches_are_decoded_side_by_side_and_texts_wait_for_better_neighbours() -> None:
+    pictures, texts = ByHand(), ByHand()
+    model = MockBatch(lambda request: "x")
+    with closing(loaded(model, 1, pictures)) as lane:
+        lane.add([shown(Image(pil.new("RGB", (2, 2)))) for _ in range(8)])
+        lane.poke(is_quiet=True)
+        assert [len(requests) for requests, _ in pictures.prepared] == [1, 1, 1]
+    with closing(loaded(model, 1, texts)) as lane:
+        lane.add([shown(Text("more")) for _ in range(8)])
+        lane.poke(is_quiet=True)
+        assert len(texts.prepared) == 1
+
+
+def test_the_next_batch_is_decoded_as_soon_as_one_is_computed() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def answer(request: Request) -> str:
+        begun.set()
+        assert may_end.wait(30)
+        return "x"
+
+    prefetcher = ByHand()
+    with closing(loaded(MockBatch(answer), 4, prefetcher)) as lane:
+        lane.add([shown(Image(pil.new("RGB", (2, 2)))) for _ in range(12)])
+        lane.poke(is_quiet=False)
+        assert len(prefetcher.prepared) == 1, "four are enough for two threads"
+        prefetcher.decode(0)
+        assert begun.wait(30)
+        assert len(prefetcher.prepared) == 2, "nobody had to ask for it"
+        may_end.set()
+
+
+@pytest.mark.parametrize(("n_seen", "image_bytes", "n_images", "most"), [
+    (0, 4 * 2**20, 1, 1),
+    (5, 4 * 2**20, 1, 8),
+    (5, 1.2 * 2**20, 1, 32),
+    (5, 1.2 * 2**20, 4, 8),
+    (5, 500 * 2**20, 1, 1),
+])  # fmt: skip
+def test_a_model_that_wants_everything_is_shown_half_of_what_is_held(
+    n_seen: int, image_bytes: float, n_images: int, most: int
+) -> None:
+    prefetcher = ByHand()
+    with closing(loaded(MockBatch(lambda request: "x"), None, prefetcher)) as lane:
+        requests = [shown(*[Image(pil.new("RGB", (2, 2)))] * n_images) for _ in range(most)]
+        for one in requests:
+            one.running.task = SimpleNamespace(
+                task=one.running.task.task, n_images=n_seen, image_bytes=image_bytes, name="t"
+            )
+        lane.add(requests[:-1])
+        lane.poke(is_quiet=False)
+        n_prepared = len(prefetcher.prepared)
+        lane.add(requests[-1:])
+        lane.poke(is_quiet=False)
+        assert n_prepared == 0
+        assert [len(chosen) for chosen, _ in prefetcher.prepared] == [most]
+
+
+def test_both_threads_decode_for_a_model_of_batches_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meeting = threading.Barrier(2)
+    decode = parts._decode
+
+    def together(*given: Any) -> Any:
+        meeting.wait(30)
+        return decode(*given)
+
+    monkeypatch.setattr(parts, "_decode", together)
+
+    def play(sample: Any) -> Any:
+        yield ask("?", sample, image=_jpeg(sample.index))
+
+    model = MockBatch(lambda request: "x", batch_size=1)
+    task = ListTask(docs(6), play=play, score=lambda *_: Score({("m", "none"): 1.0}))
+    outcome = run_tasks([task], model, tmp_path / "run")
+    assert outcome.results["tasks"]["list"]["n_scored"] == 6
+    assert model.batches == [1] * 6
+
+
+def _jpeg(number: int) -> bytes:
+    buffer = io.BytesIO()
+    pil.new("RGB", (16, 16), (number, 0, 0)).save(buffer, "JPEG")
+    return buffer.getvalue()

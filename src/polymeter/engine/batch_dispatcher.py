@@ -6,8 +6,11 @@ import ctypes
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from polymeter.core.errors import (
@@ -41,11 +44,36 @@ _PIXELS_AT_ONCE = 16 * 2**20
 """Most images and most pixels of a batch of a model that wants everything that is ready. The images of the batch that
 is written and of the one that is computed are held, at four bytes a pixel.
 """
+_SHOWN_BYTES_AT_ONCE = 48 * 2**20
+"""Most bytes of decoded images in a batch of a model that wants everything that is ready: half of what a run holds
+unless its user says otherwise, so that as much is decoded meanwhile.
+"""
+_DECODED_AHEAD = 3
+"""While fewer requests with media than this are chosen and not computed, the next batch is chosen too: with batches of
+one, a single decoding thread would work at a time.
+"""
 _SIZE_UNTIL_SEEN = (1024, 1024)
 """Width and height that images without a size are taken to have before the first is there."""
 _PROMPTS = "own prompts"
 """The batch key of questions for the model's own prompts."""
 _LOG = logging.getLogger("polymeter")
+
+
+@dataclass(slots=True, eq=False)
+class _Staged:
+    """A batch that was chosen.
+
+    Attributes:
+        groups: What reaches the model in one call each.
+        requests: All of them.
+        has_media: Whether any of them shows media.
+        failures: Once its media is decoded: for each request, why it cannot be shown, or ``None``.
+    """
+
+    groups: list[Joined]
+    requests: list[Request | OwnPrompt]
+    has_media: bool
+    failures: list[Response | None] | None = None
 
 
 class BatchDispatcher:
@@ -88,8 +116,7 @@ class BatchDispatcher:
         self._max_retries = max_retries
         self._is_cut = is_cut
         self._lock = threading.Lock()
-        self._staged: list[Joined] | None = None
-        self._staged_failures: list[Response | None] | None = None
+        self._staged: deque[_Staged] = deque()
         self._is_computing = False
         self._is_loaded = False
         self._in_model: int | None = None
@@ -106,8 +133,9 @@ class BatchDispatcher:
     @property
     def floor(self) -> int:
         """How many it needs at least, for the batch that it computes and the next one."""
-        largest = self._largest()
-        return 16 if largest is None else 2 * largest
+        if self._takes_all and not self._is_told:
+            return 2 * max(1, self._largest_own)
+        return 2 * (self._largest() or 1)
 
     def history(self) -> Mapping[str, Any]:
         """The largest batch so far, and whether memory ran out."""
@@ -126,7 +154,7 @@ class BatchDispatcher:
                 first.batch_key = _PROMPTS
                 self._ready.add(group, _PROMPTS, 0)
             return
-        own = None if self._is_told else _own_batch_size(first) or self._most_drawn(group)
+        own = None if self._is_told else _own_batch_size(first) or self._most_drawn(group) or self._most_shown(group)
         try:
             with boundary(ModelError, "The model's group_key"):
                 key = (settings_key(first.request), self._model.group_key(first.request), own)
@@ -146,16 +174,31 @@ class BatchDispatcher:
 
     def poke(self, *, is_quiet: bool) -> None:
         """Choose the next batch if it is time, and start the model if it is free."""
+        self._stage(is_quiet=is_quiet)
+
+    def _stage(self, *, is_quiet: bool) -> None:
+        while (staged := self._stage_next(is_quiet=is_quiet)) is not None:
+            self._prefetcher.prepare(staged.requests, partial(self._media_ready, staged))
+
+    def _stage_next(self, *, is_quiet: bool) -> _Staged | None:
+        """Choose the next batch if its media should be decoded now: that of one batch, or of several small ones, so
+        that no decoding thread is idle while the model computes.
+        """
         with self._lock:
-            if self._staged is not None or (len(self._ready) and not self._is_loaded):
-                self._begin_loading()
-                return
-            batch = self._ready.take(is_partial_fine=is_quiet and not self._is_computing)
-            if not batch:
-                return
-            self._staged, self._staged_failures = batch, None
-        shown = [one.request for group in batch for one in group]
-        self._prefetcher.prepare(shown, self._media_ready)
+            if not self._is_loaded:
+                if len(self._ready):
+                    self._begin_loading()
+                return None
+            n_staged = sum(len(staged.requests) for staged in self._staged)
+            if n_staged and not (self._staged[-1].has_media and n_staged < _DECODED_AHEAD):
+                return None
+            groups = self._ready.take(is_partial_fine=is_quiet and not self._is_computing and not n_staged)
+            if not groups:
+                return None
+            requests = [one.request for group in groups for one in group]
+            staged = _Staged(groups, requests, any(True for request in requests for _ in request.media()))
+            self._staged.append(staged)
+            return staged
 
     def close(self) -> None:
         """Free the model, on its own thread. A batch that an interrupt left behind is broken off: threads that still
@@ -198,14 +241,29 @@ class BatchDispatcher:
             return size
         return size * self._batches_at_once.get(key, 1)
 
+    def _most_shown(self, group: Joined) -> int | None:
+        """How many requests with images a model that wants everything gets at once: so few that the next ones are
+        decoded meanwhile.
+        """
+        n_images = sum(1 for one in group for _ in one.request.images())
+        if not self._takes_all or not n_images:
+            return None
+        task = group[0].running.task
+        if not task.n_images:
+            return 1  # until the first is seen, it may be of any size
+        fitting = max(1, int(_SHOWN_BYTES_AT_ONCE / (n_images * task.image_bytes)))
+        return 1 << (fitting.bit_length() - 1)  # a power of two, as the size of images is learned and changes
+
     def _largest(self) -> int | None:
         scale = self._sizes.scale
         return None if scale is None else max(scale, self._largest_own)
 
-    def _media_ready(self, failures: list[Response | None]) -> None:
+    def _media_ready(self, staged: _Staged, failures: list[Response | None]) -> None:
         with self._lock:
-            self._staged_failures = failures
+            staged.failures = failures
             self._start()
+        if staged.has_media:  # the next one is decoded while this one is computed, before the driver hears of it
+            self._stage(is_quiet=False)
 
     def _begin_loading(self) -> None:
         """Load the model before its first batch is chosen: what gathers meanwhile makes for better neighbours."""
@@ -226,10 +284,10 @@ class BatchDispatcher:
         self._thread.submit(job)
 
     def _start(self) -> None:
-        if self._is_computing or self._staged is None or self._staged_failures is None:
+        if self._is_computing or not self._staged or self._staged[0].failures is None:
             return
-        batch, failures = self._staged, self._staged_failures
-        self._staged = self._staged_failures = None
+        staged = self._staged.popleft()
+        batch, failures = staged.groups, staged.failures or []
         self._is_computing = True
 
         def job() -> None:
