@@ -89,3 +89,23 @@ def test_a_table_in_the_place_of_a_fetched_one_is_its_own(tmp_path: Path) -> Non
 )
 def test_which_cells_hold_images(cell: object, is_image: bool) -> None:
     assert holds_image(cell) is is_image
+
+
+def test_cells_are_those_of_the_row_in_any_order() -> None:
+    n = 600
+    frame = pd.DataFrame(
+        {
+            "index": range(n),
+            "text": pd.Series([f"t{i}" if i % 7 else None for i in range(n)], dtype="string"),
+            "usual": [f"u{i}" if i % 5 else None for i in range(n)],
+            "whole": range(n),
+            "part": [i / 2 if i % 3 else None for i in range(n)],
+        }
+    )
+    table = table_of("mine", frame, "Mine")
+    for number in (0, 599, 3, 300, 255, 256, 7, 511, 512):
+        line = dict(table.line(number).items())
+        cells = table.cells(number)
+        assert [(name, type(cell), repr(cell)) for name, cell in cells.items()] == [
+            (name, type(cell), repr(cell)) for name, cell in line.items()
+        ]

@@ -23,6 +23,7 @@ INDEX = "index"
 _IMAGE_STARTS = ("data:image/", "/9j/", "iVBORw0KGgo", "R0lGOD", "UklGR", "Qk0")
 _BEFORE_IMAGE = "[]{}()'\" \n"
 _SHORTEST_IMAGE = 64
+_CELLS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,9 +170,29 @@ def holds_image(value: Any) -> bool:
     return hasattr(value, "getbands")
 
 
+class _TextCells:
+    """The cells of a column of short texts, for which pandas takes longer to give one than a block of many."""
+
+    def __init__(self, cells: Any) -> None:
+        self._cells = cells
+        self._block: tuple[int, list[Any]] = (0, [])
+
+    def __getitem__(self, number: int) -> Any:
+        start, block = self._block  # read once: other threads may read another one meanwhile
+        if not start <= number < start + len(block):
+            start = number - number % _CELLS_AT_ONCE
+            block = self._cells[start : start + _CELLS_AT_ONCE].tolist()
+            self._block = (start, block)
+        return block[number - start]
+
+
 def _cells_of(column: Series[Any]) -> Any:
     """A sequence of a column's cells, as a row would hold them; nothing is copied."""
     import numpy as np
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.StringDtype):
+        return _TextCells(column.array)
 
     is_time = isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM"  # rows hold pandas' own types for these
     return column.to_numpy() if isinstance(column.dtype, np.dtype) and not is_time else column.array
