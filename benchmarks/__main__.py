@@ -179,7 +179,7 @@ def _memory(folder: Path, book: Book, n_docs: int) -> None:
     shutil.rmtree(run, ignore_errors=True)
 
 
-def make_apart(make: Callable[[Path, int], Path], folder: Path, n: int) -> Path:
+def make_apart(make: Callable[[Path, int], object], folder: Path, n: int) -> Path:
     """Make data in a separate process.
 
     The peak memory that the system reports for a process includes that of the process that started it, so this one
