@@ -224,8 +224,59 @@ PROBLEMS = {
     "a misspelt prompt": (["doc_to_text: contry"], "Did you mean 'country'?", "doc_to_text"),
     "a misspelt template": (['doc_to_text: "{{ contry }}"'], "Did you mean 'country'?", "doc_to_text"),
     "a misspelt image": (["doc_to_visual: contry"], "Did you mean 'country'?", "doc_to_visual"),
-    "a split that is not there": (["test_split: tset"], "has no split 'tset'", "test_split"),
+    "a split that is not there": (["test_split: tset"], "Did you mean 'test'? It has: test.", "test_split"),
 }
+
+
+def test_a_folder_of_images_says_which_split_it_has(tmp_path, capsys):
+    from PIL import Image
+
+    folder = tmp_path / "images"
+    folder.mkdir()
+    Image.new("RGB", (8, 8)).save(folder / "0.png")
+    (folder / "metadata.csv").write_text("file_name,word\n0.png,a\n")
+    source = ["dataset_path: imagefolder", "dataset_kwargs: {data_dir: images}", "test_split: test"]
+    write(tmp_path, *source, "doc_to_target: word", "doc_to_text: Read the sign.", "doc_to_visual: image")
+    code, said, _ = check(tmp_path / "capitals.yaml", capsys)
+    assert code == 2
+    assert "Dataset imagefolder has no split 'test'. It has: train." in said
+    assert "cannot be read" not in said
+
+
+def mcq(folder, choices, targets):
+    """A multiple-choice task whose targets are numbers."""
+    lines = [
+        "output_type: multiple_choice",
+        f"doc_to_choice: {choices}",
+        "doc_to_target: number",
+        "metric_list: [{metric: acc}]",
+    ]
+    write(folder, *lines)
+    rows = [f"{country},{number}" for country, number in zip(COUNTRIES * 2, targets, strict=False)]
+    (folder / "capitals.csv").write_text("country,number\n" + "\n".join(rows) + "\n")
+
+
+AMBIGUOUS = {
+    "the text of another choice": (
+        "['1', '2', '3']",
+        [1, 2] * 6,
+        "another choice has the number as its text: row 1 expects '2'",
+    ),
+    "counted from 1": ("[a, b, c, d]", [1, 2, 3] * 8, "none of the 24 rows looked at has index 0"),
+    "": ("[a, b, c]", [0, 1, 2] * 8, ""),
+    "numbers in order": ("['0', '1', '2']", [1, 2] * 6, ""),
+    "few rows": ("[a, b, c]", [1, 2] * 3, ""),
+}
+
+
+@pytest.mark.parametrize("case", AMBIGUOUS)
+def test_numbers_that_may_mean_another_choice_are_told(tmp_path, capsys, case):
+    choices, targets, words = AMBIGUOUS[case]
+    mcq(tmp_path, choices, targets)
+    code, said, _ = check(tmp_path / "capitals.yaml", capsys)
+    assert code == 0
+    assert ("doc_to_target gives numbers, which are indices from 0" in said) == bool(words)
+    assert words in said
 
 
 @pytest.mark.parametrize("case", PROBLEMS)

@@ -389,6 +389,23 @@ TASKS = [
         files=written("test_split: test", "test_split: test\noutput_type: multiple_choice\ndoc_to_choice: capital"),
     ),
     Mistake(
+        "choices as a list of templates",
+        says=("every row has the choice '{{country}}' as written", 'doc_to_choice: "{{ [country, capital] }}"'),
+        at="mine/capitals.yaml",
+        files=written(
+            "test_split: test",
+            'test_split: test\noutput_type: multiple_choice\ndoc_to_choice: ["{{country}}", "{{capital}}"]',
+        ),
+    ),
+    Mistake(
+        "choices as a list of columns",
+        says=("every row has the choices 'country', 'capital' as written", 'doc_to_choice: "{{ [country, capital] }}"'),
+        at="mine/capitals.yaml",
+        files=written(
+            "test_split: test", "test_split: test\noutput_type: multiple_choice\ndoc_to_choice: [country, capital]"
+        ),
+    ),
+    Mistake(
         "multiple choice without choices",
         says=("has no doc_to_choice", "Write doc_to_choice:"),
         at=f"{MINE}:5",

@@ -227,7 +227,9 @@ def _load(
                     raise missing_split(str(source), split, loaded)
             return opened
     except DataError as error:
-        explained = folder_problem(error, path, kwargs) or explain(error, path, kwargs, BUILDERS, source.directory)
+        is_explained = isinstance(error, SourceError) and error.key == "split"  # all could be read
+        explained = None if is_explained else folder_problem(error, path, kwargs)
+        explained = explained or explain(error, path, kwargs, BUILDERS, source.directory)
         if explained is None:  # raised from itself it would be its own cause
             raise
         raise explained from error

@@ -32,7 +32,7 @@ from polymeter.formats.task_yaml.parts import Parts, check_fields, check_images,
 from polymeter.formats.task_yaml.prompt import Prompt, make_prompt, media_folders
 from polymeter.formats.task_yaml.reasoning import parse_tags
 from polymeter.formats.task_yaml.registration import code_files
-from polymeter.formats.task_yaml.right_choices import RightChoices, check_targets, right_choices
+from polymeter.formats.task_yaml.right_choices import RightChoices, check_targets, choice_target_notes, right_choices
 from polymeter.formats.task_yaml.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
 from polymeter.formats.task_yaml.rows import RowSamples, full_row
 from polymeter.formats.task_yaml.settings import (
@@ -153,6 +153,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
             *shadowed_names(config, code_files(spec)),
             *image_targets.notes(config.task, parts.metrics),
             *constant_target_notes(parts, samples, prompt.row),
+            *choice_target_notes(parts, prompt, samples),
         ),
     )
 

@@ -62,6 +62,7 @@ def refuse_misspelt_columns(parts: Parts, folder: Path, *, is_text_read: bool) -
         _refuse_single_braces(config.doc_to_text, binding)
     if isinstance(config.doc_to_choice, str):
         _refuse(config.doc_to_choice, "doc_to_choice", binding.plain_columns, binding, folder)
+    _refuse_choices_for_rows(config.doc_to_choice, binding)
     examples = parts.rows.examples
     if parts.n_fewshot and examples is not None:
         for field in ("doc_to_text", "doc_to_target", "doc_to_choice"):
@@ -199,6 +200,24 @@ def _refuse_single_braces(text: Any, binding: Binding) -> None:
             where=binding.where("doc_to_text"),
             hint=f"Write {{{{{column}}}}}, with two braces.",
         )
+
+
+def _refuse_choices_for_rows(choices: Any, binding: Binding) -> None:
+    """Refuse a list of choices whose texts are meant as templates or columns: every row would have these very texts."""
+    if not isinstance(choices, list) or not choices:
+        return
+    texts = [str(choice) for choice in choices]
+    template = next((text for text in texts if "{{" in text or "{%" in text), None)
+    if template is None and not (len(texts) > 1 and all(text in binding.plain_columns for text in texts)):
+        return
+    meant = ", ".join(re.sub(r"\{\{|\}\}", "", text).strip() for text in texts)
+    what = f"the choice {template!r}" if template else f"the choices {', '.join(map(repr, texts))}"
+    literal = f' To mean the texts themselves, write "{{{{ {texts!r} }}}}".' if template is None else ""
+    raise PlanError(
+        f"doc_to_choice of task {binding.task!r} is a list, so every row has {what} as written, not the row's own.",
+        where=binding.where("doc_to_choice"),
+        hint=f'Write one template that gives the list: doc_to_choice: "{{{{ [{meant}] }}}}".{literal}',
+    )
 
 
 def _is_constant(value: Any, binding: Binding) -> bool:

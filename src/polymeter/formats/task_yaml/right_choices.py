@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.errors import DataError, PlanError, ScoreError
+from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
 from polymeter.core.format import OpenContext
 from polymeter.core.task import Sample
 from polymeter.formats.task_yaml.forms import Form
@@ -14,6 +15,8 @@ from polymeter.formats.task_yaml.prompt import Prompt
 from polymeter.formats.task_yaml.rows import RowSamples
 from polymeter.metrics.choice_targets import COLUMN, choice_indices
 
+_LOOKED_AT = 200
+_FEWEST_ROWS = 20
 _MOST_ROWS = 2000
 """How many rows are checked before a run at most: rendering their templates takes a fraction of a second."""
 
@@ -63,6 +66,47 @@ def right_choices(parts: Parts) -> RightChoices | None:
     column = written if isinstance(written, str) and written in parts.binding.columns else ""
     where = parts.binding.where("doc_to_target")
     return RightChoices(str(config.task), parts.text, parts.target, parts.choices, where, column)
+
+
+def choice_target_notes(parts: Parts, prompt: Prompt, samples: RowSamples) -> Iterator[str]:
+    """Notes if numbers as targets may mean another choice than the one that they index in every row looked at: the
+    choice of that text, or the one before, because they count from 1.
+
+    Args:
+        parts: The task.
+        prompt: Its prompt, which makes its rows.
+        samples: Its samples.
+    """
+    right = right_choices(parts)
+    if right is None or parts.config.class_ is not None or callable(parts.config.doc_to_target):
+        return
+    n = min(len(samples), _LOOKED_AT)
+    targets: list[int] = []
+    has_text, is_first, first = 0, 0, ""
+    for sample in samples[:n]:
+        try:
+            row = prompt.row(sample)
+            target, choices = right.target(row), [choice.strip() for choice in right.choices(row)]
+        except PolymeterError:
+            return
+        if type(target) is not int or not 0 <= target < len(choices):
+            return
+        targets.append(target)
+        has_text += str(target) in choices and choices[target] != str(target)
+        is_first += target == 0
+        first = first or choices[target]
+    said = f"Task {parts.config.task!r}: doc_to_target gives numbers, which are indices from 0 [{right.where}]"
+    column = right.column or COLUMN
+    if n and has_text == n:
+        yield (
+            f"{said}, and in each of the {n} rows looked at another choice has the number as its text: row 1 expects "
+            f"{first!r}. If the text is meant, write doc_to_target: \"'{{{{ {column} }}}}'\"."
+        )
+    elif n >= _FEWEST_ROWS and not is_first and len(set(targets)) > 1:
+        yield (
+            f"{said}, and none of the {n} rows looked at has index 0. If they count from 1, write doc_to_target: "
+            f'"{{{{ {column}|int - 1 }}}}".'
+        )
 
 
 def check_targets(parts: Parts, prompt: Prompt, samples: RowSamples, context: OpenContext) -> None:
