@@ -228,8 +228,8 @@ def _load(
             return opened
     except DataError as error:
         is_explained = isinstance(error, SourceError) and error.key == "split"  # all could be read
-        explained = None if is_explained else folder_problem(error, path, kwargs)
-        explained = explained or explain(error, path, kwargs, BUILDERS, source.directory)
+        in_folder = None if is_explained else folder_problem(error, path, kwargs)
+        explained = in_folder or explain(error, path, kwargs, BUILDERS, source.directory)
         if explained is None:  # raised from itself it would be its own cause
             raise
         raise explained from error
