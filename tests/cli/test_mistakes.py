@@ -149,7 +149,7 @@ DATA = [
     ),
     Mistake(
         "names of images that lie elsewhere",
-        says=("row 1 names 'Paris.png'", "It was looked for in ", 'doc_to_visual: "photos/{{file}}"'),
+        says=("sample 0 names 'Paris.png'", "It was looked for in ", 'doc_to_visual: "photos/{{file}}"'),
         at=f"{MINE}:6",
         files={
             **written("doc_to_target: capital", "doc_to_visual: image\ndoc_to_target: capital"),

@@ -86,7 +86,7 @@ def test_another_schema_version_is_refused(tmp_path: Path, version: object) -> N
 def test_a_folder_without_a_run_and_a_broken_manifest_say_so(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="There is no run folder at"):
         open_folder(tmp_path / "nothing")
-    with pytest.raises(PlanError, match="The folder .* holds no run") as caught:
+    with pytest.raises(PlanError, match="holds no run") as caught:
         open_folder(tmp_path)
     assert caught.value.hint == "Name a folder with a run.json."
     RunFolder(tmp_path / "one").write_manifest({})
