@@ -380,3 +380,69 @@ def test_older_flags_go_on_working(tmp_path, capsys):
     assert code == 0
     assert "What is the capital of France?" in said
     assert "capitals: references of 2 samples, 2 scored\n  exact_match = 1.0000: full marks" in said
+
+
+RAISES = "def target(doc):\n    return doc['nothing' if doc['country'] == 'Japan' else 'capital']\n\n\n"
+EXPECTED_LINES = {
+    "text": ([], "expected: City of France"),
+    "an index": (
+        ["output_type: multiple_choice", "doc_to_choice: [' Lima', ' Paris']", "doc_to_target: '1'"],
+        "expected: B ' Paris'",
+    ),
+    "a letter": (
+        ["output_type: multiple_choice", "doc_to_choice: [Lima, Paris, Rome, Oslo]", "doc_to_target: letter"],
+        "expected: A 'Lima'",
+    ),
+    "several": (["doc_to_target: '{{ [capital, letter] }}'"], "expected: ['City of France', 'A']"),
+    "code that raises": (
+        ["doc_to_target: !function utils.target", OWN],
+        "expected: unusable: doc_to_target of task 'capitals' raised KeyError: 'nothing'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EXPECTED_LINES)
+def test_prompts_show_what_is_expected(tmp_path, capsys, case):
+    lines, told = EXPECTED_LINES[case]
+    write(tmp_path, *lines, utils=RAISES + UTILS.replace("RIGHT", "1.0"))
+    n = "2" if case == "code that raises" else "1"
+    code, said, err = check(tmp_path / "capitals.yaml", capsys, "--rows", "0", "--prompts", n)
+    assert code == 0, err
+    assert told in said.splitlines()[-1]
+
+
+def test_prompts_show_leading_zeros(tmp_path, capsys):
+    write(tmp_path)
+    (tmp_path / "capitals.csv").write_text("country,capital\na,007\nb,012\n")
+    _, said, _ = check(tmp_path / "capitals.yaml", capsys, "--rows", "0", "--prompts", "1")
+    assert said.splitlines()[-1] == "expected: 007"
+
+
+def test_prompts_name_the_files_of_images(tmp_path, capsys):
+    photos(tmp_path)
+    _, said, _ = check(tmp_path / "capitals.yaml", capsys, "--rows", "0", "--prompts", "2")
+    assert "<image: 1.png>" in said
+    assert "<image: 2.png>" in said
+    _, said, _ = check(mcq(tmp_path / "table", "AB"), capsys, "--rows", "0", "--prompts", "1")
+    assert "<image: 10.png>" in said
+    assert said.splitlines()[-1] == "expected: A 'red'"
+
+
+def test_prompts_name_the_images_of_a_folder(tmp_path, capsys):
+    from PIL import Image
+
+    (tmp_path / "signs").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "signs/stop.png")
+    (tmp_path / "signs/metadata.csv").write_text("file_name,word\nstop.png,STOP\n")
+    write(
+        tmp_path,
+        "dataset_path: imagefolder",
+        "dataset_kwargs: {data_dir: signs}",
+        "test_split: train",
+        "doc_to_visual: image",
+        "doc_to_text: Read the sign.",
+        "doc_to_target: word",
+    )
+    _, said, _ = check(tmp_path / "capitals.yaml", capsys, "--rows", "0", "--prompts", "1")
+    assert "<image: stop.png>" in said
+    assert said.splitlines()[-1] == "expected: STOP"

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.api.result import RunResult
-from polymeter.api.trying import first_prompt, verdict_of
+from polymeter.api.trying import first_prompt, row_function, verdict_of
 from polymeter.core.errors import PolymeterError
 from polymeter.core.parts import Text, is_image
 from polymeter.core.task import Sample, Task
-from polymeter.engine.rollouts import step_label
-from polymeter.guests.door import Door, random_state_kept
 from polymeter.report.formatting import clip, count, listing, number, one_line
 
 ANSWERS: Mapping[str, str] = {"gold": "the reference", "empty": "an empty answer", "wrong": "a wrong answer"}
@@ -247,15 +245,7 @@ def _same_throughout(task: Task, value_of: Callable[[Sample], Any]) -> tuple[Any
 def _target(task: Task) -> Callable[[Sample], Any] | None:
     """The task's own function for a row's target, called as a run calls it."""
     target = task.row_functions.target
-    if target is None:
-        return None
-    door = Door(0)
-
-    def of(sample: Sample) -> Any:
-        with random_state_kept(), door.hook(task.spec.name, sample.id, step_label(1)):
-            return target(sample.index)
-
-    return of
+    return None if target is None else row_function(task, target)
 
 
 def _text_of(task: Task, sample: Sample) -> str:

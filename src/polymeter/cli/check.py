@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polymeter.api.playing import PlayedTask, PlayList
     from polymeter.api.trying import ReferenceCheck, ShownPrompt
     from polymeter.core.catalog import Problem
+    from polymeter.core.parts import Audio, Image, Video
 
 _NAMES_SHOWN = 5
 _LONGEST_FINDING = 120
@@ -235,8 +236,20 @@ def _prompt(shown: ShownPrompt) -> Iterator[str]:
         for message in request.messages:
             yield f"[{message.role}]"
             for part in message.parts:
-                yield clean(part.text if isinstance(part, Text) else f"<{part.modality}: {part.describe()}>")
+                yield clean(part.text if isinstance(part, Text) else _medium(part))
         yield typer.style(clean(f"→ {describe_parameters(request)}"), dim=True)
+    if shown.expected:
+        yield clean(f"expected: {shown.expected}")
+
+
+def _medium(part: Image | Audio | Video) -> str:
+    """A medium of a prompt by the name of its file where the dataset gives one, else by its place."""
+    from polymeter.core.parts import Image
+
+    if not isinstance(part, Image):
+        return f"<{part.modality}: {part.describe()}>"
+    place = part.place()  # which reads the row, and with it the file's name
+    return f"<image: {part.file_name() or (Path(place).name if Path(place).is_absolute() else place)}>"
 
 
 def _references(task_check: ReferenceCheck) -> Iterator[str]:
