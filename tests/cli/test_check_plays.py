@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import socket
 
@@ -56,7 +57,7 @@ def test_a_sound_task_costs_one_line(tmp_path, capsys, case):
     n = 5 if case == "another number of rows" else 3
     code, said, _ = check(tmp_path / "capitals.yaml", capsys, *(["--rows", "5"] if n == 5 else []))
     assert code == 0
-    assert said.splitlines()[0] == f"capitals: {n} rows {EXPECTED}"
+    assert said.splitlines()[0] == f"capitals: {n} rows {EXPECTED} It has 12 rows."
     assert said.splitlines()[1].endswith("no problems found.")
 
 
@@ -71,12 +72,12 @@ REMARKABLE = {
     "a reference that is nearly right": (
         [OWN],
         UTILS.replace("RIGHT", "float(results[0] == doc['capital'] and 'J' in doc['country'])"),
-        "the reference does not get full marks: right 0.3333 (row 0; expected 'City of France'",
+        "the reference does not get full marks: right 0.3333 (sample 0; expected 'City of France'",
     ),
     "a reference that cannot be scored": (
         [OWN],
         UTILS.replace("RIGHT", "doc['nothing']"),
-        "row 0 cannot be scored: ",
+        "sample 0 cannot be scored: ",
     ),
     "one prompt": (
         ["doc_to_text: Name a capital."],
@@ -92,12 +93,12 @@ REMARKABLE = {
     "a template that code returns": (
         ["doc_to_text: !function utils.prompt"],
         "def prompt(doc):\n    return 'Capital of {{ country }}, ' + doc['country']\n",
-        "the prompt of row 0 holds '{{ country }}', which is not rendered.",
+        "the prompt of sample 0 holds '{{ country }}', which is not rendered.",
     ),
     "a statement that code returns": (
         ["doc_to_text: !function utils.prompt"],
         "def prompt(doc):\n    return doc['country'] + '{% if x %}'\n",
-        "the prompt of row 0 holds '{% if x %}', which is not rendered.",
+        "the prompt of sample 0 holds '{% if x %}', which is not rendered.",
     ),
 }
 
@@ -108,11 +109,11 @@ def test_what_is_remarkable_is_said_and_is_no_problem(tmp_path, capsys, case):
     write(tmp_path, *lines, utils=utils)
     code, said, err = check(tmp_path, capsys)
     assert code == 0, err
-    assert "capitals: 3 rows played:" in said
+    assert "capitals: 3 of its 12 rows played:" in said
     assert words in said
     last = said.splitlines()[-1]
     assert "no problems found, but look at " in last
-    assert last.endswith("above about capitals.") or words.partition(" (")[0].rstrip(".") in last or "row 0" in last
+    assert last.endswith("above about capitals.") or words.partition(" (")[0].rstrip(".") in last or "sample 0" in last
     assert EXPECTED not in said
 
 
@@ -143,13 +144,13 @@ def test_all_rows_are_asked_for_their_files(tmp_path, capsys):
     missing = photos(tmp_path / "missing", row7="photos/77.png", row5="photos/55.png")
     code, said, _ = check(missing, capsys)
     assert code == 2
-    assert "2 rows of 8 cannot be asked. The first is row 5: " in said
+    assert "2 rows of 8 cannot be asked. The first is sample 4: " in said
     assert "photos/55.png" in said
     text = photos(tmp_path / "text")
     (text / "photos/7.png").write_text("no image")
     code, said, _ = check(text, capsys)
     assert code == 2
-    assert "1 row of 8 cannot be asked. The first is row 7: " in said
+    assert "1 row of 8 cannot be asked. The first is sample 6: " in said
     assert "photos/7.png" in said
 
 
@@ -171,6 +172,44 @@ def test_broken_data_is_a_problem(tmp_path, capsys, case, is_given):
     assert code == 2, said
     assert "capitals.csv" in said
     assert "1 problem found." in err
+
+
+def mcq(folder, answers):
+    """A table of multiple choice; its indices are no positions."""
+    photos(folder)
+    image = base64.b64encode((folder / "photos/1.png").read_bytes()).decode()
+    rows = [f"{n + 10}\t{image}\tWhich?\tred\tblue\t{answer}\n" for n, answer in enumerate(answers)]
+    (folder / "colours.tsv").write_text("index\timage\tquestion\tA\tB\tanswer\n" + "".join(rows))
+    return folder / "colours.tsv"
+
+
+@pytest.mark.parametrize(
+    ("words", "said_first"),
+    [
+        ([], "1 of 3 rows played cannot be scored, whatever the answer. The first is sample 11: The answer 'X'"),
+        (["--rows", "6"], "2 of 6 rows played cannot be scored, whatever the answer. The first is sample 11: "),
+    ],
+)
+def test_a_row_that_nothing_can_score_is_a_problem(tmp_path, capsys, words, said_first):
+    code, said, err = check(mcq(tmp_path, "AXBABQ"), capsys, *words)
+    assert code == 2, said
+    assert said_first in said
+    assert "1 problem found." in err
+    assert "no problems" not in said
+
+
+def test_rows_that_can_be_scored_are_no_problem(tmp_path, capsys):
+    code, said, _ = check(mcq(tmp_path, "ABBA"), capsys)
+    assert code == 0
+    assert said.splitlines()[0] == f"colours: 3 rows {EXPECTED} It has 4 rows."
+
+
+def test_a_row_without_a_target_that_is_played_is_a_problem(tmp_path, capsys):
+    write(tmp_path)
+    (tmp_path / "capitals.csv").write_text("country,capital\na,7\nb,\nc,9.50\n")
+    code, said, _ = check(tmp_path / "capitals.yaml", capsys)
+    assert code == 2
+    assert "1 of 3 rows played cannot be scored, whatever the answer. The first is sample 1: " in said
 
 
 def test_rows_without_a_target_are_counted(tmp_path, capsys):
@@ -392,3 +431,69 @@ def test_older_flags_go_on_working(tmp_path, capsys):
     assert code == 0
     assert "What is the capital of France?" in said
     assert "capitals: references of 2 samples, 2 scored\n  exact_match = 1.0000: full marks" in said
+
+
+RAISES = "def target(doc):\n    return doc['nothing' if doc['country'] == 'Japan' else 'capital']\n\n\n"
+EXPECTED_LINES = {
+    "text": ([], "expected: City of France"),
+    "an index": (
+        ["output_type: multiple_choice", "doc_to_choice: [' Lima', ' Paris']", "doc_to_target: '1'"],
+        "expected: B ' Paris'",
+    ),
+    "a letter": (
+        ["output_type: multiple_choice", "doc_to_choice: [Lima, Paris, Rome, Oslo]", "doc_to_target: letter"],
+        "expected: A 'Lima'",
+    ),
+    "several": (["doc_to_target: '{{ [capital, letter] }}'"], "expected: ['City of France', 'A']"),
+    "code that raises": (
+        ["doc_to_target: !function utils.target", OWN],
+        "expected: unusable: doc_to_target of task 'capitals' raised KeyError: 'nothing'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EXPECTED_LINES)
+def test_prompts_show_what_is_expected(tmp_path, capsys, case):
+    lines, told = EXPECTED_LINES[case]
+    write(tmp_path, *lines, utils=RAISES + UTILS.replace("RIGHT", "1.0"))
+    n = "2" if case == "code that raises" else "1"
+    code, said, err = check(tmp_path / "capitals.yaml", capsys, "--rows", "0", "--prompts", n)
+    assert code == 0, err
+    assert told in said.splitlines()[-1]
+
+
+def test_prompts_show_leading_zeros(tmp_path, capsys):
+    write(tmp_path)
+    (tmp_path / "capitals.csv").write_text("country,capital\na,007\nb,012\n")
+    _, said, _ = check(tmp_path / "capitals.yaml", capsys, "--rows", "0", "--prompts", "1")
+    assert said.splitlines()[-1] == "expected: 007"
+
+
+def test_prompts_name_the_files_of_images(tmp_path, capsys):
+    photos(tmp_path)
+    _, said, _ = check(tmp_path / "capitals.yaml", capsys, "--rows", "0", "--prompts", "2")
+    assert "<image: 1.png>" in said
+    assert "<image: 2.png>" in said
+    _, said, _ = check(mcq(tmp_path / "table", "AB"), capsys, "--rows", "0", "--prompts", "1")
+    assert "<image: 10.png>" in said
+    assert said.splitlines()[-1] == "expected: A 'red'"
+
+
+def test_prompts_name_the_images_of_a_folder(tmp_path, capsys):
+    from PIL import Image
+
+    (tmp_path / "signs").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "signs/stop.png")
+    (tmp_path / "signs/metadata.csv").write_text("file_name,word\nstop.png,STOP\n")
+    write(
+        tmp_path,
+        "dataset_path: imagefolder",
+        "dataset_kwargs: {data_dir: signs}",
+        "test_split: train",
+        "doc_to_visual: image",
+        "doc_to_text: Read the sign.",
+        "doc_to_target: word",
+    )
+    _, said, _ = check(tmp_path / "capitals.yaml", capsys, "--rows", "0", "--prompts", "1")
+    assert "<image: stop.png>" in said
+    assert said.splitlines()[-1] == "expected: STOP"

@@ -149,7 +149,7 @@ DATA = [
     ),
     Mistake(
         "names of images that lie elsewhere",
-        says=("row 1 names 'Paris.png'", "It was looked for in ", 'doc_to_visual: "photos/{{file}}"'),
+        says=("sample 0 names 'Paris.png'", "It was looked for in ", 'doc_to_visual: "photos/{{file}}"'),
         at=f"{MINE}:6",
         files={
             **written("doc_to_target: capital", "doc_to_visual: image\ndoc_to_target: capital"),
@@ -1106,6 +1106,13 @@ SETTINGS = [
     Mistake("a file in place of the run folder", RUN, ("There is a file in its place",), "run", {"run": "x"}),
     Mistake("a run that is not there", "resume run", ("There is no run folder at run",)),
     Mistake("a run to show that is not there", "show run", ("There is no run folder at run",)),
+    Mistake("a folder that is no run", "show mine", ("The folder mine holds no run.", "with a run.json")),
+    Mistake(
+        "the folder of all runs",
+        "show runs",
+        ("The folder runs holds no run.", "Name one of the run folders in it: runs/one."),
+        files={"runs/one/run.json": "{}"},
+    ),
 ]
 FAILURES = [
     Mistake(
@@ -1180,6 +1187,29 @@ def test_a_mistake_is_said_with_its_place_and_what_to_write(
     assert "Traceback" not in done.said
     if mistake.code == 2 and not (tmp_path / "run").is_file():
         assert not (tmp_path / "run/results.json").exists()
+
+
+@pytest.mark.parametrize("had_runs", [False, True], ids=["no runs yet", "an empty folder of runs"])
+@pytest.mark.parametrize(
+    "words",
+    ["", " --gen-kwargs temprature=1", " --fail-under capitals.nothing=1"],
+    ids=["data", "settings", "threshold"],
+)
+def test_a_run_that_is_refused_leaves_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str, had_runs: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    typing = Typing(tmp_path, capsys)
+    typing.write({**BASE, **({} if words else {"mine/capitals.csv": "country,capital\n"})})
+    if had_runs:
+        (tmp_path / "runs").mkdir()
+    command = f"run --model mock --tasks mine/capitals.yaml -q{words}"
+    assert typing(command).code == 2
+    assert [*tmp_path.glob("runs*")] == ([tmp_path / "runs"] if had_runs else [])
+    assert [*tmp_path.glob("runs/*")] == []
+    (tmp_path / "given").mkdir()
+    assert typing(f"{command} -o given").code == 2
+    assert (tmp_path / "given").is_dir()
 
 
 def test_paths_with_blanks_and_commas_are_no_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,10 @@ def test_a_folder_without_a_table_is_not_remarked_on(tmp_path: Path) -> None:
             {"metadata.csv": rows("0.png", "3.png")},
             ["2 of its files have no row (1.png, 2.png) and are not measured"],
         ),
+        (
+            {"metadata.csv": rows("0.png", "1.png", "3.png")},
+            ["1 of its files has no row (2.png) and is not measured"],
+        ),
         ({"metadata.csv": rows(*ALL, "")}, ["1 of 5 rows name no file (row 5): they are asked without 'image'."]),
         (
             {"metadata.csv": TABLE + "".join(f"{name},q,a\n" for name in (*ALL, "2.png"))},
@@ -73,7 +77,7 @@ def test_a_folder_without_a_table_is_not_remarked_on(tmp_path: Path) -> None:
         ),
         (
             {"metadata.csv": "file_name,word\n0.png,a\n1.png,b\n2.png,c\n3.png,d\n0.png,e\n"},
-            ["1 of its files have several rows with different 'word' (0.png"],
+            ["1 of its files has several rows with different 'word' (0.png"],
         ),
         ({"labels.csv": rows(*ALL)}, ["labels.csv is not read", "metadata.csv"]),
         (

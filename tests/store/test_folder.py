@@ -85,12 +85,20 @@ def test_another_schema_version_is_refused(tmp_path: Path, version: object) -> N
 
 def test_a_folder_without_a_run_and_a_broken_manifest_say_so(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="There is no run folder at"):
+        open_folder(tmp_path / "nothing")
+    with pytest.raises(PlanError, match="holds no run") as caught:
         open_folder(tmp_path)
+    assert caught.value.hint == "Name a folder with a run.json."
+    RunFolder(tmp_path / "one").write_manifest({})
+    with pytest.raises(PlanError, match="holds no run") as caught:
+        open_folder(tmp_path)
+    assert caught.value.hint == f"Name one of the run folders in it: {tmp_path / 'one'}."
     RunFolder(tmp_path).manifest.write_text('{"schema_version": 1')
     with pytest.raises(PlanError, match=r"run\.json is damaged: it is not valid JSON"):
         open_folder(tmp_path)
-    with pytest.raises(PlanError, match="There is no finished run"):
+    with pytest.raises(PlanError, match="There is no finished run") as caught:
         RunFolder(tmp_path).read_results()
+    assert "polymeter resume" in caught.value.hint
 
 
 def test_a_folder_finds_its_journal_elsewhere(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def unusable_media(task: Task) -> str:
         return ""
     of = f"{looked_at:,}" if looked_at == len(task.samples) else f"the first {looked_at:,}"
     index, reason = found[0]
-    return f"{count(len(found), 'row')} of {of} cannot be asked. The first is row {index + 1}: {reason}"
+    return f"{count(len(found), 'row')} of {of} cannot be asked. The first is sample {task.samples[index].id}: {reason}"
 
 
 def _reason(task: Task, index: int) -> str:

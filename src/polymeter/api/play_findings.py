@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.api.result import RunResult
-from polymeter.api.trying import first_prompt, verdict_of
+from polymeter.api.trying import first_prompt, row_function, verdict_of
 from polymeter.core.errors import PolymeterError
 from polymeter.core.parts import Text, is_image
 from polymeter.core.task import Sample, Task
-from polymeter.engine.rollouts import step_label
-from polymeter.guests.door import Door, random_state_kept
-from polymeter.report.formatting import clip, listing, number, one_line
+from polymeter.report.formatting import clip, count, listing, number, one_line
 
 ANSWERS: Mapping[str, str] = {"gold": "the reference", "empty": "an empty answer", "wrong": "a wrong answer"}
 """The answers that rows are played with, by the mode of the mock that gives them."""
@@ -24,6 +22,8 @@ _ENOUGH = 10
 _UNRENDERED = re.compile(r"\{\{.{0,200}?\}\}|\{%.{0,200}?%\}", re.DOTALL)
 _SHOWN = 60
 _OF_ONE_TARGET = "a model that always gives this answer"
+_OF_MACHINE = re.compile(r" raised \w+: |pip install")
+"""In the message of a row: code of others raised, or a package is missing."""
 _JUDGE = re.compile(r"\bjudge\b", re.IGNORECASE)
 
 SampleData = Mapping[str, Any]
@@ -78,14 +78,32 @@ class Played:
         return is_known and answers[0] != answers[1]
 
 
+def unscorable_rows(played: Played) -> str:
+    """A sentence about the rows that were answered, and whose data is at fault that no answer can be scored; empty if
+    there are none. Code that raised may miss something of this machine, and a judge's verdict is no data.
+    """
+    rows = zip(played.samples["gold"], played.samples["wrong"], strict=False)
+    found = [wrong for gold, wrong in rows if gold["status"] == "error" and _is_unscorable(wrong)]
+    if not found:
+        return ""
+    of = f"{len(found):,} of {count(played.n_rows, 'row')} played"
+    return f"{of} cannot be scored, whatever the answer. The first is sample {found[0]['id']}: {_message(found[0])}"
+
+
+def _is_unscorable(row: SampleData) -> bool:
+    is_answered = any(outputs for outputs in _responses(row))
+    is_at_fault = row["status"] == "error" and row["error"]["kind"] in ("data", "score")
+    return is_answered and is_at_fault and not _OF_MACHINE.search(_message(row))
+
+
 def findings_of(played: Played) -> Iterator[str]:
     """What is remarkable about a task that was played, a sentence each."""
     failed = [row for row in played.samples["gold"] if row["status"] != "ok"]
     if played.has_references:
-        yield from (f"row {row['id']} cannot be scored: {_message(row)}" for row in failed[:1])
+        yield from (f"sample {row['id']} cannot be scored: {_message(row)}" for row in failed[:1])
         yield from _scores(played)
     elif failed and not _is_without_reference(failed[0]):
-        yield f"row {failed[0]['id']} cannot be scored: {_message(failed[0])}"
+        yield f"sample {failed[0]['id']} cannot be scored: {_message(failed[0])}"
     yield from (note.removeprefix(f"Task {played.task.spec.name!r}: ") for note in played.task.notes if _is_new(note))
     yield from _prompts(played)
 
@@ -136,7 +154,7 @@ def _short_of_full_marks(played: Played) -> Iterator[str]:
             continue
         told.add(metric)
         row = next((row for row in played.samples["gold"] if _falls_short(row, result)), None)
-        example = "" if row is None else f" (row {row['id']}{_expected(row)})"
+        example = "" if row is None else f" (sample {row['id']}{_expected(row)})"
         yield f"the reference does not get full marks: {metric} {number(result['value'])}{example}."
 
 
@@ -179,7 +197,7 @@ def _prompts(played: Played) -> Iterator[str]:
     for row in played.samples["gold"]:
         pieces = [piece for request in _requests(row) for piece in _unrendered(request, row)]
         if pieces:
-            yield f"the prompt of row {row['id']} holds {_shown(pieces[0])}, which is not rendered."
+            yield f"the prompt of sample {row['id']} holds {_shown(pieces[0])}, which is not rendered."
             break
     if not has_media and "generate_image" not in task.needs.requests:
         columns = _image_columns(task)
@@ -227,15 +245,7 @@ def _same_throughout(task: Task, value_of: Callable[[Sample], Any]) -> tuple[Any
 def _target(task: Task) -> Callable[[Sample], Any] | None:
     """The task's own function for a row's target, called as a run calls it."""
     target = task.row_functions.target
-    if target is None:
-        return None
-    door = Door(0)
-
-    def of(sample: Sample) -> Any:
-        with random_state_kept(), door.hook(task.spec.name, sample.id, step_label(1)):
-            return target(sample.index)
-
-    return of
+    return None if target is None else row_function(task, target)
 
 
 def _text_of(task: Task, sample: Sample) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from polymeter.api.media_check import unusable_media
 from polymeter.api.offline import offline
-from polymeter.api.play_findings import ANSWERS, Played, findings_of
+from polymeter.api.play_findings import ANSWERS, Played, findings_of, unscorable_rows
 from polymeter.api.result import RunResult
 from polymeter.api.running import evaluate
 from polymeter.api.settings import read_settings
@@ -49,7 +49,8 @@ class PlayedTask:
         n_rows: How many rows were played; 0: none.
         findings: What is remarkable, a sentence each.
         skipped: Why it was not played, as the end of a sentence about several tasks; empty if it was.
-        problem: A mistake in the benchmark's files that any run would be refused for.
+        problem: A mistake in the benchmark's files for which a run is refused, or that costs samples their score.
+        n_of: How many rows it has.
     """
 
     task: str
@@ -57,6 +58,7 @@ class PlayedTask:
     findings: tuple[str, ...] = ()
     skipped: str = ""
     problem: Problem | None = None
+    n_of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +175,10 @@ def _play_one(spec: TaskSpec, plays: PlayList, rows: int, parity: str | None, fo
     played = Played.of(task, runs)
     if played.lacks_judge:
         return PlayedTask(spec.name, skipped=_JUDGED)
-    unusable = unusable_media(task)
-    if unusable:
-        return PlayedTask(spec.name, problem=Problem(str(spec.file), unusable))
-    return PlayedTask(spec.name, played.n_rows, tuple(findings_of(played)))
+    fault = unusable_media(task) or unscorable_rows(played)
+    if fault:
+        return PlayedTask(spec.name, problem=Problem(str(spec.file), fault))
+    return PlayedTask(spec.name, played.n_rows, tuple(findings_of(played)), n_of=len(task.samples))
 
 
 def _loaded(entry: Entry, catalog: Catalog) -> tuple[TaskSpec, ...]:

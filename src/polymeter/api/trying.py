@@ -6,10 +6,11 @@ Unlike ``polymeter.api.tasks`` this runs the code of the benchmarks that are nam
 from __future__ import annotations
 
 import math
+import string
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,25 +23,38 @@ from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
+from polymeter.core.parts import is_image
 from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.engine import plan, selection
 from polymeter.engine.rollouts import step_label
 from polymeter.guests.door import Door, in_mode, random_state_kept
+from polymeter.metrics.choice_targets import choice_indices
+from polymeter.report.formatting import clip, one_line
 
 Verdict = Literal["full", "short", "unknown"]
 _TOLERANCE = 1e-9
 _FULL_MARKS = (1.0, 100.0)
+_LONGEST_EXPECTED = 400
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPrompt:
-    """The first requests of a task about one sample."""
+    """The first requests of a task about one sample.
+
+    Attributes:
+        task: The task.
+        sample: The sample's id.
+        requests: The requests.
+        expected: What the task expects, for display: of choices the letter and the text; empty if it does not say, or
+            was not asked.
+    """
 
     task: str
     sample: str
     requests: tuple[Request, ...]
+    expected: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +176,47 @@ def first_prompts(
     for name in _names_in(path, include_paths):
         for task in open_named([name], (*include_paths, path), data, parity):
             for sample in task.samples[:n]:
-                yield first_prompt(task, sample)
+                yield replace(first_prompt(task, sample), expected=_expected(task, sample))
+
+
+def _expected(task: Task, sample: Sample) -> str:
+    """What a task expects of a sample, for display. What makes it unusable is shown in its place."""
+    functions = task.row_functions
+    if functions.target is None:
+        return ""
+    try:
+        target = row_function(task, functions.target)(sample)
+        choices = None if functions.choices is None else row_function(task, functions.choices)(sample)
+    except PolymeterError as error:
+        return one_line(f"unusable: {error}")
+    if target is None or (isinstance(target, (str, list)) and not target):
+        return "nothing"
+    if is_image(target):
+        return "an image"
+    named = _choices_named(target, choices) if isinstance(choices, (list, tuple)) else ""
+    return clip(named or one_line(str(target)), _LONGEST_EXPECTED)
+
+
+def _choices_named(target: Any, choices: Sequence[Any]) -> str:
+    """The letters and texts of the choices that a target names; empty if it names none."""
+    texts = [str(choice) for choice in choices]
+    try:
+        indices = [index for index in choice_indices(target, texts) if index >= 0]
+    except ScoreError:
+        return ""
+    letters = {index: string.ascii_uppercase[index : index + 1] or f"number {index}" for index in indices}
+    return ", ".join(one_line(f"{letters[index]} {texts[index]!r}") for index in indices)
+
+
+def row_function(task: Task, function: Callable[[int], Any]) -> Callable[[Sample], Any]:
+    """A function of a task's rows, called as a run calls it."""
+    door = Door(RunOptions().seed)
+
+    def of(sample: Sample) -> Any:
+        with random_state_kept(), door.hook(task.spec.name, sample.id, step_label(1)):
+            return function(sample.index)
+
+    return of
 
 
 def first_prompt(task: Task, sample: Sample) -> ShownPrompt:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polymeter.api.playing import PlayedTask, PlayList
     from polymeter.api.trying import ReferenceCheck, ShownPrompt
     from polymeter.core.catalog import Problem
+    from polymeter.core.parts import Audio, Image, Video
 
 _NAMES_SHOWN = 5
 _LONGEST_FINDING = 120
@@ -152,7 +153,7 @@ def _play(
     known = {(problem.where, problem.message) for problem in problems}
     found: list[Problem] = []
     skipped: dict[str, list[str]] = {}
-    as_expected: dict[int, list[str]] = {}
+    as_expected: dict[int, list[PlayedTask]] = {}
     remarkable: dict[str, tuple[str, ...]] = {}
     for played in play(plays, rows or ROWS, checked.parity):
         if played.problem is None:
@@ -168,9 +169,14 @@ def _play(
             remarkable[played.task] = played.findings
             say("\n".join(_findings(played)))
         else:
-            as_expected.setdefault(played.n_rows, []).append(played.task)
-    for n, names in as_expected.items():
-        say(f"{_names(names)}: {count(n, 'row')} played with the reference, an empty and a wrong answer: as expected.")
+            as_expected.setdefault(played.n_rows, []).append(played)
+    for n, alike in as_expected.items():
+        names, has = _names([one.task for one in alike]), "It has" if len(alike) == 1 else "They have"
+        n_of = (
+            f"{has} {_names([f'{one.n_of:,}' for one in alike])} row{'' if [one.n_of for one in alike] == [1] else 's'}"
+        )
+        answers = "the reference, an empty and a wrong answer"
+        say(f"{names}: {count(n, 'row')} played with {answers}: as expected. {n_of}.")
     elsewhere = {ELSEWHERE: [*plays.elsewhere]} if plays.elsewhere else {}
     for why, tasks in {**elsewhere, **skipped}.items():
         say(f"not played: {_names(tasks)}: {why}")
@@ -182,7 +188,7 @@ def _play(
 def _findings(played: PlayedTask) -> Iterator[str]:
     from polymeter.report.formatting import count
 
-    yield f"{played.task}: {count(played.n_rows, 'row')} played:"
+    yield f"{played.task}: {played.n_rows:,} of its {count(played.n_of, 'row')} played:"
     yield from (f"  {finding}" for finding in played.findings)
 
 
@@ -230,8 +236,20 @@ def _prompt(shown: ShownPrompt) -> Iterator[str]:
         for message in request.messages:
             yield f"[{message.role}]"
             for part in message.parts:
-                yield clean(part.text if isinstance(part, Text) else f"<{part.modality}: {part.describe()}>")
+                yield clean(part.text if isinstance(part, Text) else _medium(part))
         yield typer.style(clean(f"→ {describe_parameters(request)}"), dim=True)
+    if shown.expected:
+        yield clean(f"expected: {shown.expected}")
+
+
+def _medium(part: Image | Audio | Video) -> str:
+    """A medium of a prompt by the name of its file where the dataset gives one, else by its place."""
+    from polymeter.core.parts import Image
+
+    if not isinstance(part, Image):
+        return f"<{part.modality}: {part.describe()}>"
+    place = part.place()  # which reads the row, and with it the file's name
+    return f"<image: {part.file_name() or (Path(place).name if Path(place).is_absolute() else place)}>"
 
 
 def _references(task_check: ReferenceCheck) -> Iterator[str]:

@@ -146,7 +146,8 @@ class _FolderRows:
         ]
         if unnamed:
             n, names = len(unnamed), _few(unnamed)
-            yield f"{n} of its files have no row ({names}) and are not measured: add rows for those that should be."
+            have, are = ("has", "is") if n == 1 else ("have", "are")
+            yield f"{n} of its files {have} no row ({names}) and {are} not measured: add rows for those that should be."
 
     def _is_media(self, name: str, endings: Iterable[str]) -> bool:
         kind = (mimetypes.guess_type(name)[0] or "").partition("/")[0]
@@ -173,7 +174,8 @@ class _FolderRows:
             yield f"{len(twice)} × a row that is there more than once ({names}): it counts as often."
         elif len(self._plain) == 1:
             names = _few(os.path.basename(str(path)) for path in paths if path in several)
-            yield f"{len(several)} of its files have several rows with different {self._plain[0]!r} ({names})."
+            have = "has" if len(several) == 1 else "have"
+            yield f"{len(several)} of its files {have} several rows with different {self._plain[0]!r} ({names})."
 
     def _unread_tables(self) -> Iterator[str]:
         folder = os.path.commonpath({os.path.dirname(file) for file in self.files})

@@ -23,7 +23,7 @@ from polymeter.engine.provenance import git_state, hardware, software
 from polymeter.engine.selection import describe_selection, file_endings, named_place
 from polymeter.engine.stored import StoredAnswers, describe_traits
 from polymeter.guests.opened_sources import hash_opened, hash_with_opened, opened_behind
-from polymeter.store.folder import RunFolder
+from polymeter.store.folder import RUNS, RunFolder
 
 _OPENED = "opened_sources"
 
@@ -38,7 +38,7 @@ def default_folder(plan: Plan) -> Path:
     number = 1
     while True:
         ending = f"-{stamp}" if number == 1 else f"-{stamp}-{number}"
-        folder = Path("runs") / file_name(name, ending)
+        folder = RUNS / file_name(name, ending)
         with stored_at(folder, "Making the run folder"):
             try:
                 folder.mkdir(parents=True)

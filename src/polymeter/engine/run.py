@@ -7,6 +7,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from polymeter.engine.preflight import check_endpoints, may_miss_judge
 from polymeter.engine.selection import build_catalog, file_endings, named_place, select
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
-from polymeter.store.folder import RunFolder, open_folder
+from polymeter.store.folder import RUNS, RunFolder, open_folder
 from polymeter.store.mending import find_damage, mend
 from polymeter.store.schema import upgrade
 
@@ -82,7 +83,16 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     plan = make_plan(request)
     if request.check_plan is not None:
         request.check_plan(plan)
+    was_there = RUNS.exists()
     folder = _folder(plan)
+    try:
+        return _run_in(folder, plan, request, progress)
+    finally:
+        if plan.options.output is None:
+            _remove_if_empty(folder, with_parent=not was_there)
+
+
+def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progress) -> RunOutcome:
     if plan.options.skip_unfit and folder.is_begun() and not plan.options.is_restart:
         skip(plan, folder.read_manifest().get("skipped") or {})
     if request.is_resume:
@@ -105,6 +115,14 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
         check_endpoints(plan, folder, progress)
         check_learned(plan)
     return run_plan(plan, folder, progress, command=request.command)
+
+
+def _remove_if_empty(folder: RunFolder, *, with_parent: bool) -> None:
+    """Remove the folder that was made for a run that did not begin. Anything in it keeps it."""
+    with suppress(OSError):  # ``rmdir`` removes nothing that holds something
+        folder.path.rmdir()
+        if with_parent:
+            folder.path.parent.rmdir()
 
 
 def refuse_changes(plan: Plan, folder: RunFolder) -> None:

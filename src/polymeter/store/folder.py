@@ -6,6 +6,7 @@ Large append-only data belongs in the journal.
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 SCHEMA_VERSION = 1
+RUNS = Path("runs")
+"""The folder of the runs whose users named none, in the working directory."""
+_MOST_NAMED = 3
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "lustre", "gpfs", "ceph", "beegfs", "fuse.sshfs", "9p"}
 )
@@ -218,7 +222,7 @@ def write_text(path: Path, text: str) -> None:
 def _read(path: Path, what: str) -> dict[str, Any]:
     with stored_at(path, f"Reading {path.name}"):
         if not path.exists():
-            raise PlanError(f"There is no {what} at {path.parent}.", hint="'polymeter run --output' creates one.")
+            raise _absent(path.parent, what)
         data = path.read_bytes()
     try:
         content = json.loads(data.decode("utf-8"))
@@ -232,6 +236,20 @@ def _read(path: Path, what: str) -> dict[str, Any]:
             hint="Use the version of Polymeter that wrote it.",
         )
     return content  # type: ignore[no-any-return]
+
+
+def _absent(place: Path, what: str) -> PlanError:
+    """The error for a folder that is not there, is no run folder, or is that of a run without results."""
+    if not place.exists():
+        hint = f"'polymeter run' makes one in {RUNS}/, or where its --output says."
+        return PlanError(f"There is no {what} at {place}.", hint=hint)
+    if RunFolder(place).manifest.exists():
+        hint = f"Continue it with: polymeter resume {shlex.quote(str(place))}"
+        return PlanError(f"There is no {what} at {place}.", hint=hint)
+    runs = sorted(found.parent for found in place.glob(f"*/{RunFolder(place).manifest.name}"))
+    names = ", ".join(str(run) for run in runs[-_MOST_NAMED:])
+    hint = f"Name one of the run folders in it: {names}." if runs else "Name a folder with a run.json."
+    return PlanError(f"The folder {place} holds no run.", hint=hint)
 
 
 def _check_shape(value: Any, shape: Any, path: Path, place: str = "", *, is_whole: bool) -> None:

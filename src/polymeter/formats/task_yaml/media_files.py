@@ -47,11 +47,11 @@ def missing_file_notes(parts: Parts, folders: Sequence[Path], context: OpenConte
     index, cell, places = missing[0]
     task, where = parts.config.task, parts.binding.where("doc_to_visual")
     if len(missing) == n_named == len(measured) and not context.is_begun:
-        what = f"None of the files that the rows of task {task!r} name is there: row {index + 1} names {cell!r}."
+        what = f"None of the files that the rows of task {task!r} name is there: sample {index} names {cell!r}."
         raise PlanError(what, where=where, hint=f"It was looked for {places}. {_ADVICE}")
     of = f"{len(missing)} of {len(measured)} rows"
     yield (
-        f"Task {task!r}: {of} name a file that is not there (row {index + 1}: {cell!r}, looked for {places}): "
+        f"Task {task!r}: {of} name a file that is not there (sample {index}: {cell!r}, looked for {places}): "
         "their samples fail."
     )
 
