@@ -282,7 +282,7 @@ def test_a_folder_of_images_says_which_split_it_has(tmp_path, capsys):
     assert "cannot be read" not in said
 
 
-def mcq(folder, choices, targets):
+def numbered(folder, choices, targets):
     """A multiple-choice task whose targets are numbers."""
     lines = [
         "output_type: multiple_choice",
@@ -311,7 +311,7 @@ AMBIGUOUS = {
 @pytest.mark.parametrize("case", AMBIGUOUS)
 def test_numbers_that_may_mean_another_choice_are_told(tmp_path, capsys, case):
     choices, targets, words = AMBIGUOUS[case]
-    mcq(tmp_path, choices, targets)
+    numbered(tmp_path, choices, targets)
     code, said, _ = check(tmp_path / "capitals.yaml", capsys)
     assert code == 0
     assert ("doc_to_target gives numbers, which are indices from 0" in said) == bool(words)
