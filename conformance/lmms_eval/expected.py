@@ -3,6 +3,8 @@
 from conformance.comparing import Expected
 
 _MEDIA = "a mapping or path that `doc_to_visual` gives, for a chat wrapper of a task without `doc_to_messages`"
+_TEXT = "`doc_to_visual` that returns a text and not a list, for a chat wrapper of a task without `doc_to_messages`"
+_SEEN = "media columns that `doc_to_text` looks at, for a chat model of a task without `doc_to_messages`"
 
 EXPECTED: tuple[Expected, ...] = (
     Expected("standard error of a function aggregation", names="value:*_stderr,*"),
@@ -10,6 +12,9 @@ EXPECTED: tuple[Expected, ...] = (
     # Recordings: there they are videos, and of a cell that is left undecoded the name alone goes to chat models.
     Expected(_MEDIA, names="prompt", there='{"type": "video", "url": {"array": '),
     Expected(_MEDIA, names="prompt", there='{"type": "video", "url": "tone.wav"}'),
+    # Its doc_to_visual returns a column that holds images; where rows are made it may hold a text.
+    Expected(_TEXT, tasks="egoplan2", names="prompt", stays=True),
+    Expected(_SEEN, tasks="mathcanvas*", names="prompt"),
     # Tasks that leave the words of the judge's question to lmms-eval: another question gets another verdict.
     Expected("default judge prompts", tasks="mathverse_testmini*"),
     Expected("default judge prompts", tasks="mathvision_*"),

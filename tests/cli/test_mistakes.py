@@ -1168,7 +1168,13 @@ ALL = {
 }
 
 
-@pytest.mark.parametrize("name", ALL)
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    """The system that a mistake is about, if it is about one."""
+    systems = {ADAPTED: "evalscope", CLASSED: "ulmeval"}
+    return [pytest.mark.needs_system(systems[words])] if (words := ALL[name].words) in systems else []
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in ALL])
 def test_a_mistake_is_said_with_its_place_and_what_to_write(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

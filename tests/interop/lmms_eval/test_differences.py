@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 
 from polymeter import RunResult, evaluate
@@ -32,8 +33,9 @@ from polymeter.interop.lmms_eval.result_samples import doc_hash
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_prompts import JudgePromptBuilder, ResponseParser
 from polymeter.interop.lmms_eval.shim.lmms_eval.metrics import median
 from polymeter.interop.lmms_eval.tasks.task_classes import ConfigurableMessagesTask
-from tests.formats.task_yaml.kit import ask, opened, task_text, write, write_rows
+from tests.formats.task_yaml.kit import ask, open_in, opened, task_text, write, write_rows
 from tests.helpers.differences import difference
+from tests.helpers.openai_stub import png
 
 pytestmark = pytest.mark.needs_system("lmms_eval")
 
@@ -76,6 +78,26 @@ def test_chat_models_get_the_question_alone(tmp_path: Path, parity: str, expecte
     assert ask(task, 3).text == expected
     simple = opened(tmp_path / "s", extra, traits=SIMPLE, parity=parity_with(parity))
     assert ask(simple, 3).text == "About.q0 a0\n\nq3"
+
+
+@difference("chat-prompt", here="0 images", there="1 images")
+def test_the_text_for_chat_models_is_made_of_the_whole_row(tmp_path: Path, parity: str, expected: str) -> None:
+    picture = {"bytes": png(), "path": None}
+    features = datasets.Features({"q": datasets.Value("string"), "pictures": datasets.List(datasets.Image())})
+    rows = datasets.Dataset.from_dict({"q": ["a"], "pictures": [[picture]]}, features=features)
+    rows.to_parquet(str(tmp_path / "rows.parquet"))
+    hooks = "def text(doc):\n    return f\"{len(doc.get('pictures') or [])} images\"\n"
+    text = task_text("doc_to_visual: pictures\n", text="!function utils.text", target="q")
+    for old, new in (("dataset_path: json", "dataset_path: parquet"), ("rows.jsonl", "rows.parquet")):
+        text = text.replace(old, new)
+    write(tmp_path, {"utils.py": hooks, "t.yaml": text})
+    assert ask(open_in(tmp_path, traits=CHAT, parity=parity_with(parity))).text == expected
+    assert ask(open_in(tmp_path, traits=SIMPLE, parity=parity_with(parity))).text == "0 images"
+
+
+def test_a_text_that_doc_to_visual_returns_is_one_medium() -> None:
+    (part,) = from_hook("film.mp4", "k")
+    assert part.source == "film.mp4"
 
 
 @difference("fewshot-draw", here=[], there=["q3 a3\n\nq0", "q0 a0\n\nq1", "q0 a0\n\nq2"])

@@ -189,7 +189,7 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
         next_round=parts.rounds.text or (lambda doc, **_: parts.text(doc)),
         next_messages=parts.messages,
         system=system,
-        sees_media=config.process_results_use_image or config.output_type == "generate_until_multi_round",
+        sees_media=config.process_results_use_image or is_bare or config.output_type == "generate_until_multi_round",
         fewshot=fewshot,
         has_own=traits.has_own_prompts,
     )

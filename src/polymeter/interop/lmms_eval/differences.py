@@ -428,6 +428,13 @@ DIFFERENCES = (
                 switch="chat-prompt",
             ),
             Difference(
+                rule="media columns that `doc_to_text` looks at, for a chat model of a task without `doc_to_messages`",
+                there="the row has them",
+                here="the row has no media, as for simple models",
+                why="the text is the same for every model, and no medium is opened for it",
+                switch="chat-prompt",
+            ),
+            Difference(
                 rule="`num_fewshot` without `fewshot_split`",
                 there="drawn from the training split, else from the validation split, else from the measured one",
                 here="drawn from the training split, else from the validation split unless it is measured, else an error; never from the measured split",
@@ -560,6 +567,13 @@ DIFFERENCES = (
                 "no file",
                 why="a wrapper looks for video in what is none",
                 switch="chat-media",
+            ),
+            Difference(
+                rule="`doc_to_visual` that returns a text and not a list, for a chat wrapper of a task without `doc_to_messages`",
+                there="an item for each of its characters",
+                here="one item, whose `url` is the text",
+                why="no character is a file",
+                switch=Stays.CRASH,
             ),
             Difference(
                 rule="messages of `doc_to_messages` in another form: `content` is a text, an item has no `url` (`{type: image, image: …}`), a `Path` or a number stands for a text",
