@@ -22,7 +22,7 @@ _ENOUGH = 10
 _UNRENDERED = re.compile(r"\{\{.{0,200}?\}\}|\{%.{0,200}?%\}", re.DOTALL)
 _SHOWN = 60
 _OF_ONE_TARGET = "a model that always gives this answer"
-_OF_MACHINE = re.compile(r" raised \w+: |pip install")
+_OF_MACHINE = re.compile(r" raised \w+: |pip\s+install")
 """In the message of a row: code of others raised, or a package is missing."""
 _JUDGE = re.compile(r"\bjudge\b", re.IGNORECASE)
 
