@@ -26,6 +26,7 @@ def math_equal(
     include_percentage: bool = True,
     is_close: bool = True,
     timeout: bool = False,
+    latex_first: bool = False,
 ) -> bool:
     """Whether an answer equals the reference, both normalised by ``strip_answer_string``.
 
@@ -36,6 +37,7 @@ def math_equal(
         is_close: Whether numbers may differ by a ten-thousandth of the reference.
         timeout: Ignored; EvalScope's function has it. Expressions that are too large to compute are never computed,
             and algebra has the time limit of the run.
+        latex_first: See ``symbolic_equal``.
 
     Raises:
         PlanError: if algebra is needed, and its packages are not installed.
@@ -47,7 +49,7 @@ def math_equal(
         return True
     if reference in _LETTERS and _choice(prediction) == reference:
         return True
-    rule = _Rule(include_percentage, is_close)
+    rule = _Rule(include_percentage, is_close, latex_first)
     number, expected = as_number(prediction), as_number(reference)
     if number is not None and expected is not None:
         return rule.numbers_equal(number, expected)
@@ -74,13 +76,14 @@ class _Rule(NamedTuple):
 
     include_percentage: bool
     is_close: bool
+    latex_first: bool
 
     def numbers_equal(self, number: float, reference: float) -> bool:
         allowed = [reference / 100, reference, reference * 100] if self.include_percentage else [reference]
         return any(math.isclose(r, number, rel_tol=_TOLERANCE) if self.is_close else r == number for r in allowed)
 
     def equal(self, prediction: str, reference: str) -> bool:
-        return math_equal(prediction, reference, *self)
+        return math_equal(prediction, reference, **self._asdict())
 
 
 def _expressions_equal(prediction: str, reference: str, rule: _Rule) -> bool:
@@ -125,19 +128,19 @@ def _equal_by_algebra(prediction: str, reference: str, rule: _Rule) -> bool:
     left, right = prediction.count("="), reference.count("=")
     if left == right == 1:
         difference, expected = (_difference(text) for text in (prediction, reference))
-        if _equal_as_expressions(difference, expected) or _equal_as_expressions(f"-({difference})", expected):
+        if any(_equal_as_expressions(text, expected, rule) for text in (difference, f"-({difference})")):
             return True
     elif left == 1 and right == 0 and _is_short_name(prediction):
         if rule.equal(prediction.split("=")[1], reference):
             return True
     elif right == 1 and left == 0 and _is_short_name(reference) and rule.equal(prediction, reference.split("=")[1]):
         return True
-    return _equal_as_expressions(prediction, reference)
+    return _equal_as_expressions(prediction, reference, rule)
 
 
-def _equal_as_expressions(first: str, second: str) -> bool:
+def _equal_as_expressions(first: str, second: str, rule: _Rule) -> bool:
     check_algebra()
-    return named_in_process("comparing two expressions by algebra", symbolic_equal, first, second)
+    return named_in_process("comparing two expressions by algebra", symbolic_equal, first, second, rule.latex_first)
 
 
 def _all_equal(items: list[str], expected: list[str], rule: _Rule) -> bool:

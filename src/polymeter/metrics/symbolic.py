@@ -32,18 +32,24 @@ _POWER = re.compile(r"\^|\*\*")
 _FACTORIAL = re.compile(r"(\d+)\s*!|!\s*!")
 
 
-def symbolic_equal(first: str, second: str) -> bool:
+def symbolic_equal(first: str, second: str, latex_first: bool = False) -> bool:
     """Whether two expressions, in LaTeX or plain notation, are equal.
 
     They are equal if they are the same tree, their difference simplifies to zero, they are equations with the same
     solutions, numbers that differ by less than a ten-thousandth, or matrices that agree to three decimals. An
     expression that cannot be parsed is compared as text.
 
+    Args:
+        first: An expression.
+        second: Another one.
+        latex_first: Whether SymPy's LaTeX parser, which ignores whatever follows an expression, is tried before plain
+            notation, as EvalScope does.
+
     Raises:
         PlanError: if SymPy or ``latex2sympy2_extended`` is not installed.
     """
     check_algebra()
-    a, b = _read(first), _read(second)
+    a, b = _read(first, latex_first), _read(second, latex_first)
     if isinstance(a, str) or isinstance(b, str):  # SymPy would evaluate the text
         return str(a) == str(b)
     return any(_holds(comparison, a, b) for comparison in _COMPARISONS)
@@ -101,11 +107,12 @@ def _exponent(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _read(text: str) -> Any:
+def _read(text: str, latex_first: bool) -> Any:
     """The parsed expression, or the text if it cannot be parsed."""
     if not is_computable(text):
         return text
-    for reader in (_read_plain, _read_latex):
+    readers = (_read_lenient_latex, _read_plain, _read_latex) if latex_first else (_read_plain, _read_latex)
+    for reader in readers:
         for spelling in (text.replace("\\\\", "\\"), text):
             expression = _tried(partial(reader, spelling))
             if not isinstance(expression, Raised):
@@ -121,6 +128,12 @@ def _read_plain(text: str) -> Any:
         raise ValueError("This is no arithmetic.")
     names = {name: getattr(sympy, name) for name in _KNOWN_NAMES.split()}
     return parse_expr(text, global_dict={**names, "__builtins__": {}})
+
+
+def _read_lenient_latex(text: str) -> Any:
+    from sympy.parsing.latex import parse_latex
+
+    return parse_latex(text)
 
 
 def _read_latex(text: str) -> Any:

@@ -189,6 +189,16 @@ def test_a_scale_word_at_the_end(parity: str, expected: str) -> None:
         assert metrics.strip_answer_string("five thousand") == "5000"
 
 
+@difference("latex-first", here=False, there=True)
+def test_what_follows_an_expression(parity: str, expected: bool) -> None:
+    with guest_context_with(parity=parity_with(parity)):
+        assert metrics.math_equal("2^{9}.Iamsure", "2^{9}") is expected
+        assert metrics.math_equal("x=2^{9}.Iamsure", "2^{9}") is expected
+        assert metrics.math_equal("y+x=2^{9}.Iamsure", "x+y=512") is expected
+        assert metrics.math_equal(r"\frac{1}{2}+x", "x+1/2")
+        assert not metrics.math_equal("2^{9}.Iamsure", "2^{8}")
+
+
 @difference("no-verdict-pair", here="unknown", there="tie")
 def test_a_pair_that_says_nothing(parity: str, expected: str) -> None:
     with guest_context_with(parity=parity_with(parity)):

@@ -108,6 +108,13 @@ DIFFERENCES = (
                 switch=Stays.CODE,
             ),
             Difference(
+                rule="how `math_equal` reads an expression",
+                there="as LaTeX first, whatever follows it ignored; then as plain notation",
+                here="as plain notation first, then as LaTeX, and whole",
+                why="`2^{9}. I am sure` is a sentence, not an expression",
+                switch="latex-first",
+            ),
+            Difference(
                 rule="number words",
                 there="the last scale word can count twice",
                 here='"one million two thousand" is 1,002,000',

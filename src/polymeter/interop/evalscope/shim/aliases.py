@@ -19,10 +19,7 @@ _SCORES = same_names(
     "weighted_mean",
 )
 _PARSERS = same_names(f"{_TASKS}.parsers", "ResponseParser lmsys_parser ranking_parser")
-_MATHS = {
-    **same_names("polymeter.metrics.maths", "math_equal"),
-    **same_names(f"{_TASKS}.metrics", "extract_answer strip_answer_string"),
-}
+_MATHS = same_names(f"{_TASKS}.metrics", "extract_answer math_equal strip_answer_string")
 _JUDGE = same_names(f"{_TASKS}.judging", "LLMJudge")
 _METRICS = same_names(f"{_TASKS}.metrics", "Metric metric_registry")
 _REPORT = same_names(f"{_TASKS}.report", "Category Report ReportKey Subset")

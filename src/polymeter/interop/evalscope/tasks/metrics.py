@@ -122,6 +122,18 @@ def strip_answer_string(string: object) -> str:
     return maths.strip_answer_string(string, repeats_last_scale=guest_context().parity.on("number-words"))
 
 
+def math_equal(
+    prediction: str | None,
+    reference: str | None,
+    include_percentage: bool = True,
+    is_close: bool = True,
+    timeout: bool = False,
+) -> bool:
+    """Whether an answer equals the reference; see ``polymeter.metrics.maths``."""
+    latex_first = guest_context().parity.on("latex-first")
+    return maths.math_equal(prediction, reference, include_percentage, is_close, timeout, latex_first)
+
+
 def compute_rouge_score_one_sample(predict: Sequence[str], reference: Sequence[str]) -> dict[str, float]:
     """ROUGE-1, -2 and -L of words separated by white space: ``rouge-1-r``, ``rouge-1-p``, ``rouge-1-f``, …. With parity
     recall and precision are exchanged, as there.
