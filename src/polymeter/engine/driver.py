@@ -18,7 +18,7 @@ from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.dispatchers import Dispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.live_scores import LiveScores
-from polymeter.engine.memory import Trimmer, drawn_bytes
+from polymeter.engine.memory import Trimmer, drawn_sizes
 from polymeter.engine.pool import Pool
 from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
@@ -148,6 +148,7 @@ class Driver:
         self._guests.close()
         for dispatcher in {id(dispatcher): dispatcher for dispatcher in self.dispatchers.values()}.values():
             dispatcher.close()
+        self._trimmer.close()
 
     def forget_failures(self) -> None:
         """Begin to count anew, after a probe whose samples are run again if they failed."""
@@ -303,7 +304,9 @@ class Driver:
         response = asked.response
         if asked.may_show:
             self._count_images(asked)
-        self._trimmer.freed(asked.weight + drawn_bytes(response))
+        drawn = drawn_sizes(response)
+        n_shown = sum(1 for _ in asked.request.images()) if asked.weight else 0
+        self._trimmer.freed(asked.weight + sum(drawn), n_shown + len(drawn))
         if response is None or response.error is not None:
             return
         self.outcome.latency_ms += response.latency_ms or 0.0
