@@ -16,6 +16,7 @@ import ctypes
 import os
 import sys
 from functools import cache
+from typing import Any
 
 _MAP_FROM_BYTES = 2**20
 """A smaller size would map blocks that models allocate by the thousand."""
@@ -59,10 +60,11 @@ def keep_blocks(image_bytes: float) -> None:
         return
     from PIL import Image as pil
 
+    pillow: Any = pil
     n_kept = int(_KEPT_BLOCKS_BYTES / min(image_bytes, _LARGEST_BLOCK_BYTES)) if image_bytes else 0
     n_kept = min(_MOST_KEPT_BLOCKS, n_kept)
-    if n_kept != pil.core.get_blocks_max():
-        pil.core.set_blocks_max(n_kept)
+    if n_kept != pillow.core.get_blocks_max():
+        pillow.core.set_blocks_max(n_kept)
 
 
 @cache
