@@ -19,6 +19,7 @@ from polymeter.core.errors import DataError, boundary
 from polymeter.core.parts import Modality
 from polymeter.data.digest import file_fingerprint, rows_fingerprint
 from polymeter.data.media import open_image
+from polymeter.data.preparing import unpooled
 from polymeter.data.rows import Rows
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class _Images:
     def _read(self, column: str, number: int | None = None) -> pa.Array:
         from pyarrow.parquet import ParquetFile
 
-        with boundary(DataError, f"Reading {self._file}"):
+        with boundary(DataError, f"Reading {self._file}"), unpooled():
             if _mark(self._file) != self._mark:
                 raise DataError("A file of the dataset was changed while it is used.", where=str(self._file))
             with ParquetFile(self._file, metadata=self._metadata, pre_buffer=False) as content:
