@@ -28,8 +28,8 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
 _KEPT_BLOCKS_BYTES = 48 * 2**20
 """What Pillow may keep in blocks of pixels: half of the media that a run holds unless its user says otherwise."""
 _MOST_KEPT_BLOCKS = 64
-_LARGEST_BLOCK_BYTES = 16 * 2**20
-"""Pillow's own: a larger image is in several blocks."""
+_LARGEST_IMAGE_BYTES = 16 * 2**20
+"""Larger ones are in several blocks, of which a run holds few images anyway: nothing is kept of them."""
 _IS_SET = "PILLOW_BLOCKS_MAX"
 
 
@@ -52,7 +52,7 @@ def trim_heaps() -> None:
 
 
 def keep_blocks(image_bytes: float) -> None:
-    """Have Pillow keep blocks of images of about this size, a bounded number of bytes; 0: it keeps none.
+    """Have Pillow keep blocks of images of about this size, a bounded number of bytes; 0: none.
 
     https://pillow.readthedocs.io/en/stable/reference/block_allocator.html
     """
@@ -61,8 +61,8 @@ def keep_blocks(image_bytes: float) -> None:
     from PIL import Image as pil
 
     pillow: Any = pil
-    n_kept = int(_KEPT_BLOCKS_BYTES / min(image_bytes, _LARGEST_BLOCK_BYTES)) if image_bytes else 0
-    n_kept = min(_MOST_KEPT_BLOCKS, n_kept)
+    is_kept = 0 < image_bytes <= _LARGEST_IMAGE_BYTES
+    n_kept = min(_MOST_KEPT_BLOCKS, int(_KEPT_BLOCKS_BYTES / image_bytes)) if is_kept else 0
     if n_kept != pillow.core.get_blocks_max():
         pillow.core.set_blocks_max(n_kept)
 

@@ -305,8 +305,8 @@ class Driver:
         if asked.may_show:
             self._count_images(asked)
         drawn = drawn_sizes(response)
-        n_shown = sum(1 for _ in asked.request.images()) if asked.weight else 0
-        self._trimmer.freed(asked.weight + sum(drawn), n_shown + len(drawn))
+        shown_bytes = asked.running.task.image_bytes if asked.weight else 0
+        self._trimmer.freed(asked.weight + sum(drawn), max(drawn, default=shown_bytes))
         if response is None or response.error is not None:
             return
         self.outcome.latency_ms += response.latency_ms or 0.0

@@ -23,17 +23,18 @@ class Trimmer:
 
     def __init__(self, *, has_media: bool) -> None:
         self._is_active = has_media and map_large_blocks()
-        self._freed = self._n_images = 0
+        self._freed = 0
+        self._image_bytes = 0.0
         self._is_sized = False
         self._give_back()
 
-    def freed(self, n_bytes: int, n_images: int) -> None:
-        """Learn that so many images were freed, which took about so many bytes."""
+    def freed(self, n_bytes: int, image_bytes: float) -> None:
+        """Learn that about so many bytes of images were freed, and how large one of them is."""
         self._freed += n_bytes
-        self._n_images += n_images
+        self._image_bytes = max(self._image_bytes, image_bytes)
         if self._freed >= (_TRIM_EVERY_BYTES if self._is_sized else _SIZED_FROM_BYTES):
-            if self._is_active and self._n_images:
-                keep_blocks(self._freed / self._n_images)
+            if self._is_active:
+                keep_blocks(self._image_bytes)
             self._is_sized = True
             self._give_back()
 
@@ -43,7 +44,7 @@ class Trimmer:
             keep_blocks(0)
 
     def _give_back(self) -> None:
-        self._freed = self._n_images = 0
+        self._freed, self._image_bytes = 0, 0.0
         if self._is_active:
             trim_heaps()
             forget_mapped_pages()
