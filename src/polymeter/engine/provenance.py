@@ -5,11 +5,11 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import polymeter
+from polymeter.core.installing import installed_version
 from polymeter.core.machine import available_cores, memory_bytes
 
 _PACKAGES = (
@@ -31,12 +31,7 @@ _PACKAGES = (
 
 def software() -> dict[str, Any]:
     """Polymeter's version and commit, and the versions of the packages that numbers depend on."""
-    versions = {}
-    for name in _PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
+    versions = {name: version for name in _PACKAGES if (version := installed_version(name)) is not None}
     home = Path(polymeter.__file__).parent
     return {
         "polymeter": {"version": polymeter.__version__, **git_state(home)},
