@@ -4,7 +4,6 @@ model? A run whose journal holds every answer asks nobody, so its endpoints are 
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -67,6 +66,8 @@ def _speaks_of_judges(file: Path) -> bool:
 
 
 def _ask_all(endpoints: Sequence[AsyncModel], answers: Sequence[Future[None]]) -> None:
+    import asyncio
+
     for endpoint, answer in zip(endpoints, answers, strict=True):
         try:
             asyncio.run(_ask(endpoint))
@@ -103,6 +104,8 @@ def _is_answered(task: Mapping[str, Any], journal: Journal, *, is_judged: bool) 
 
 
 async def _ask(endpoint: AsyncModel) -> None:
+    import asyncio
+
     try:
         await asyncio.wait_for(endpoint.preflight(), _DEADLINE_S)
     except asyncio.TimeoutError:
