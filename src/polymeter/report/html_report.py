@@ -101,7 +101,8 @@ def get_ready() -> None:
     """Import and compile what the page and the printed table are drawn with, while a run waits for something else."""
     for module in ("rich.console", "rich.table"):
         import_module(module)
-    _environment().get_template("report.html")
+    for template in ("report.html", "table.html"):
+        _environment().get_template(template)
 
 
 def _show_tasks(
