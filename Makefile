@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-t2i test check docs mutants regressions soak fuzz without conformance bench bench-peers dist format clean
+.PHONY: help demo demo-t2i test test-fast check docs mutants regressions soak fuzz without conformance bench bench-peers dist format clean
 
 # What a demo says at its end: two commands to go on with, each after what it does.
 define next
@@ -30,6 +30,11 @@ demo-t2i: .venv/.installed-demo-t2i ## generate images from prompts, edit images
 
 test: .venv/.installed ## run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# What most changes touch: neither models, formats and other systems, nor whole runs by the command line.
+FAST := core data engine judge metrics report stats store
+test-fast: .venv/.installed ## run the tests that take less than a minute together
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(FAST:%=tests/%)
 
 check: .venv/.installed ## check formatting, lint, types and the layers
 	$(BIN)/ruff format --check

@@ -28,6 +28,11 @@ EXPECTED: Sequence[Expected] = (
         Expected("`compute_rouge_score_one_sample_zh` of an empty answer", tasks=f"data_collection@{way}")
         for way in ("filters", "limit", "share", "weighted")  # those with general_qa
     ),
+    *(
+        Expected("how `math_equal` reads an expression", tasks=f"{name}*", names=values)
+        for name in ("aime24", "aime25", "competition_math", "math_500")
+        for values in ("value:*", "sample:result")
+    ),
     Expected("a judge's verdict", tasks="*@judge-that-rambles"),
     *(
         Expected("the mode that an adapter sees", tasks=f"{name}{way}")

@@ -217,8 +217,8 @@ def test_rows_without_a_target_are_counted(tmp_path, capsys):
     (tmp_path / "capitals.csv").write_text("country,capital\na,7\nb,8\nc,9.50\nd,\ne,NA\nf,\n")
     code, said, _ = check(tmp_path / "capitals.yaml", capsys)
     assert code == 0
-    assert "2 of 6 rows have no 'capital', which is their target (row 4, 6): their samples fail." in said
-    assert "but look at capitals: 2 of 6 rows" in said
+    assert "2 of 6 samples lack 'capital', which is their target (samples 3, 5): their samples fail." in said
+    assert "but look at capitals: 2 of 6 samples" in said
 
 
 def test_a_metric_of_its_own_is_known(tmp_path, capsys):
@@ -299,7 +299,7 @@ AMBIGUOUS = {
     "the text of another choice": (
         "['1', '2', '3']",
         [1, 2] * 6,
-        "another choice has the number as its text: row 1 expects '2'",
+        "another choice has the number as its text: the first expects '2'",
     ),
     "counted from 1": ("[a, b, c, d]", [1, 2, 3] * 8, "none of the 24 rows looked at has index 0"),
     "": ("[a, b, c]", [0, 1, 2] * 8, ""),

@@ -148,8 +148,8 @@ def test_index_before_text_before_letter(polymeter, answer, right, choices):
         (("paris",), "answer", "'paris' names none", "Did you mean 'Paris'"),
         (("",), "answer", "'' names none", "Write the index of a choice (from 0)"),
         ((-1,), "answer", "-1 names none", "Indices count from 0"),
-        ((1, 2, 3), "answer", "Sample 2 of task 'cities' (row 3): The target 3", '"{{ answer|int - 1 }}"'),
-        ((1, 2, 3), '"{{answer}}"', "(row 3): The target 3", "COLUMN|int - 1"),
+        ((1, 2, 3), "answer", "Sample 2 of task 'cities': The target 3", '"{{ answer|int - 1 }}"'),
+        ((1, 2, 3), '"{{answer}}"', "Sample 2 of task 'cities': The target 3", "COLUMN|int - 1"),
         (("1", "2"), "answer", "'1' names none", '"{{ answer }}"; for numbers that count from 1'),
         ((0.5,), "answer", "0.5 names none", "Write the index"),
         (([],), "answer", "[] names none", "Write the index"),
@@ -181,14 +181,14 @@ def test_a_target_from_code_is_refused_before_its_own_request(polymeter):
     assert ended.results["tasks"]["cities"]["statuses"] == {"ok": 8, "error": 1}
     (line,) = [each for each in (ended.run / "samples" / "cities.jsonl").read_text().splitlines() if "Bern" in each]
     failed = json.loads(line)
-    assert "Sample 2 of task 'cities' (row 3): The target 'Bern' names none" in str(failed["error"])
+    assert "Sample 2 of task 'cities': The target 'Bern' names none" in str(failed["error"])
     assert failed["exchanges"] == []
 
 
 def test_a_target_from_code_that_never_names_a_choice_is_refused(polymeter):
     words = cities("x", "y", "z", target="!function code.target")
     Path("code.py").write_text("def target(doc):\n    return doc['answer']\n")
-    refuses(polymeter(*words), "(row 1): The target 'x' names none", "cities.yaml:8")
+    refuses(polymeter(*words), "Sample 0 of task 'cities': The target 'x' names none", "cities.yaml:8")
 
 
 def test_a_task_that_scores_itself_says_what_its_target_is(polymeter):
@@ -378,7 +378,7 @@ def test_a_run_that_kept_its_images_alone_is_scored_by_a_judge(polymeter, capsys
 @pytest.mark.parametrize(
     ("csv", "told"),
     [
-        ("country,capital\nFrance,Paris\nNA,Windhoek\n", "nothing in column 'country' (row 2)"),
+        ("country,capital\nFrance,Paris\nNA,Windhoek\n", "nothing in column 'country' (sample 1)"),
         ("country,capital\nFrance,Paris\nJapan,None\n", ""),
         ("country,capital\nFrance,Paris\nJapan,Tokyo\n", ""),
     ],

@@ -143,7 +143,7 @@ DATA = [
     ),
     Mistake(
         "a row without an answer",
-        says=("1 of 2 rows have no 'capital', which is their target (row 2)", "Row 2 has no target"),
+        says=("1 of 2 samples lack 'capital', which is their target (sample 1)", "Sample 1 has no target"),
         files={"mine/capitals.csv": "country,capital\nFrance,75.50\nJapan,\n"},
         code=1,
     ),

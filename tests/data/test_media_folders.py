@@ -54,11 +54,11 @@ def test_a_folder_without_a_table_is_not_remarked_on(tmp_path: Path) -> None:
     [
         (
             {"metadata.csv": rows(*ALL, "nope.png", "also.png")},
-            ["2 of 6 rows name a file that is not there (nope.png, also.png); their samples fail. Correct the names"],
+            ["2 of 6 rows: the file that they name is not there (nope.png, also.png); their samples fail."],
         ),
         (
             {"metadata.csv": rows(*ALL, *(f"x{number}.png" for number in range(5)))},
-            ["5 of 9 rows name a file that is not there (x0.png, x1.png, x2.png, …)"],
+            ["5 of 9 rows: the file that they name is not there (x0.png, x1.png, x2.png, …)"],
         ),
         ({"metadata.csv": rows("0.png", "1.png", "2.png", "3.PNG")}, ["Write '3.png' and not '3.PNG'.", "3.png"]),
         ({"metadata.csv": rows("0.png", "1.png", "2.png", "3.jpg")}, ["Write '3.png' and not '3.jpg'.", "3.png"]),
@@ -70,7 +70,7 @@ def test_a_folder_without_a_table_is_not_remarked_on(tmp_path: Path) -> None:
             {"metadata.csv": rows("0.png", "1.png", "3.png")},
             ["1 of its files has no row (2.png) and is not measured"],
         ),
-        ({"metadata.csv": rows(*ALL, "")}, ["1 of 5 rows name no file (row 5): they are asked without 'image'."]),
+        ({"metadata.csv": rows(*ALL, "")}, ["1 of 5 rows: no file is named (row 5); they are asked without 'image'."]),
         (
             {"metadata.csv": TABLE + "".join(f"{name},q,a\n" for name in (*ALL, "2.png"))},
             ["1 × a row that is there more than once (2.png)"],

@@ -126,6 +126,13 @@ class ModelError(PolymeterError):
         self.scope: ErrorScope = scope
 
 
+def enumerated(noun: str, numbers: Iterable[int], *, n: int = 5) -> str:
+    """``row 3``, ``rows 3, 5 and 2 more``. Rows of a file are counted from 1; samples are named by their ids."""
+    named = [str(number) for number in numbers]
+    more = f" and {len(named) - n} more" if len(named) > n else ""
+    return f"{noun}{'s' if len(named) > 1 else ''} {', '.join(named[:n])}{more}"
+
+
 def did_you_mean(name: str, known: Iterable[str], *, n: int = 3) -> str:
     """A sentence with the nearest of the known names; empty if none is near."""
     near = get_close_matches(name, list(known), n=n, cutoff=0.5)

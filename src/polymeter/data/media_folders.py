@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import DataError, did_you_mean
+from polymeter.core.errors import DataError, did_you_mean, enumerated
 from polymeter.data.explaining import SourceError, broken_json_line, encoding_problem, root_cause, sentence
 from polymeter.data.media import is_list, modality_of
 
@@ -126,14 +126,14 @@ class _FolderRows:
                 hint=hint,
             )
         n = sum(file not in there for file in self.files)
-        yield f"{n} of {self._n} rows name a file that is not there ({names}); their samples fail. {hint}"
+        yield f"{n} of {self._n} rows: the file that they name is not there ({names}); their samples fail. {hint}"
 
     def _nameless(self) -> Iterator[str]:
         for column, paths in self._columns.items():
-            rows = [str(number) for number, path in enumerate(paths, 1) if not path]
+            rows = [number for number, path in enumerate(paths, 1) if not path]
             if rows and len(paths) == self._n:
-                n = len(rows)
-                yield f"{n} of {self._n} rows name no file (row {_few(rows)}): they are asked without {column!r}."
+                shown = enumerated("row", rows)
+                yield f"{len(rows)} of {self._n} rows: no file is named ({shown}); they are asked without {column!r}."
 
     def _without_row(self) -> Iterator[str]:
         named = set(self.files)

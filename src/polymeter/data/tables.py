@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import DataError, boundary
+from polymeter.core.errors import DataError, boundary, enumerated
 from polymeter.core.guest_context import guest_context
 from polymeter.data.large_tables import IMAGES, is_large, read_large
 from polymeter.data.mending import mended_lines, mended_table
@@ -148,13 +148,15 @@ def require_index(table: pd.DataFrame, where: str) -> None:
         )
     empty = [number for number, is_empty in enumerate(table["index"].isna(), 1) if is_empty]
     if empty:
-        raise DataError(f"The column 'index' is empty in {_rows(empty)}.", where=where)
+        raise DataError(f"The column 'index' is empty in {enumerated('row', empty)}.", where=where)
     seen: dict[str, list[int]] = {}
     for number, value in enumerate(table["index"], 1):
         seen.setdefault(str(value), []).append(number)
     shared = {value: numbers for value, numbers in seen.items() if len(numbers) > 1}
     if shared:
-        named = "; ".join(f"{value!r} in {_rows(numbers)}" for value, numbers in list(shared.items())[:_MOST_NAMED])
+        named = "; ".join(
+            f"{value!r} in {enumerated('row', numbers)}" for value, numbers in list(shared.items())[:_MOST_NAMED]
+        )
         more = f"; and {len(shared) - _MOST_NAMED} more" if len(shared) > _MOST_NAMED else ""
         raise DataError(
             f"The column 'index' holds values twice: {named}{more}.", where=where, hint="Give each row its own index."
@@ -230,9 +232,3 @@ def _read_large(file: Path, arguments: Mapping[str, Any]) -> pd.DataFrame:
             mended.writelines(mended_lines(lines, file.name))
             mended.seek(0)
             return read_large(mended, arguments)
-
-
-def _rows(numbers: Iterable[int]) -> str:
-    named = [str(number) for number in numbers]
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"row{'s' if len(named) > 1 else ''} {', '.join(named[:_MOST_NAMED])}{more}"

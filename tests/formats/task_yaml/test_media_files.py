@@ -57,7 +57,7 @@ def test_a_file_that_is_not_there_is_told_before_the_run(tmp_path, visual, name)
     images = "photos" if "photos" in visual else "rows"
     run = evaluate("mock", str(task(tmp_path, visual, images, ["0.png", "7.png"])), output=tmp_path / "run")
     [note] = [note for note in run.results["notes"] if "not there" in note]
-    assert f"1 of 2 rows name a file that is not there (sample 1: {name!r}, looked for in " in note
+    assert f"1 of 2 samples: a file that they name is not there (sample 1: {name!r}, looked for in " in note
     assert str(tmp_path / "rows") in note
     assert run.result("t", "exact_match").n == 1
 

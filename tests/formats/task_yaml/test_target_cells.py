@@ -126,7 +126,7 @@ def test_a_word_for_nothing_is_a_word_and_an_empty_cell_is_no_target(tmp_path, p
     assert (run.value("t", "exact_match"), run.result("t", "exact_match").n) == (1.0, 4)
     [failed] = [sample for sample in run.samples() if sample.status != "ok"]
     assert failed.id == "2"
-    assert "Row 3 has no target: its 'answer' is empty." in failed.error
+    assert "Sample 2 has no target: its 'answer' is empty." in failed.error
 
 
 def test_hooks_get_the_numbers(tmp_path):
@@ -164,7 +164,7 @@ def test_numbers_of_choices_stay_numbers(tmp_path):
             folder, "output_type: multiple_choice", "doc_to_choice: ['no', 'yes']", "metric_list: [{metric: acc}]"
         )
         if n == 3:
-            with pytest.raises(PlanError, match="row 3"):
+            with pytest.raises(PlanError, match="Sample 2 of task"):
                 evaluate("mock", str(file), model_args={"mode": "gold"}, output=folder / "run")
             continue
         run = evaluate("mock", str(file), model_args={"mode": "gold"}, output=folder / "run")

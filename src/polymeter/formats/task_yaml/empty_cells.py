@@ -10,12 +10,12 @@ import math
 import re
 from typing import Any
 
+from polymeter.core.errors import enumerated
 from polymeter.formats.task_yaml.image_targets import IMAGES
 from polymeter.formats.task_yaml.parts import Parts
 
 _FIELD = re.compile(r"\{\{-?\s*([A-Za-z_]\w*)\s*-?\}\}")
 _MOST_ROWS = 2000
-_SHOWN = 3
 _CSV = "csv"
 _WORDS = (
     "A CSV makes nothing of an empty cell, and of words such as NA, None and null: keep_default_na: false in "
@@ -36,13 +36,12 @@ def empty_cell_notes(parts: Parts) -> tuple[str, ...]:
 
 
 def _note(parts: Parts, docs: list[dict[str, Any]], column: str) -> str:
-    rows = [number for number, doc in enumerate(docs, 1) if _is_nothing(doc.get(column))]
-    if not rows:
+    empty = [number for number, doc in enumerate(docs) if _is_nothing(doc.get(column))]
+    if not empty:
         return ""
-    shown = ", ".join(map(str, rows[:_SHOWN])) + (", …" if len(rows) > _SHOWN else "")
     return (
-        f"Task {parts.config.task!r}: {len(rows)} of {len(docs)} rows have nothing in column {column!r} (row {shown}) "
-        f"[{parts.binding.where('doc_to_text')}]: their prompts say None. {_WORDS}"
+        f"Task {parts.config.task!r}: {len(empty)} of {len(docs)} samples: nothing in column {column!r} "
+        f"({enumerated('sample', empty)}) [{parts.binding.where('doc_to_text')}]: their prompts say None. {_WORDS}"
     )
 
 

@@ -49,9 +49,9 @@ def missing_file_notes(parts: Parts, folders: Sequence[Path], context: OpenConte
     if len(missing) == n_named == len(measured) and not context.is_begun:
         what = f"None of the files that the rows of task {task!r} name is there: sample {index} names {cell!r}."
         raise PlanError(what, where=where, hint=f"It was looked for {places}. {_ADVICE}")
-    of = f"{len(missing)} of {len(measured)} rows"
+    of = f"{len(missing)} of {len(measured)} samples"
     yield (
-        f"Task {task!r}: {of} name a file that is not there (sample {index}: {cell!r}, looked for {places}): "
+        f"Task {task!r}: {of}: a file that they name is not there (sample {index}: {cell!r}, looked for {places}): "
         "their samples fail."
     )
 

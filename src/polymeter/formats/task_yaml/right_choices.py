@@ -52,7 +52,7 @@ class RightChoices:
         try:
             return choice_indices(target, self.choices(row))
         except ScoreError as error:
-            what = f"Sample {sample.id} of task {self.task!r} (row {sample.index + 1}): {error.what}"
+            what = f"Sample {sample.id} of task {self.task!r}: {error.what}"
             hint = error.hint.replace(COLUMN, self.column or COLUMN)
             raise ScoreError(what, where=self.where, hint=hint) from None
 
@@ -99,8 +99,8 @@ def choice_target_notes(parts: Parts, prompt: Prompt, samples: RowSamples) -> It
     column = right.column or COLUMN
     if n and has_text == n:
         yield (
-            f"{said}, and in each of the {n} rows looked at another choice has the number as its text: row 1 expects "
-            f"{first!r}. If the text is meant, write doc_to_target: \"'{{{{ {column} }}}}'\"."
+            f"{said}, and in each of the {n} rows looked at another choice has the number as its text: the first "
+            f"expects {first!r}. If the text is meant, write doc_to_target: \"'{{{{ {column} }}}}'\"."
         )
     elif n >= _FEWEST_ROWS and not is_first and len(set(targets)) > 1:
         yield (

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import DataError, PlanError, ScoreError
+from polymeter.core.errors import DataError, PlanError, ScoreError, enumerated
 from polymeter.core.format import OpenContext
 from polymeter.core.parity import Parity
 from polymeter.core.task import Sample
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from polymeter.formats.task_yaml.parts import Parts
 
-_SHOWN = 3
 _AS_TEXT = "Write the answers as texts: in a .jsonl with quotes around them, or in a TSV table."
 
 
@@ -55,10 +54,11 @@ class TargetCells:
         """
         column = next((name for name in self.columns if _is_missing(written_cell(sample.doc, name))), None)
         if column is not None:
-            what = f"Row {sample.index + 1} has no target: its {column!r} is empty."
+            what = f"Sample {sample.id} has no target: its {column!r} is empty."
             raise ScoreError(what, where=self.where, hint="Write the answer into the data, or leave the row out.")
         if self.is_code and target(sample.doc) is None:
-            raise ScoreError(f"Row {sample.index + 1} has no target: doc_to_target returned None.", where=self.where)
+            what = f"Sample {sample.id} has no target: doc_to_target returned None."
+            raise ScoreError(what, where=self.where)
 
 
 def target_columns(config: TaskConfig, columns: Sequence[str]) -> tuple[str, ...]:
@@ -144,9 +144,9 @@ def missing_target_notes(cells: TargetCells, rows: Rows, context: OpenContext) -
         if len(missing) == n and not context.is_begun:
             what = f"Column {column!r}, the target of task {cells.task!r}, is empty in all {n} rows."
             raise PlanError(what, where=cells.where, hint="Name the column that has the answers.")
-        shown = ", ".join(str(number + 1) for number in missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+        shown = enumerated("sample", missing)
         yield (
-            f"Task {cells.task!r}: {len(missing)} of {n} rows have no {column!r}, which is their target (row {shown}): "
+            f"Task {cells.task!r}: {len(missing)} of {n} samples lack {column!r}, which is their target ({shown}): "
             "their samples fail."
         )
 

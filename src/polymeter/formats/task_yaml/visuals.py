@@ -170,7 +170,7 @@ class _Cell:
         self.file = _file_of(cell)
         data = encoded_bytes(cell)
         if data is None:
-            raise DataError(f"Column {self._column!r} of row {self._index} is empty.")
+            raise DataError(f"Column {self._column!r} of sample {self._index} is empty.")
         return data
 
     def place(self) -> str:
