@@ -26,6 +26,8 @@ from polymeter.stats.estimate import Estimate, estimate
 
 _ABSENT = object()
 _FAST = frozenset({float, int, bool})
+_FIRST = 0
+"""The number of the first row's subset."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -95,8 +97,9 @@ class _Column:
         self.plan = plan
         self.key = (plan.name, plan.filter)
         self.values: list[Any] | array[float] = []
-        self.subsets = array("q")
-        self.clusters = array("q")
+        # Most rows have neither a subset nor a cluster, so both are kept from the first row on that has one.
+        self.subsets: array[int] | None = None
+        self.clusters: array[int] | None = None
 
     def add(self, value: Any, subset: int, cluster: int, sample_id: str) -> bool:
         """Add the value of one sample unless it is NaN; returns whether it was added."""
@@ -140,24 +143,34 @@ class _Column:
         n = len(self.values) if positions is None else len(positions)
         if n == 0:
             return Estimate(None), 0
-        values = list(self.values) if positions is None else [self.values[i] for i in positions.tolist()]
-        clusters = np.asarray(self.clusters, dtype=np.int64)
-        clusters = clusters if positions is None else clusters[positions]
-        are_clustered = bool((clusters != ALONE).any()) and self.plan.aggregation.uncertainty != "none"
-        partition = Partition.of_codes(clusters) if are_clustered else None
+        values = self._at(positions)
         plan = self.plan
+        partition = None
+        if self.clusters is not None and plan.aggregation.uncertainty != "none":
+            clusters = np.asarray(self.clusters, dtype=np.int64)
+            clusters = clusters if positions is None else clusters[positions]
+            partition = Partition.of_codes(clusters) if bool((clusters != ALONE).any()) else None
         return (
             estimate(values, plan.aggregation, clusters=partition, seed=seed, label=label, bounds=plan.bounds),
             n,
         )
 
     def _append(self, value: Any, subset: int, cluster: int) -> None:
+        if subset or self.subsets is not None:
+            self.subsets = _noted(subset, self.subsets, _FIRST, len(self.values))
+        if cluster != ALONE or self.clusters is not None:
+            self.clusters = _noted(cluster, self.clusters, ALONE, len(self.values))
         self.values.append(value)
-        self.subsets.append(subset)
-        self.clusters.append(cluster)
 
     def _positions(self, subset: int | None) -> NDArray[np.intp] | None:
-        return None if subset is None else np.flatnonzero(np.asarray(self.subsets) == subset)
+        if subset is None:
+            return None
+        if self.subsets is None:
+            return np.arange(len(self.values) if subset == _FIRST else 0)
+        return np.flatnonzero(np.asarray(self.subsets) == subset)
+
+    def _at(self, positions: NDArray[np.intp] | None) -> Sequence[Any]:
+        return list(self.values) if positions is None else [self.values[i] for i in positions.tolist()]
 
     def _label(self, path: tuple[str, ...]) -> str:
         where = f" in subset {'/'.join(path)!r}" if path else ""
@@ -171,7 +184,7 @@ class _MeanColumn(_Column):
 
     def __init__(self, plan: MetricPlan) -> None:
         super().__init__(plan)
-        self.values = array("d")
+        self.values: array[float] = array("d")
         self.parts: dict[Any, _MeanColumn] = {}
 
     def add(self, value: Any, subset: int, cluster: int, sample_id: str) -> bool:
@@ -193,6 +206,12 @@ class _MeanColumn(_Column):
         positions = self._positions(subset)
         n = len(self.values) if positions is None else len(positions)
         return Estimate(means if n else None), n
+
+    def _at(self, positions: NDArray[np.intp] | None) -> array[float]:
+        """An array: a list of a million floats takes four times the memory."""
+        if positions is None:
+            return self.values
+        return array("d", np.asarray(self.values)[positions].tobytes())
 
     def _add_parts(self, value: Mapping[Any, Any], subset: int, cluster: int, sample_id: str) -> bool:
         is_added = False
@@ -218,6 +237,13 @@ class _MeanColumn(_Column):
             where=f"filter {self.plan.filter!r}",
             hint=hint,
         )
+
+
+def _noted(number: int, before: array[int] | None, usual: int, n_before: int) -> array[int]:
+    """The numbers of a column's rows with one more; of the rows before the first that was kept, the usual one."""
+    numbers = array("q", [usual]) * n_before if before is None else before
+    numbers.append(number)
+    return numbers
 
 
 def _number_of(label: K, numbers: dict[K, int]) -> int:
