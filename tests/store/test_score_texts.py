@@ -26,18 +26,25 @@ def row(body: str, name: str = "7", subset: tuple[str, ...] = (), cluster: str |
     return SampleRow(3, name, subset, cluster, SampleStatus.OK, None, None, "d", True, body)
 
 
-@given(VALUES, TEXTS, TEXTS, TEXTS, st.text(), st.lists(st.text(), max_size=2), TEXTS, st.booleans())
+LOGS = st.recursive(
+    st.one_of(NUMBERS, TEXTS), lambda items: st.lists(items) | st.dictionaries(st.text(), items), max_leaves=4
+)
+LOGS_BY_NAME = st.one_of(st.just({}), st.dictionaries(st.text(), LOGS, max_size=2))
+
+
+@given(VALUES, TEXTS, TEXTS, TEXTS, LOGS_BY_NAME, st.text(), st.lists(st.text(), max_size=2), TEXTS, st.booleans())
 def test_both_ways_give_one_text(
     values: dict[tuple[str, str], Any],
     target: str | None,
     answer: str | None,
     explanation: str | None,
+    log: dict[str, Any],
     name: str,
     subset: list[str],
     cluster: str | None,
     is_strict: bool,
 ) -> None:
-    of = row(write_score(Score(values, target, answer, explanation)).body, name, tuple(subset), cluster)
+    of = row(write_score(Score(values, target, answer, explanation, log)).body, name, tuple(subset), cluster)
     assert export._head(of, is_strict) == export._parsed_head(of, is_strict)
 
 
@@ -46,6 +53,7 @@ def test_both_ways_give_one_text(
     [
         Score({("exact_match", "none"): 0.0}, "4", "mock"),
         Score({("acc", "none"): 1, ("anls", "none"): 1e-07}, 'it\'s "4"', "a\nb", "how compared: rules"),
+        Score({("acc", "none"): 1.0, ("review", "none"): [0, "b"]}, "4", log={"reviews": [{"gold": "4"}]}),
         Score({}, "4"),
     ],
 )
@@ -58,9 +66,11 @@ def test_usual_scores_are_not_parsed(score: Score) -> None:
     [
         '{"values":[["acc","none",NaN]]}',  # no JSON for others
         '{"values":[["acc","none",0.0]],"answer":"\\u00e9"}',  # as no encoder writes it today
-        '{"values":[["acc","none",0.0]],"log":{"k":1}}',
+        '{"values":[["acc","none",0.0]],"log":{"k":NaN}}',
+        '{"values":[["acc","none",0.0]],"log":{"k":{"__polymeter__":"tuple","v":[1]}}}',
+        '{"values":[["acc","none",0.0]],"log":{"k":{}},"judge_calls":["c"]}',
         '{"values": [["acc", "none", 0.0]]}',
-        '{"values":[["acc","none",[0.0]]]}',
+        '{"values":[["acc","none",[[0.0]]]]}',
     ],
 )
 def test_what_may_be_written_otherwise_is_parsed(body: str) -> None:

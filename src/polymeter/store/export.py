@@ -161,7 +161,7 @@ def read_sample_heads(folder: RunFolder, task: str) -> Iterator[Mapping[str, Any
 _ANY_TEXT = r'(?:null|"[^"\\]*(?:\\.[^"\\]*)*")'
 _match_scored = re.compile(
     rf'{{"id":{_ANY_TEXT},"index":\d+,"subset":\[[^\]]*\],"cluster":{_ANY_TEXT},"status":"(\w+)","error":null,'
-    rf'"target":{_ANY_TEXT},"answer":{_ANY_TEXT},"explanation":{_ANY_TEXT},"scores":(\[[^\[\]]*\]),"log":'
+    rf'"target":{_ANY_TEXT},"answer":{_ANY_TEXT},"explanation":{_ANY_TEXT},"scores":(\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]),"log":'
 ).match
 
 
@@ -268,12 +268,12 @@ def _head(row: SampleRow, is_strict: bool) -> str:
     texts = score_texts(row.score) if is_scored and row.score is not None else None
     if texts is None:
         return _parsed_head(row, is_strict)
-    values, target, answer, explanation = texts
+    values, target, answer, explanation, log = texts
     head = (
         f'{{"id":{json_string(row.id)},"index":{row.index},"subset":{compact_json(row.subset) if row.subset else "[]"},'
         f'"cluster":{"null" if row.cluster is None else json_string(row.cluster)},"status":"ok","error":null,'
         f'"target":{target or "null"},"answer":{answer or "null"},"explanation":{explanation or "null"},'
-        f'"scores":[{listed_values(values)}],"log":{{}}'
+        f'"scores":[{listed_values(values)}],"log":{log or "{}"}'
     )
     return encodable(head) if is_strict else head
 

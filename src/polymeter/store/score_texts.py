@@ -11,18 +11,21 @@ from functools import lru_cache
 
 # Escapes that Python's encoder has other ways to write are left to the parser, and so is what is no finite number.
 _STRING = r'"[^"\\]*(?:\\[^u/][^"\\]*)*"'
-_NUMBER = r"(?:-?\d+(?:\.\d+)?(?:e[-+]\d+)?|true|false|null)"
-_VALUE = rf"\[({_STRING}),({_STRING}),({_NUMBER})\]"
+_PLAIN = rf"(?:-?\d+(?:\.\d+)?(?:e[-+]\d+)?|true|false|null|{_STRING})"
+_VALUE = rf"\[({_STRING}),({_STRING}),({_PLAIN}|\[(?:{_PLAIN}(?:,{_PLAIN})*)?\])\]"
 _VALUES = re.sub(r"\((?!\?)", "(?:", rf"{_VALUE}(?:,{_VALUE})*")
 _match = re.compile(
     rf'\{{"values":\[((?:{_VALUES})?)\]'
-    rf'(?:,"target":({_STRING}))?(?:,"answer":({_STRING}))?(?:,"explanation":({_STRING}))?\}}'
+    rf'(?:,"target":({_STRING}))?(?:,"answer":({_STRING}))?(?:,"explanation":({_STRING}))?(?:,"log":(\{{.*\}}))?\}}'
 ).fullmatch
 _find_values = re.compile(_VALUE).findall
 
-ScoreTexts = tuple[str, "str | None", "str | None", "str | None"]
-"""The values, without the brackets around them, then target, answer and explanation: JSON texts, ``None`` where the
-score has none.
+_NOT_AS_WRITTEN = re.compile(r"\\u|\\/|NaN|Infinity|__polymeter__").search
+"""What may stand for something else in a log, which is not looked at any closer."""
+
+ScoreTexts = tuple[str, "str | None", "str | None", "str | None", "str | None"]
+"""The values, without the brackets around them, then target, answer, explanation and log: JSON texts, ``None`` where
+the score has none.
 """
 
 
@@ -33,7 +36,9 @@ def score_texts(body: str) -> ScoreTexts | None:
         body: As ``polymeter.store.wire.write_score`` writes it.
     """
     found = _match(body)
-    return found.groups() if found is not None else None  # type: ignore[return-value]
+    if found is None or (found[5] is not None and _NOT_AS_WRITTEN(found[5])):
+        return None
+    return found.groups()  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=1024)
