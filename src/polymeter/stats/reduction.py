@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
 from polymeter.core.spread import UNBOUNDED, Bounds, is_bounded
-from polymeter.core.task import ReduceContext, Result, ScoredRow
+from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
 from polymeter.stats.clusters import ALONE, Partition
 from polymeter.stats.estimate import Estimate, estimate
 
@@ -68,24 +68,69 @@ def reduce_rows(rows: Iterable[ScoredRow], metrics: Sequence[MetricPlan], contex
         ScoreError: if an aggregation raises, or a value under a mean is not a number; the message names metric, sample
             and value.
     """
-    columns = [_MeanColumn(plan) if plan.aggregation.uncertainty == "mean" else _Column(plan) for plan in metrics]
-    subsets: dict[tuple[str, ...], int] = {}
-    clusters: dict[str, int] = {}
+    reduction = RowReduction(metrics)
     for row in rows:
-        subset = _number_of(row.subset, subsets)
-        score = row.score
+        reduction.add(row.score, row.subset, row.cluster, row.id)
+    return reduction.results(context.seed)
+
+
+class RowReduction:
+    """A reduction that is given its rows one by one, for callers that make several of one pass; see ``reduce_rows``.
+
+    Args:
+        metrics: What to compute.
+        plan_of: The plan of a metric that is not among them, by its key, when a row first has it; ``None``: it is left
+            out. Its results come after those of earlier ones.
+    """
+
+    def __init__(
+        self, metrics: Iterable[MetricPlan], plan_of: Callable[[MetricKey], MetricPlan | None] | None = None
+    ) -> None:
+        self._columns: list[_Column] = []
+        self._plan_of = plan_of
+        self._known: set[MetricKey] = set()
+        self._subsets: dict[tuple[str, ...], int] = {}
+        self._clusters: dict[str, int] = {}
+        for plan in metrics:
+            self._compute(plan)
+
+    def expect(self, plan: MetricPlan) -> None:
+        """Have results of a metric, even if no row has it."""
+        if all(column.key != (plan.name, plan.filter) for column in self._columns):
+            self._compute(plan)
+
+    def add(self, score: Score | None, subset: tuple[str, ...], cluster: str | None, sample_id: str) -> None:
+        """Take account of a row."""
+        number = _number_of(subset, self._subsets)
         if score is None:
-            continue
-        cluster = ALONE if row.cluster is None else _number_of(row.cluster, clusters)
+            return
+        of_cluster = ALONE if cluster is None else _number_of(cluster, self._clusters)
         values = score.values
-        for column in columns:
+        if self._plan_of is not None and not self._known.issuperset(values):
+            self._learn(values, self._plan_of)
+        for column in self._columns:
             value = values.get(column.key, _ABSENT)
             if value is not _ABSENT:
-                column.add(value, subset, cluster, row.id)
-    parts: list[tuple[tuple[str, ...], int | None]] = [((), None)]
-    if len(subsets) > 1:
-        parts += subsets.items()
-    return [column.result(path, number, context.seed) for column in columns for path, number in parts]
+                column.add(value, number, of_cluster, sample_id)
+
+    def results(self, seed: int) -> list[Result]:
+        """The results of the rows so far, of each metric for the whole and then for each subset."""
+        parts: list[tuple[tuple[str, ...], int | None]] = [((), None)]
+        if len(self._subsets) > 1:
+            parts += self._subsets.items()
+        return [column.result(path, number, seed) for column in self._columns for path, number in parts]
+
+    def _learn(self, keys: Iterable[MetricKey], plan_of: Callable[[MetricKey], MetricPlan | None]) -> None:
+        for key in keys:
+            if key not in self._known:
+                self._known.add(key)
+                plan = plan_of(key)
+                if plan is not None:
+                    self._compute(plan)
+
+    def _compute(self, plan: MetricPlan) -> None:
+        self._known.add((plan.name, plan.filter))
+        self._columns.append(_MeanColumn(plan) if plan.aggregation.uncertainty == "mean" else _Column(plan))
 
 
 class _Column:

@@ -15,7 +15,7 @@ from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredR
 from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.predictions import model_name
 from polymeter.metrics.basic import MEAN
-from polymeter.stats import MetricPlan, reduce_rows
+from polymeter.stats import MetricPlan, RowReduction
 
 NO_FILTER = "none"
 JUDGE_MODEL = "model"
@@ -75,12 +75,14 @@ def sample_results(dataset: Dataset, rows: Iterable[ScoredRow], context: ReduceC
         return []
     if dataset.results is not None:
         return list(dataset.results(rows, context))
-    keys: dict[MetricKey, None] = dict.fromkeys((name, NO_FILTER) for name in dataset.metrics)
+
+    def plan_of(key: MetricKey) -> MetricPlan:
+        return MetricPlan(*key, MEAN, dataset.metrics.get(key[0]))
+
+    reduction = RowReduction([plan_of((name, NO_FILTER)) for name in dataset.metrics], plan_of)
     for row in rows:
-        if row.score is not None:
-            keys.update(dict.fromkeys(row.score.values))
-    plans = [MetricPlan(name, label, MEAN, dataset.metrics.get(name)) for name, label in keys]
-    return reduce_rows(rows, plans, context)
+        reduction.add(row.score, row.subset, row.cluster, row.id)
+    return reduction.results(context.seed)
 
 
 def _checked(author: str, returned: Any) -> dict[str, Any]:

@@ -114,10 +114,10 @@ class MultipleChoice(BuiltIn):
 
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
+        if not self._is_circular:
+            return sorted_results(rows, self.data, self.METRICS, context)
         kept = list(rows)
         results = sorted_results(kept, self.data, self.METRICS, context)
-        if not self._is_circular:
-            return results
         groups = circular.groups_of(self.data)
         results += sorted_results(_questions(kept, groups), self.data, {CIRCULAR: True}, context)
         order, planned = [*self.METRICS], _planned(kept, groups)
