@@ -69,7 +69,9 @@ def _cached(dataset: datasets.Dataset, cache_dir: Path | None) -> str:
 
 def _digest_dataset(dataset: datasets.Dataset) -> str:
     media = {name for name, feature in dataset.features.items() if modality_of(feature) and not is_list(feature)}
-    return table_fingerprint(dataset.data.table, media)
+    found = table_fingerprint(dataset.data.table, media)
+    forget_mapped_pages()
+    return found
 
 
 def table_fingerprint(table: pa.Table, media: Set[str] = frozenset()) -> str:

@@ -336,12 +336,16 @@ def _to_list(column: pa.ChunkedArray) -> list[Any]:
     return column.to_numpy().tolist() if is_exact else column.to_pylist()  # type: ignore[no-any-return]
 
 
+_sorted_json = json.JSONEncoder(sort_keys=True).encode  # made once: ``json.dumps`` makes one for each call
+
+
 def _digest_rows(rows: Sequence[Mapping[str, Any]]) -> str:
     """Digest of rows in memory; an image counts by its encoded bytes if it has them, else by its pixels."""
     state = hashlib.blake2b(digest_size=16)
     for row in rows:
         for name, value in row.items():
-            content = Image(value).content_hash() if _is_image(value) else json.dumps(jsonable(value), sort_keys=True)
+            is_image = type(value) is not str and _is_image(value)
+            content = Image(value).content_hash() if is_image else _sorted_json(jsonable(value))
             state.update(f"{name}={content}\0".encode(errors="surrogatepass"))
         state.update(b"\1")
     return state.hexdigest()

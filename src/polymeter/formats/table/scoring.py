@@ -24,6 +24,8 @@ _JUDGE = "judge"
 _JUDGE_DEFAULTS: Mapping[str, Any] = {"nproc": 4, "verbose": False, "retry": 3}
 _TEXTS = ("explanation", "answer")
 _SHOWN = 2000
+_NUMBERS = frozenset({int, float})
+_PLAIN = _NUMBERS | {str}
 
 
 def judge_kwargs(settings: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, Any]:
@@ -58,7 +60,9 @@ def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[st
         _checked(dataset.class_name, dataset.evaluate_sample(line, item, **judge))
         for item in (prediction if are_texts else [prediction])
     ]
-    images = {name: value for one in scored for name, value in one.items() if is_image(value)}
+    images = {
+        name: value for one in scored for name, value in one.items() if type(value) not in _PLAIN and is_image(value)
+    }
     names = dict.fromkeys(name for one in scored for name in one if name not in _TEXTS and name not in images)
     values = {(name, NO_FILTER): _mean([one[name] for one in scored if name in one]) for name in names}
     shown = {name: _text([one.get(name) for one in scored]) for name in _TEXTS}
@@ -93,7 +97,7 @@ def _checked(author: str, returned: Any) -> dict[str, Any]:
         )
     checked = {str(name): value for name, value in returned.items()}
     for name, value in checked.items():
-        if name not in _TEXTS and not is_image(value):
+        if type(value) not in _NUMBERS and name not in _TEXTS and not is_image(value):
             checked[name] = _number(value, name, author)
     return checked
 
@@ -111,14 +115,16 @@ def _number(value: Any, name: str, author: str) -> float | int:
 
 def _mean(values: list[Any]) -> Any:
     """The mean of the values that are not NaN; a single value as it is."""
+    if len(values) == 1:
+        return values[0]
     known = [value for value in values if value == value] or values[:1]  # noqa: PLR0124  (only NaN differs from itself)
-    return known[0] if len(values) == 1 else math.fsum(known) / len(known)
+    return math.fsum(known) / len(known)
 
 
 def _text(values: list[Any]) -> str | None:
     """For display: one text, or the texts of several answers, numbered."""
+    if len(values) == 1:
+        return None if values[0] is None else str(values[0])[:_SHOWN]
     if all(value is None for value in values):
         return None
-    if len(values) == 1:
-        return str(values[0])[:_SHOWN]
     return "\n".join(f"{number}. {value}" for number, value in enumerate(values, 1))[:_SHOWN]
