@@ -8,12 +8,14 @@ import hashlib
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError
 from polymeter.core.task import Sample, SampleView
 from polymeter.data.tables import is_nothing, require_index
+from polymeter.data.text_tables import TextTable
 from polymeter.formats.table.lines import Lines, cells_of
 
 if TYPE_CHECKING:
@@ -25,26 +27,34 @@ _BEFORE_IMAGE = "[]{}()'\" \n"
 _SHORTEST_IMAGE = 64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Table:
     """The rows of one dataset.
 
     Attributes:
         name: The dataset.
-        frame: All rows, as authors see them; the column ``index`` is text.
+        data: All rows; the column ``index`` is text.
         ids: That column.
         columns: Each column's name and its cells, one for each row.
-        lines: The rows as authors get them.
     """
 
     name: str
-    frame: DataFrame
+    data: DataFrame | TextTable
     ids: Sequence[str]
     columns: Sequence[tuple[str, Any]]
-    lines: Lines
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def frame(self) -> DataFrame:
+        """All rows, as authors see them."""
+        return self.data.frame() if isinstance(self.data, TextTable) else self.data
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The rows as authors get them."""
+        return Lines(self.frame, [cells for _, cells in self.columns])
 
     def line(self, number: int) -> Series[Any]:
         """A row as authors get it, which they may change."""
@@ -72,9 +82,9 @@ class Table:
     def digest(self) -> str:
         """Hex digest of the content of all rows."""
         state = hashlib.blake2b(digest_size=16)
-        for column in self.frame.columns:
+        for column in self.data.columns:
             state.update(f"\x1e{column}\x1f".encode())
-            for value in self.frame[column]:
+            for value in self.data[column]:
                 text = value if isinstance(value, str) else repr(_plain(value))
                 state.update(text.encode(errors="surrogatepass"))
                 state.update(b"\x1f")
@@ -93,6 +103,10 @@ def table_of(name: str, data: object, class_name: str) -> Table:
         DataError: if ``data`` is not a DataFrame, is empty, has no column ``index``, or has an index twice or none in a
             row.
     """
+    if isinstance(data, TextTable):
+        data.index_by_text()
+        return Table(name, data, data["index"], [(column, data[column]) for column in data.columns])
+
     import pandas as pd
 
     where = f"{class_name}, dataset {name!r}"
@@ -111,8 +125,7 @@ def table_of(name: str, data: object, class_name: str) -> Table:
         )
     ids = [str(value) for value in data[INDEX]]
     data[INDEX] = pd.Series(ids, index=data.index, dtype=object)
-    columns = [(str(column), cells_of(cells)) for column, cells in data.items()]
-    return Table(name, data, ids, columns, Lines(data, [cells for _, cells in columns]))
+    return Table(name, data, ids, [(str(column), cells_of(cells)) for column, cells in data.items()])
 
 
 class TableSamples(SampleView):

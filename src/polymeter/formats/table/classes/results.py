@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
+from polymeter.data.text_tables import TextTable
 from polymeter.formats.table.classes.cells import text_of
 from polymeter.metrics.basic import MEAN
 from polymeter.stats import MetricPlan, RowReduction
@@ -22,7 +23,7 @@ _NO_FILTER = "none"
 
 
 def sorted_results(
-    rows: Iterable[ScoredRow], data: pd.DataFrame, metrics: Mapping[str, bool], context: ReduceContext
+    rows: Iterable[ScoredRow], data: pd.DataFrame | TextTable, metrics: Mapping[str, bool], context: ReduceContext
 ) -> list[Result]:
     """Means with their intervals: of each metric over all rows, then over the rows of each subset ``(column, value)``.
 
