@@ -89,7 +89,9 @@ def _once(key: str, cache_dir: Path, compute: Callable[[], str]) -> str:
 
 def _digest_dataset(dataset: datasets.Dataset) -> str:
     media = {name for name, feature in dataset.features.items() if modality_of(feature) and not is_list(feature)}
-    return table_fingerprint(dataset.data.table, media)
+    found = table_fingerprint(dataset.data.table, media)
+    forget_mapped_pages()
+    return found
 
 
 def table_fingerprint(table: pa.Table, media: Set[str] = frozenset()) -> str:

@@ -19,7 +19,7 @@ from polymeter.stats.mean_intervals import MeanInterval, mean_interval, sum_inte
 from polymeter.stats.moments import mean_spread
 from polymeter.stats.paired import PairedDifference, paired_difference, t_test_p_value
 from polymeter.stats.power import achieved_power, detectable_effect, difference_variance, needed_samples
-from polymeter.stats.reduction import MetricPlan, reduce_rows
+from polymeter.stats.reduction import MetricPlan, RowReduction, reduce_rows
 
 __all__ = [
     "Additive",
@@ -28,6 +28,7 @@ __all__ = [
     "MetricPlan",
     "PairedDifference",
     "Partition",
+    "RowReduction",
     "achieved_power",
     "bootstrap",
     "bootstrap_additive",
