@@ -5,7 +5,7 @@ of tables that the images were read from.
 from __future__ import annotations
 
 from polymeter.core.memory import map_large_blocks, trim_heaps
-from polymeter.core.request import Response
+from polymeter.core.request import Output
 from polymeter.data.mapped import forget_mapped_pages
 
 _TRIM_EVERY_BYTES = 128 * 2**20
@@ -37,8 +37,6 @@ class Trimmer:
             forget_mapped_pages()
 
 
-def drawn_bytes(response: Response | None) -> int:
-    """What the pixels of the images in a response took until they were written to their files."""
-    if response is None:
-        return 0
-    return sum(_BYTES_PER_PIXEL * image.width * image.height for output in response.outputs for image in output.images)
+def drawn_bytes(output: Output) -> int:
+    """What the pixels of the images in an output took until they were written to their files."""
+    return sum(_BYTES_PER_PIXEL * image.width * image.height for image in output.images)

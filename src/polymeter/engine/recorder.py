@@ -23,6 +23,7 @@ from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import write_request, write_response, write_score
 
+_WRITING = boundary(ModelError, "Writing down the model's answer")
 _SEALED = frozenset({SampleStatus.OK, SampleStatus.REFUSED, SampleStatus.TRUNCATED})
 
 
@@ -81,7 +82,7 @@ class Recorder:
             if one.response is None or one.response.error is not None:
                 continue
             try:
-                with boundary(ModelError, "Writing down the model's answer"):
+                with _WRITING:
                     behind = self._files.behind_answer(one)
                     one.response = self._stored(one.response)
                     body = write_response(one.response, self._media.name_of, behind)

@@ -8,13 +8,15 @@ waits), which decides how many share a thread hop and how many may be in memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from polymeter.core.errors import DataError, ScoreError, boundary
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
 from polymeter.core.opened_files import Noted
 from polymeter.core.parts import Image
+from polymeter.core.records import quickly_made
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Sample, SampleStatus, Score, Task
@@ -66,7 +68,8 @@ class RunningTask:
         scorers: What its scores were measured with, and in whose place, as scoring has reported it.
         values: How many of its samples have a value, since its rows were read to their end; ``None``: they were not.
         name: The task's name.
-        doing: What is done to its samples, for messages.
+        playing: What its code is called inside to make a sample's requests; likewise ``asking``, for what a request
+            shows, and ``scoring``.
     """
 
     task: Task
@@ -88,11 +91,15 @@ class RunningTask:
     waiting_share: float = 0.0
     score_s: float = 0.0
     name: str = field(init=False)
-    doing: Mapping[str, str] = field(init=False)
+    playing: boundary = field(init=False)
+    asking: boundary = field(init=False)
+    scoring: boundary = field(init=False)
 
     def __post_init__(self) -> None:
         self.name = self.task.spec.name
-        self.doing = {what: f"{what} a sample of task {self.name!r}" for what in ("Playing", "Asking for", "Scoring")}
+        self.playing = boundary(ScoreError, f"Playing a sample of task {self.name!r}")
+        self.asking = boundary(DataError, f"Asking for a sample of task {self.name!r}")
+        self.scoring = boundary(ScoreError, f"Scoring a sample of task {self.name!r}")
 
     @property
     def is_text_only(self) -> bool:
@@ -235,8 +242,9 @@ class RunningSample:
 
     def ask(self, role: str, request: Request | OwnPrompt, slot: int = 0) -> PendingRequest:
         """Number a request within this sample, and note the files that its media come from."""
-        media = list(request.media())
-        for medium in media:
+        may_show = False
+        for medium in request.media():
+            may_show = True
             medium.note_files(self.files)
         mark = own_prompt_fingerprint() if isinstance(request, OwnPrompt) else request_fingerprint(request)
         with self.lock:
@@ -244,9 +252,10 @@ class RunningSample:
             self.occurrences[role, mark] = occurrence + 1
             self.turns += role != OWN_PROMPT_ROLE  # prompts are no turns: answers are numbered as without them
             turn = 0 if role == OWN_PROMPT_ROLE else self.turns
-            return PendingRequest(self, role, request, mark, occurrence, turn, slot, may_show=bool(media))
+            return PendingRequest(self, role, request, mark, occurrence, turn, slot, may_show=may_show)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class EndedSample:
     """How a sample ended."""

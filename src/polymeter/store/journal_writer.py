@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import Raised, attempt
-from polymeter.store.checksums import checksum
+from polymeter.store.checksums import BETWEEN, checksum, text_checksum
 from polymeter.store.database import JournalError, connect, journal_error
 from polymeter.store.journal import Part
 from polymeter.store.schema import upgrade
@@ -43,6 +43,11 @@ _TURN = (
 )
 _ROWS_PER_STATEMENT = 64
 """Rows that one call of SQLite inserts; other threads run during each call."""
+_CACHE_KB = 16_384
+_CHECKPOINT_PAGES = 4_000
+"""Requests are sorted by their fingerprints, so each falls on a page of its own: the pages of some ten thousand stay in
+memory, and are copied from the log into the journal less often than SQLite would by itself.
+"""
 _MAX_PENDING = 16_384
 _MAX_AT_ONCE = 8_192
 _BUSY_ROWS = 512
@@ -149,6 +154,8 @@ class JournalWriter:
 
     def _connect(self) -> sqlite3.Connection:
         db = connect(self._path)
+        db.execute(f"PRAGMA cache_size=-{_CACHE_KB}")
+        db.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
         db.create_function("row_checksum", -1, self._checksum, deterministic=True)
         return db
 
@@ -192,11 +199,16 @@ class JournalWriter:
         db.executemany(f"{statement} {row_of_values}", whole[n_in_blocks:])
 
     def _whole(self, table: str, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
-        """Rows of a table other than ``turns`` with the part that writes them, and their checksums."""
+        """Rows of a table other than ``turns`` with the part that writes them, and their checksums, which are made of a
+        text with all values: to write it by one format takes half as long as to join the values.
+        """
+        n_columns, part = _INSERT[table][1], self._part
         if table == "requests":
-            return [(*row, checksum(row)) for row in rows]
-        part, names = self._part, self._names
-        return [(*row, part, checksum((names.get(row[0], row[0]), *row[1:], part))) for row in rows]
+            form = BETWEEN.join(["%s"] * (n_columns - 1))
+            return [(*row, text_checksum(form % row)) for row in rows]
+        of_task = {number: self._checksum(number) for number in {row[0] for row in rows}}
+        form = BETWEEN.join(["%.0s", *["%s"] * (n_columns - 3), str(part)])  # nothing of the task's number
+        return [(*row, part, text_checksum(form % row, of_task[row[0]])) for row in rows]
 
     def _drain(
         self, gather_s: float

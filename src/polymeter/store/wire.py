@@ -22,10 +22,12 @@ from polymeter.core.codec import (
     json_string,
     jsonable,
     parse_json,
+    scalar_json,
 )
 from polymeter.core.identity import OfSettings
 from polymeter.core.opened_files import FileState
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
+from polymeter.core.records import quickly_made
 from polymeter.core.request import (
     PROMPT_VERSION,
     ChoiceLogprob,
@@ -39,13 +41,14 @@ from polymeter.core.request import (
     Usage,
 )
 from polymeter.core.secrets import without_secrets
-from polymeter.core.task import Score
+from polymeter.core.task import MetricKey, Score
 
 LoadImage = Callable[[str], Any]
 PathOf = Callable[[str], Path]
 Describe = Callable[[Media], Mapping[str, Any]]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class WrittenScore:
     """A score as text. ``is_exact``: it can be restored; otherwise it must be computed again."""
@@ -56,20 +59,19 @@ class WrittenScore:
 
 def write_request(request: Request, describe: Describe) -> str:
     """A request as JSON. ``describe`` gives the description of a medium (its preview's file, its size)."""
-    messages = [
-        {
-            "role": message.role,
-            "parts": [
-                {"text": part.text} if isinstance(part, Text) else {part.modality: describe(part)}
-                for part in message.parts
-            ],
-        }
-        for message in request.messages
-    ]
-    body: dict[str, Any] = {"messages": messages, "ask": _write_parameters(request)}
+    messages = []
+    for message in request.messages:
+        parts = [
+            f'{{"text":{scalar_json(part.text)}}}'
+            if isinstance(part, Text)
+            else compact_json({part.modality: describe(part)})
+            for part in message.parts
+        ]
+        messages.append(f'{{"role":{scalar_json(message.role)},"parts":[{",".join(parts)}]}}')
+    version = ""
     if request.origin is not None and PROMPT_VERSION in request.origin.metadata:
-        body[PROMPT_VERSION] = str(request.origin.metadata[PROMPT_VERSION])
-    return compact_json(body)
+        version = f',"{PROMPT_VERSION}":{json_string(str(request.origin.metadata[PROMPT_VERSION]))}'
+    return f'{{"messages":[{",".join(messages)}],"ask":{compact_json(_write_parameters(request))}{version}}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class FilesBehind:
 
 
 _FILES = ',"files":'
+_EXACT = frozenset({str, int, float})
 
 
 def write_response(response: Response, keep_image: Callable[[Any], str], files: FilesBehind | None = None) -> str:
@@ -135,11 +138,7 @@ def read_states(text: str) -> tuple[FileState, ...]:
 
 def write_score(score: Score) -> WrittenScore:
     """A score as JSON; an approximation if a value cannot be restored exactly."""
-    pairs = [[metric, name, value] for (metric, name), value in score.values.items()]
-    try:
-        values, is_exact = encode(pairs), True
-    except NotExactError:
-        values, is_exact = encode(jsonable(pairs)), False
+    values, is_exact = _write_values(score.values)
     pieces = [f'{{"values":{values}']
     if score.target is not None:
         pieces.append(f'"target":{json_string(str(score.target))}')
@@ -156,6 +155,17 @@ def write_score(score: Score) -> WrittenScore:
     if score.scorers:
         pieces.append(f'"scorers":{compact_json([list(scorer) for scorer in score.scorers])}')
     return WrittenScore(f"{','.join(pieces)}}}", is_exact)
+
+
+def _write_values(values: Mapping[MetricKey, Any]) -> tuple[str, bool]:
+    """The values of a score as JSON, and whether they can be restored exactly."""
+    pairs = [[metric, name, value] for (metric, name), value in values.items()]
+    if all(type(metric) is str and type(name) is str and type(value) in _EXACT for metric, name, value in pairs):
+        return compact_json(pairs), True
+    try:
+        return encode(pairs), True
+    except NotExactError:
+        return encode(jsonable(pairs)), False
 
 
 def read_score(body: str) -> Score:
