@@ -24,7 +24,7 @@ from polymeter.core.codec import (
     parse_json,
     scalar_json,
 )
-from polymeter.core.identity import OfSettings
+from polymeter.core.identity import OfParameters, OfSettings
 from polymeter.core.opened_files import FileState
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
 from polymeter.core.records import quickly_made
@@ -36,6 +36,7 @@ from polymeter.core.request import (
     Loglikelihood,
     Message,
     Output,
+    Parameters,
     Request,
     Response,
     Usage,
@@ -71,7 +72,7 @@ def write_request(request: Request, describe: Describe) -> str:
     version = ""
     if request.origin is not None and PROMPT_VERSION in request.origin.metadata:
         version = f',"{PROMPT_VERSION}":{json_string(str(request.origin.metadata[PROMPT_VERSION]))}'
-    return f'{{"messages":[{",".join(messages)}],"ask":{compact_json(_write_parameters(request))}{version}}}'
+    return f'{{"messages":[{",".join(messages)}],"ask":{_write_parameters(request.parameters)}{version}}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +160,11 @@ def write_score(score: Score) -> WrittenScore:
 
 def _write_values(values: Mapping[MetricKey, Any]) -> tuple[str, bool]:
     """The values of a score as JSON, and whether they can be restored exactly."""
-    pairs = [[metric, name, value] for (metric, name), value in values.items()]
-    if all(type(metric) is str and type(name) is str and type(value) in _EXACT for metric, name, value in pairs):
+    pairs, is_plain = [], True
+    for (metric, name), value in values.items():
+        pairs.append([metric, name, value])
+        is_plain = is_plain and type(value) in _EXACT and type(metric) is str and type(name) is str
+    if is_plain:
         return compact_json(pairs), True
     try:
         return encode(pairs), True
@@ -183,30 +187,40 @@ def read_score(body: str) -> Score:
     )
 
 
-def _write_parameters(request: Request) -> dict[str, Any]:
-    parameters = request.parameters
+def _write_parameters(parameters: Parameters) -> str:
     body: dict[str, Any] = {"kind": parameters.kind}
     if isinstance(parameters, Loglikelihood):
         told: dict[str, Any] = {} if parameters.template == "auto" else {"template": parameters.template}
         told |= {"is_last_token": True} if parameters.is_last_token else {}
-        return {**body, "continuations": list(parameters.continuations), **told}
+        return compact_json({**body, "continuations": list(parameters.continuations), **told})
     if isinstance(parameters, Generate):
-        for name in ("max_new_tokens", "temperature", "top_p"):
-            value = getattr(parameters, name)
-            if value is not None:
-                body[name] = value
-        if parameters.stop:
-            body["stop"] = list(parameters.stop)
-    if isinstance(parameters, GenerateImage) and parameters.size:
-        body["size"] = list(parameters.size)
-    if parameters.seed is not None:
-        body["seeds"] = [parameters.seed]
-    if parameters.extra:
-        body["extra"] = _written_extra(parameters.extra)
-    return body
+        before, after = _around_seeds(parameters)
+    else:
+        size = {"size": list(parameters.size)} if parameters.size else {}
+        before, after = compact_json({**body, **size})[:-1], _write_extra(parameters)
+    seeds = "" if parameters.seed is None else f',"seeds":[{scalar_json(parameters.seed)}]'
+    return f"{before}{seeds}{after}"
 
 
-_written_extra = OfSettings(lambda extra: without_secrets(jsonable(dict(extra))))
+def _write_around_seeds(parameters: Generate) -> tuple[str, str]:
+    """What stands before and behind the seeds in parameters as JSON."""
+    body: dict[str, Any] = {"kind": parameters.kind}
+    for name in ("max_new_tokens", "temperature", "top_p"):
+        value = getattr(parameters, name)
+        if value is not None:
+            body[name] = value
+    if parameters.stop:
+        body["stop"] = list(parameters.stop)
+    return compact_json(body)[:-1], _write_extra(parameters)
+
+
+def _write_extra(parameters: Generate | GenerateImage) -> str:
+    """The end of parameters as JSON."""
+    return f',"extra":{_written_extra(parameters.extra)}}}' if parameters.extra else "}"
+
+
+_written_extra = OfSettings(lambda extra: compact_json(without_secrets(jsonable(dict(extra)))))
+_around_seeds = OfParameters(_write_around_seeds)
 
 
 def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str, Any]:
