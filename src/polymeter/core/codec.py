@@ -116,6 +116,12 @@ def jsonable(value: Any, *, depth: int = 12) -> Any:
     return repr(value)[:500]
 
 
+def jsonable_as_json(value: Any) -> str:
+    """``jsonable`` of a value as ``compact_json`` writes it."""
+    is_plain = type(value) is dict and _is_flat(value)  # as most rows are
+    return compact_json(value if is_plain else jsonable(value))
+
+
 def _is_flat(value: dict[Any, Any]) -> bool:
     """Whether a dictionary holds nothing but plain values under texts, as most rows do."""
     return _TEXT.issuperset(map(type, value)) and _PLAIN.issuperset(map(type, value.values()))

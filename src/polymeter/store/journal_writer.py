@@ -17,7 +17,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -41,8 +41,11 @@ _TURN = (
     " row_checksum(task, sample, role, model, fingerprint, occurrence, ?1, body, part) END"
     " WHERE task=?2 AND sample=?3 AND role=?4 AND model=?5 AND fingerprint=?6 AND occurrence=?7 AND turn!=?1"
 )
-_ROWS_PER_STATEMENT = 64
-"""Rows that one call of SQLite inserts; other threads run during each call."""
+_ROWS_PER_STATEMENT = (256, 16) if sqlite3.sqlite_version_info >= (3, 32) else (64, 16)
+"""Rows that one call of SQLite inserts, as long as there are so many. Other threads run during each call, and
+afterwards this one waits until they let go of the interpreter, so few large calls are done sooner. Older versions of
+SQLite take at most 999 values.
+"""
 _CACHE_KB = 16_384
 _CHECKPOINT_PAGES = 4_000
 """Requests are sorted by their fingerprints, so each falls on a page of its own: the pages of some ten thousand stay in
@@ -169,11 +172,11 @@ class JournalWriter:
         """Write a batch in one transaction; on text that is not valid Unicode, once more with that escaped."""
         try:
             with db:
-                for table, rows in batch:
+                for table, rows in _by_table(batch):
                     self._put(db, table, rows)
         except UnicodeEncodeError:
             with db:
-                for table, rows in batch:
+                for table, rows in _by_table(batch):
                     self._put(db, table, [tuple(map(_encodable, row)) for row in rows])
         # SQLite goes on writing into a file that was deleted, where nobody finds the rows.
         if _identity(self._path) != self._file:
@@ -190,13 +193,13 @@ class JournalWriter:
             return
         statement, n_columns = _INSERT[table]
         row_of_values = f"({','.join('?' * n_columns)})"
-        whole = self._whole(table, rows)
-        n_in_blocks = len(whole) - len(whole) % _ROWS_PER_STATEMENT
-        if n_in_blocks:
-            of_block = f"{statement} {','.join([row_of_values] * _ROWS_PER_STATEMENT)}"
-            for start in range(0, n_in_blocks, _ROWS_PER_STATEMENT):
-                db.execute(of_block, list(chain.from_iterable(whole[start : start + _ROWS_PER_STATEMENT])))
-        db.executemany(f"{statement} {row_of_values}", whole[n_in_blocks:])
+        whole, start = self._whole(table, rows), 0
+        for size in _ROWS_PER_STATEMENT:
+            of_block = f"{statement} {','.join([row_of_values] * size)}"
+            while len(whole) - start >= size:
+                db.execute(of_block, list(chain.from_iterable(whole[start : start + size])))
+                start += size
+        db.executemany(f"{statement} {row_of_values}", whole[start:])
 
     def _whole(self, table: str, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
         """Rows of a table other than ``turns`` with the part that writes them, and their checksums, which are made of a
@@ -239,6 +242,23 @@ class JournalWriter:
                 item = self._queue.get(timeout=left_s) if left_s > 0 else self._queue.get_nowait()
             except queue.Empty:
                 return batch, waiting, True
+
+
+def _by_table(
+    batch: Iterable[tuple[str, Sequence[tuple[Any, ...]]]],
+) -> Iterator[tuple[str, Sequence[tuple[Any, ...]]]]:
+    """The rows of a transaction, those of a table together and in order. Turns are set in the answers before them and
+    in none behind them.
+    """
+    together: dict[str, list[tuple[Any, ...]]] = {}
+    for table, rows in batch:
+        if table == "turns":
+            yield from together.items()
+            together = {}
+            yield table, rows
+        else:
+            together.setdefault(table, []).extend(rows)
+    yield from together.items()
 
 
 def _encodable(value: Any) -> Any:
