@@ -148,7 +148,7 @@ class RolloutWorker:
         task, asker = running.task, self._make_asker(running)
         with (
             noting(running.files, is_own_file),
-            self._guarded(task, running.sample.id, "score"),
+            self._guarded(task, running.sample.id, "score") if task.task.is_guest else _OPEN,
             scoring_sample(asker),
             task.scoring,
         ):
@@ -203,9 +203,10 @@ class RolloutWorker:
 
     def _next(self, running: RunningSample) -> Any:
         """What a rollout asks next, or what it ``_Returned``."""
+        task = running.task
         sent: Any = None
         if running.waiting:
-            answers = tuple(asked.response for asked in running.waiting if asked.response is not None)
+            answers = tuple([asked.response for asked in running.waiting if asked.response is not None])
             is_prompt = running.waiting[0].role == OWN_PROMPT_ROLE
             # A prompt is no answer, and the hook goes on under the label of the step that asked for it.
             running.steps -= is_prompt
@@ -216,8 +217,8 @@ class RolloutWorker:
         running.steps += 1
         with (
             noting(running.files, is_own_file),
-            self._guarded(running.task, running.sample.id, step_label(running.steps)),
-            running.task.playing,
+            self._guarded(task, running.sample.id, step_label(running.steps)) if task.task.is_guest else _OPEN,
+            task.playing,
         ):
             try:
                 return running.generator.send(sent)
@@ -245,8 +246,6 @@ class RolloutWorker:
         return self._door.held() if task.task.is_guest and not task.overlaps else _OPEN
 
     def _guarded(self, task: RunningTask, sample: str, hook: str) -> AbstractContextManager[None]:
-        if not task.task.is_guest:
-            return _OPEN
         if task.task.is_thread_safe or (hook == "score" and task.waits):
             return self._door.hook_beside(task.name, sample, hook)
         return self._door.hook(task.name, sample, hook)

@@ -8,8 +8,9 @@ waits), which decides how many share a thread hop and how many may be in memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.errors import DataError, ScoreError, boundary
@@ -39,6 +40,7 @@ _CHUNK_BYTES = 16 * 2**20
 _SENT_COPIES = 4
 """The encoded bytes of an image, and its base64 alone and within the request's body, which are a third longer."""
 
+_NOTHING_KNOWN: Mapping[AnswerKey, str] = MappingProxyType({})
 _WAITS_AFTER = 4
 _WAITS_SHARE = 0.5
 _WAITS_S = 0.002
@@ -216,13 +218,13 @@ class RunningSample:
     sample: Sample
     generator: Any = None
     files: Noted = field(default_factory=dict)
-    known: dict[AnswerKey, str] = field(default_factory=dict)
+    known: Mapping[AnswerKey, str] = field(default_factory=lambda: _NOTHING_KNOWN)
     used: dict[AnswerKey, int] = field(default_factory=dict)
     occurrences: dict[tuple[str, str], int] = field(default_factory=dict)
     turns: int = 0
     steps: int = 0
     responses: list[Response] = field(default_factory=list)
-    waiting: list[PendingRequest] = field(default_factory=list)
+    waiting: Sequence[PendingRequest] = ()
     n_waiting: int = 0
     is_single: bool = True
     judge_calls: list[str] = field(default_factory=list)
@@ -236,9 +238,9 @@ class RunningSample:
     def let_go(self) -> None:
         """Drop what an ended sample holds, so that its media is freed now and not when cycles are collected."""
         self.generator = None
-        self.waiting = []
-        self.responses = []
-        self.known = {}
+        self.waiting = ()
+        self.responses.clear()
+        self.known = _NOTHING_KNOWN
 
     def ask(self, role: str, request: Request | OwnPrompt, slot: int = 0) -> PendingRequest:
         """Number a request within this sample, and note the files that its media come from."""
