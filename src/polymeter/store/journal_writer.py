@@ -46,11 +46,6 @@ _ROWS_PER_STATEMENT = (256, 16) if sqlite3.sqlite_version_info >= (3, 32) else (
 afterwards this one waits until they let go of the interpreter, so few large calls are done sooner. Older versions of
 SQLite take at most 999 values.
 """
-_CACHE_KB = 16_384
-_CHECKPOINT_PAGES = 4_000
-"""Requests are sorted by their fingerprints, so each falls on a page of its own: the pages of some ten thousand stay in
-memory, and are copied from the log into the journal less often than SQLite would by itself.
-"""
 _MAX_PENDING = 16_384
 _MAX_AT_ONCE = 8_192
 _BUSY_ROWS = 512
@@ -157,8 +152,6 @@ class JournalWriter:
 
     def _connect(self) -> sqlite3.Connection:
         db = connect(self._path)
-        db.execute(f"PRAGMA cache_size=-{_CACHE_KB}")
-        db.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
         db.create_function("row_checksum", -1, self._checksum, deterministic=True)
         return db
 
