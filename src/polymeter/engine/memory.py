@@ -5,7 +5,7 @@ of tables that the images were read from. A few blocks of pixels stay for the ne
 from __future__ import annotations
 
 from polymeter.core.memory import keep_blocks, map_large_blocks, trim_heaps
-from polymeter.core.request import Response
+from polymeter.core.request import Output
 from polymeter.data.mapped import forget_mapped_pages
 
 _TRIM_EVERY_BYTES = 128 * 2**20
@@ -50,8 +50,6 @@ class Trimmer:
             forget_mapped_pages()
 
 
-def drawn_sizes(response: Response | None) -> list[int]:
-    """How many bytes the pixels of each image in a response took until they were written to its file."""
-    if response is None:
-        return []
-    return [_BYTES_PER_PIXEL * image.width * image.height for output in response.outputs for image in output.images]
+def drawn_sizes(output: Output) -> list[int]:
+    """How many bytes the pixels of each image in an output took until they were written to their files."""
+    return [_BYTES_PER_PIXEL * image.width * image.height for image in output.images]
