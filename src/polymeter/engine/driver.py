@@ -301,7 +301,8 @@ class Driver:
             self._continue(ready)
 
     def _count(self, answered: Sequence[PendingRequest]) -> None:
-        freed_bytes = largest = n_read = n_written = 0
+        freed_bytes = n_read = n_written = 0
+        largest = 0.0
         for asked in answered:
             response = asked.response
             if asked.may_show:
