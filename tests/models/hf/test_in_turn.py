@@ -125,9 +125,9 @@ def test_settings_that_only_generate_knows_are_left_to_it(at_once: Callable[...,
     assert [one.outputs for one in answers] == [one.outputs for one in alone(made, beams)]
 
 
-@pytest.mark.parametrize("is_refused", [True, False])
+@pytest.mark.parametrize("how", ["refused", "other logits", "no numbers"])
 def test_a_model_that_goes_on_otherwise_is_left_to_generate(
-    at_once: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, is_refused: bool
+    at_once: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     made = at_once("llama", 3)
     requests = asked(made, ASKS["greedy"])
@@ -135,10 +135,10 @@ def test_a_model_that_goes_on_otherwise_is_left_to_generate(
     step = Refiller.step
 
     def wrong(self: Any, rows: Any, tokens: Any) -> Any:
-        if is_refused:
+        if how == "refused":
             raise TypeError("step() takes no such thing")
         after, logits = step(self, rows, tokens)
-        return after, logits.flip(-1)
+        return after, logits.flip(-1) if how == "other logits" else logits * float("nan")
 
     monkeypatch.setattr(Refiller, "step", wrong)
     assert [one.outputs for one in made.respond(requests)] == [one.outputs for one in expected]

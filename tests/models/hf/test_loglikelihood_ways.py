@@ -295,9 +295,11 @@ def request(*continuations: str, text: str = "Which colour?") -> Request:
     return Request((Message("user", (Text(text),)),), Loglikelihood(continuations))
 
 
+@pytest.mark.parametrize("is_no_number", [False, True])
 def test_sharing_that_does_not_agree_is_given_up(
-    model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_no_number: bool
 ) -> None:
+    read, position_of = prefix.PrefixReader.read, prefix.PrefixReader._positions
     made_model = model("qwen2", has_template=False)
     trusting = loglikelihood.Scorer(made_model._loaded, made_model._encoder)
     asked = [request(" red square", " blue star"), request(" one", " two circles", text="How many? " * 5)]
@@ -308,10 +310,12 @@ def test_sharing_that_does_not_agree_is_given_up(
     good.score(asked)
     assert good.way == "shared"
 
-    position_of = prefix.PrefixReader._positions
-    monkeypatch.setattr(
-        prefix.PrefixReader, "_positions", lambda self, starts, *span: position_of(self, starts * 0, *span)
-    )
+    if is_no_number:
+        monkeypatch.setattr(prefix.PrefixReader, "read", lambda *given: read(*given) * float("nan"))
+    else:
+        monkeypatch.setattr(
+            prefix.PrefixReader, "_positions", lambda self, starts, *span: position_of(self, starts * 0, *span)
+        )
     wary = loglikelihood.Scorer(made_model._loaded, made_model._encoder)
     with caplog.at_level(logging.WARNING, logger="polymeter"):
         responses = wary.score(asked)

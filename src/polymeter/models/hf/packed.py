@@ -15,6 +15,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.errors import is_out_of_memory
+from polymeter.models.hf.agreement import scores_agree
 from polymeter.models.hf.score_rows import LOGIT_BYTES, Row, RowScores, right_padded, vocabulary
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ PACK_TOKENS: Final = 512
 """Maximum tokens of a pack: each is compared with all others of its pack, though it sees only those of its tail."""
 _ATTENTION = ("sdpa", "eager")
 """Implementations of attention that take a mask in four dimensions."""
-_TOLERANCE = {"float32": 1e-4, "float64": 1e-4}
-_HALF_TOLERANCE = 0.2
+_TOLERANCE: Final = 1e-4
 _LOG = logging.getLogger("polymeter")
 
 
@@ -96,14 +96,12 @@ class Packer:
             self.is_used = False
             _LOG.debug("Choices are not packed: %s", error)
             return True
-        tolerance = _TOLERANCE.get(str(self._model.dtype).removeprefix("torch."), _HALF_TOLERANCE)
-        pairs = zip(packed.result(rows), scores.result(rows), strict=True)
-        self.is_used = all(abs(one.logprob - other.logprob) <= tolerance * max(1, one.n_tokens) for one, other in pairs)
+        self.is_used = scores_agree(packed.result(rows), scores.result(rows), self._model.dtype, per_token=_TOLERANCE)
         return True
 
 
 def rounds(numbers: Sequence[int], rows: Sequence[Row], most: int) -> list[list[Pack]]:
-    """Packs of at most so many tokens, no two of one request in the same round."""
+    """Divide tails into packs of at most ``most`` tokens, and packs into rounds that hold one pack of a request each."""
     packs: dict[int, list[list[int]]] = {}
     room: dict[int, int] = {}
     for number in numbers:

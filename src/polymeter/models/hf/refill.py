@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.errors import is_out_of_memory
+from polymeter.models.hf.agreement import distributions_agree
 from polymeter.models.hf.cached_rows import CachedRows
 from polymeter.models.hf.decoding import Decoding, StopStrings
 from polymeter.models.hf.load import Loaded
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 _PROBE_TOKENS: Final = 3
-_TOLERANCE = {"float32": 1e-3, "float64": 1e-3}
-_HALF_TOLERANCE = 0.2
+_TOLERANCE: Final = 1e-3
 _PLAIN_SEARCH = {"num_beams": 1, "use_cache": True}
 """Settings of ``generate`` that change nothing here."""
 _FORCING = (
@@ -141,10 +141,8 @@ class Refiller:
         rows, logits = self.begin(inputs)
         first, second = (rows.kept([row]) for row in range(2))
         rows = second.joined(first).kept([1, 0])
-        tolerance = _TOLERANCE.get(str(loaded.dtype).removeprefix("torch."), _HALF_TOLERANCE)
         for number, expected in enumerate(told.logits):
-            apart = (logits.float().log_softmax(-1) - expected.float().log_softmax(-1)).abs()
-            if float(apart.nan_to_num(0.0).mean()) > tolerance:
+            if not distributions_agree(logits, expected, loaded.dtype, on_average=_TOLERANCE):
                 _LOG.debug("Finished rows keep their places: generate() gives other numbers for token %d.", number)
                 return False
             if number + 1 < len(told.logits):
