@@ -11,7 +11,7 @@ import pytest
 
 from polymeter.core.parts import Text
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
-from polymeter.models.hf import loglikelihood, packed, prefix, score_encoder_decoder, score_plain
+from polymeter.models.hf import loglikelihood, prefix, score_encoder_decoder, score_plain, score_shared
 from polymeter.models.hf.score_tokens import Split, Tail
 
 VOCABULARY = 120
@@ -118,15 +118,18 @@ def assert_close(given: Sequence[ChoiceLogprob], expected: Sequence[ChoiceLogpro
 
 
 def shared(network: Any, inputs: dict[str, Any], splits: Sequence[Split]) -> list[list[ChoiceLogprob]]:
-    """Twice with one packer, which reads tails apart the first time, and from then on packed where it can."""
+    """With one scorer, which reads tails apart the first time; then together with prefixes, and then on their cache."""
     import torch
 
-    packer = packed.Packer(network)
+    scorer = score_shared.SharedScorer(network, 1)
     with torch.inference_mode():
-        apart, packs = (prefix.score_shared(network, inputs, splits, 1, packer) for _ in range(2))
-    for one, other in zip(apart, packs, strict=True):
-        assert_close(one, other)
-    return packs
+        scores = [scorer.score(inputs, splits) for _ in range(2)]
+        scorer.is_whole = dict.fromkeys(scorer.is_whole, False)
+        scores += [scorer.score(inputs, splits) for _ in range(2)]
+    for other in scores[1:]:
+        for one, same in zip(scores[0], other, strict=True):
+            assert_close(one, same)
+    return scores[1]
 
 
 def plain(network: Any, copies: Callable[[int], dict[str, Any]], split: Split) -> list[ChoiceLogprob]:

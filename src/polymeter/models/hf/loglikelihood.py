@@ -20,11 +20,11 @@ from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output, Request
 from polymeter.models.hf.agreement import scores_agree
 from polymeter.models.hf.encode import Batch, Encoder
 from polymeter.models.hf.load import Loaded
-from polymeter.models.hf.packed import Packer
-from polymeter.models.hf.prefix import UnsharableError, rotary_owner, score_shared
+from polymeter.models.hf.prefix import UnsharableError, rotary_owner
 from polymeter.models.hf.prompts import Prompt
 from polymeter.models.hf.score_encoder_decoder import score_encoder_decoder, start_tokens
 from polymeter.models.hf.score_plain import score_plain
+from polymeter.models.hf.score_shared import SharedScorer
 from polymeter.models.hf.score_tokens import Split, Tail, move_white_space, split
 from polymeter.models.memory import within_memory
 
@@ -71,7 +71,7 @@ class Scorer:
         self.way: Way = "encoder_decoder" if loaded.kind.is_encoder_decoder else "shared"
         self._is_sure = not _decides_positions(loaded.network)
         self._first = _first_token(loaded)
-        self.packer = Packer(loaded.network)
+        self.shared = SharedScorer(loaded.network, self._first)
         is_apart = self.way == "encoder_decoder"
         self._start = start_tokens(loaded.network, loaded.tokenizer) if is_apart else []
 
@@ -191,9 +191,7 @@ class Scorer:
     def _shared(self, encoded_batch: _Encoded) -> list[list[ChoiceLogprob]] | None:
         """Scores over shared prefixes; ``None`` if that turns out to be wrong for this model."""
         try:
-            scores = score_shared(
-                self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._first, self.packer
-            )
+            scores = self.shared.score(encoded_batch.batch.inputs, encoded_batch.splits)
         except UnsharableError as reason:
             self._go_plain(str(reason))
             return None
