@@ -271,6 +271,27 @@ def test_positions_in_three_axes_go_on_behind_images(name: str) -> None:
             assert_close(plain(case.network, lambda n, one=prompt: case.batch([one] * n), own), given)
 
 
+def test_text_behind_a_video_does_not_go_on_from_its_times() -> None:
+    import torch
+
+    case, generator = RotaryCase("qwen2_5_vl"), random.Random(8)
+    grid, video = torch.tensor([[3, 4, 4]]), 13
+    ids = [*tokens(generator, 3), IMAGE_START, *[video] * 12, IMAGE_END, *tokens(generator, 4)]
+    media = {
+        "pixel_values_videos": torch.randn(48, 3 * 2 * 8 * 8),
+        "video_grid_thw": grid,
+        "second_per_grid_ts": torch.tensor([2.0]),  # so the last frame has a later position than the last token
+    }
+
+    def types(given: Any) -> Any:
+        return 2 * (given == video).long()
+
+    inputs = batch([ids, tokens(generator, 30)])
+    split = [Split(len(ids), 0, (Tail((30, 40, 50)), Tail((41, 31)))), Split(30, 0, (Tail((33, 34)), Tail((35,))))]
+    scores = shared(case.network, {**inputs, "mm_token_type_ids": types(inputs["input_ids"]), **media}, split)
+    assert_close(scores[0], whole(case.network, ids, split[0], **media, mm_token_type_ids=types))
+
+
 def test_an_encoder_hears_the_context_once() -> None:
     import torch
 

@@ -80,8 +80,12 @@ class PrefixReader:
         self.starts = mask.sum(-1)
         if rotary is not None:
             deltas = rotary.rope_deltas
-            # Without media, such a model counts positions from the left edge, padding included.
-            self.starts = mask.new_full((len(mask),), mask.shape[1]) if deltas is None else self.starts + deltas[:, 0]
+            if hasattr(rotary, "compute_3d_position_ids"):
+                self.starts = self._positions_along_axes(inputs)[:, :, -1].amax(0) + 1
+            elif deltas is not None:
+                self.starts = self.starts + deltas[:, 0]
+            else:  # without media, such a model counts positions from the left edge, padding included
+                self.starts = mask.new_full((len(mask),), mask.shape[1])
         return output.logits[:, -1]
 
     def step(self, tokens: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
@@ -158,7 +162,11 @@ class PrefixReader:
         )
         given = extended(inputs, tokens, torch.ones_like(tokens))
         given |= {"attention_mask": self._added(seen), "use_cache": False}
-        prefix, starts = self._prefix_positions(inputs)
+        if self._rotary is None:
+            prefix, starts = _places(mask), mask.sum(-1)
+        else:
+            prefix = self._positions_along_axes(inputs)
+            starts = prefix[:, :, -1].amax(0) + 1
         tails = self._along_axes(starts[:, None] + layout.offsets.to(device))
         given["position_ids"] = torch.cat([prefix, tails], dim=-1)
         if "logits_to_keep" in self._takes:
@@ -195,21 +203,21 @@ class PrefixReader:
         mask = torch.zeros(sees.shape, dtype=self._model.dtype, device=sees.device)
         return mask.masked_fill_(~sees, torch.finfo(mask.dtype).min)[:, None]
 
-    def _prefix_positions(self, inputs: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Positions of the tokens of prefixes, and of the token behind each."""
+    def _positions_along_axes(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Positions of prefixes in time, height and width. A text goes on behind its last token: the frames of a video
+        that came before may have later times, which ``rope_deltas`` counts from.
+        """
         import torch
 
         mask, rotary = inputs["attention_mask"], self._rotary
-        if rotary is None:
-            return _places(mask), mask.sum(-1)
         rotary.rope_deltas = None  # left over from an earlier batch
         tell = rotary.compute_3d_position_ids
         names = inspect.signature(tell).parameters
-        positions = tell(**(dict.fromkeys(names) | {n: one for n, one in inputs.items() if n in names}))
-        if positions is None:  # as in ``read``
-            positions = torch.arange(mask.shape[1], device=mask.device).expand(3, *mask.shape)
-            return positions, mask.new_full((len(mask),), mask.shape[1])
-        return positions, mask.sum(-1) + rotary.rope_deltas[:, 0]
+        positions = tell(**(dict.fromkeys(names) | {name: one for name, one in inputs.items() if name in names}))
+        if positions is None:  # without media, such a model counts positions from the left edge, padding included
+            return torch.arange(mask.shape[1], device=mask.device).expand(3, *mask.shape)
+        axes: torch.Tensor = positions
+        return axes
 
     def _n_rows(self, length: int, most: int) -> int:
         """How many tails of this length are read at a time, so that copies of the cache stay within ``CACHE_BYTES``."""
