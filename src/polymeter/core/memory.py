@@ -22,8 +22,9 @@ _MAP_FROM_BYTES = 2**20
 """A smaller size would map blocks that models allocate by the thousand."""
 _KEPT_ON_TOP_BYTES = 16 * 2**20
 """What a heap may keep at its end. The library's own value, 128 kB, would grow and shrink the heap all the time."""
+_MAP_FROM_BESIDE_NETWORK_BYTES = 32 * 2**20  # the most that the library allows
+_KEPT_BESIDE_NETWORK_BYTES = 256 * 2**20
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
-
 
 _KEPT_BLOCKS_BYTES = 48 * 2**20
 """What Pillow may keep in blocks of pixels: half of the media that a run holds unless its user says otherwise."""
@@ -33,14 +34,18 @@ _LARGEST_IMAGE_BYTES = 16 * 2**20
 _IS_SET = "PILLOW_BLOCKS_MAX"
 
 
-@cache
 def map_large_blocks() -> bool:
-    """Have large blocks mapped by themselves, from now on; ``False`` where the C library is not GNU's."""
+    """Have large blocks mapped by themselves, from now on; ``False`` where the C library is not GNU's.
+
+    Where PyTorch is imported, only the largest, and the heap keeps more: a network on the processor takes and leaves
+    blocks of some megabytes for each layer, and spent a quarter of its time on faults of pages that were new each time.
+    """
     library = _library()
     if library is None:
         return False
-    library.mallopt(_M_MMAP_THRESHOLD, _MAP_FROM_BYTES)
-    library.mallopt(_M_TRIM_THRESHOLD, _KEPT_ON_TOP_BYTES)
+    has_network = "torch" in sys.modules
+    library.mallopt(_M_MMAP_THRESHOLD, _MAP_FROM_BESIDE_NETWORK_BYTES if has_network else _MAP_FROM_BYTES)
+    library.mallopt(_M_TRIM_THRESHOLD, _KEPT_BESIDE_NETWORK_BYTES if has_network else _KEPT_ON_TOP_BYTES)
     return True
 
 
