@@ -20,6 +20,7 @@ from polymeter.stats.moments import mean_spread
 from polymeter.stats.paired import PairedDifference, paired_difference, t_test_p_value
 from polymeter.stats.power import achieved_power, detectable_effect, difference_variance, needed_samples
 from polymeter.stats.reduction import MetricPlan, reduce_rows
+from polymeter.stats.significance import PairedTest, effect_size, holm, mcnemar_test, paired_test, permutation_test
 
 __all__ = [
     "Additive",
@@ -27,6 +28,7 @@ __all__ = [
     "MeanInterval",
     "MetricPlan",
     "PairedDifference",
+    "PairedTest",
     "Partition",
     "achieved_power",
     "bootstrap",
@@ -36,13 +38,18 @@ __all__ = [
     "clustered_standard_error",
     "detectable_effect",
     "difference_variance",
+    "effect_size",
     "estimate",
+    "holm",
+    "mcnemar_test",
     "mean_interval",
     "mean_spread",
     "needed_samples",
     "normal_interval",
     "normal_quantile",
     "paired_difference",
+    "paired_test",
+    "permutation_test",
     "pooled_standard_error",
     "reduce_rows",
     "standard_error",
