@@ -7,6 +7,7 @@ Knows values, not benchmarks: what a value means is up to ``polymeter.metrics`` 
 from polymeter.stats.additive import Additive
 from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval
 from polymeter.stats.clusters import Partition
+from polymeter.stats.comparisons import CombinedDifference, MemberDifference, group_difference, unpaired_difference
 from polymeter.stats.errors import (
     clustered_standard_error,
     pooled_standard_error,
@@ -24,8 +25,10 @@ from polymeter.stats.significance import PairedTest, effect_size, holm, mcnemar_
 
 __all__ = [
     "Additive",
+    "CombinedDifference",
     "Estimate",
     "MeanInterval",
+    "MemberDifference",
     "MetricPlan",
     "PairedDifference",
     "PairedTest",
@@ -40,6 +43,7 @@ __all__ = [
     "difference_variance",
     "effect_size",
     "estimate",
+    "group_difference",
     "holm",
     "mcnemar_test",
     "mean_interval",
@@ -57,6 +61,7 @@ __all__ = [
     "t_interval",
     "t_quantile",
     "t_test_p_value",
+    "unpaired_difference",
     "weighted_standard_error",
     "wilson_interval",
 ]
