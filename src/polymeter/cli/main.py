@@ -1,8 +1,8 @@
 """The entry point: builds the app, runs a command, and turns every outcome into an exit code.
 
 0: all samples scored; 1: the run ended with failed samples; 2: usage or plan error, or a disk that refuses; 3: a number
-misses its threshold; 130: interrupted. Polymeter's own errors are printed as what happened, where, and what to do;
-tracebacks only with ``--debug``.
+misses its threshold, or a run is worse than another one by more than was allowed; 130: interrupted. Polymeter's own
+errors are printed as what happened, where, and what to do; tracebacks only with ``--debug``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from polymeter import __version__
 from polymeter.cli import (
     agree,
     check,
+    compare,
     docs,
     doctor,
     init,
@@ -74,6 +75,7 @@ def build_app() -> typer.Typer:
     app.command("show")(show.show)
     app.command("verify")(verify.verify)
     app.command("rerun")(rerun.rerun)
+    app.command("compare")(compare.compare)
     app.command("agree")(agree.agree)
     app.command("tasks")(tasks.tasks)
     app.command("models")(models.models)

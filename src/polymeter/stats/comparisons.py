@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,7 @@ def group_difference(members: Sequence[MemberDifference], *, seed: int = 0) -> C
         seed: For resampling.
     """
     difference = math.fsum(member.weight * member.spread.mean for member in members)
+    members = [_with_least_variance(member) for member in members]
     stderr = math.sqrt(math.fsum(member.weight**2 * member.spread.variance for member in members))
     if sum(int((member.differences != 0).sum()) for member in members) < FEWEST_OTHERS:
         found = MeanInterval(problem=f"fewer than {FEWEST_OTHERS} samples differ")
@@ -135,6 +136,17 @@ def unpaired_difference(
         "Welch's t-test",
         difference / deviation if deviation > 0 else None,
     )
+
+
+def _with_least_variance(member: MemberDifference) -> MemberDifference:
+    """A member of shares whose models agree on every sample does not show that they always would: its variance is taken
+    for at least that of one sample in which they do not, as adding half a pair to each cell of the table does (Agresti
+    and Min 2005, *Statistics in Medicine* 24).
+    """
+    n_units = member.differences.size if member.partition is None else member.partition.count
+    if not bool((np.abs(member.differences) <= 1).all()):
+        return member
+    return replace(member, spread=replace(member.spread, variance=max(member.spread.variance, 1 / n_units**2)))
 
 
 def _unit_sums(differences: NDArray[np.float64], partition: Partition | None) -> NDArray[np.float64]:

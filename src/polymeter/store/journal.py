@@ -256,7 +256,7 @@ class Journal:
             )
 
     def model_answers(self, task: str) -> Iterator[tuple[int, str, str]]:
-        """All answers of the model to samples of a task, ordered by sample and turn: sample, fingerprint of the request,
+        """All answers of the model to samples of a task, by sample and turn: sample, fingerprint of the request and
         body of the response.
         """
         yield from self._db.cursor().execute(
