@@ -66,7 +66,7 @@ def test_noise_and_a_real_difference(typing: Typing) -> None:
         run(typing, name)
     done = typing("compare base alike good")
     assert done.code == 0
-    assert "sums: no difference shown. The true one lies between" in done.out
+    assert "sums: no difference between base and alike is shown. The true one lies between" in done.out
     assert "or more would likely have been seen." in done.out
     assert "sums: good is better, by 0." in done.out
     assert "Differences are alike and good less base" in done.out

@@ -138,7 +138,7 @@ def _print(document: dict[str, Any], form: Form) -> None:
 
 
 def _write_page(comparison: Comparison, output: Path, *, is_quiet: bool) -> None:
-    from polymeter.api.comparing import write_page
+    from polymeter.api.comparison_page import write_page
     from polymeter.cli.printing import say
 
     write_page(comparison, output)

@@ -61,7 +61,8 @@ def sentence(score: Score, first: str, second: str) -> str:
     if verdict == "equal":
         return f"{name}: all {count(score['n'], 'sample')} have the same {metric} in {first} and {second}."
     if verdict == "not shown":
-        return f"{name}: no difference shown.{_limits(score)}{_tally(score, first, second)}"
+        limits = _limits(score)
+        return f"{name}: no difference between {first} and {second} is shown.{limits}{_tally(score, first, second)}"
     size = f"{value(abs(difference))}{_between(score)}"
     if verdict in ("better", "worse"):
         better = second if verdict == "better" else first

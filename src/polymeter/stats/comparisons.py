@@ -77,13 +77,16 @@ def group_difference(members: Sequence[MemberDifference], *, seed: int = 0) -> C
         found = MeanInterval(problem=f"fewer than {FEWEST_OTHERS} samples differ")
     else:
         found = sum_interval(tuple((member.weight, member.spread) for member in members))
+    bounds = found.interval
+    if bounds is not None and all(_are_of_shares(member.differences) for member in members):
+        bounds = max(bounds[0], -1.0), min(bounds[1], 1.0)
     units = [
         member.weight / member.differences.size * _unit_sums(member.differences, member.partition) for member in members
     ]
     p_value, method = permutation_test(np.concatenate(units), seed=seed)
     if any(member.partition is not None for member in members):
         method = method.replace("permutation", "permutation of clusters", 1)
-    return CombinedDifference(difference, stderr, found.interval, found.method, found.problem, p_value, method)
+    return CombinedDifference(difference, stderr, bounds, found.method, found.problem, p_value, method)
 
 
 def unpaired_difference(
@@ -144,9 +147,13 @@ def _with_least_variance(member: MemberDifference) -> MemberDifference:
     and Min 2005, *Statistics in Medicine* 24).
     """
     n_units = member.differences.size if member.partition is None else member.partition.count
-    if not bool((np.abs(member.differences) <= 1).all()):
+    if not _are_of_shares(member.differences):
         return member
     return replace(member, spread=replace(member.spread, variance=max(member.spread.variance, 1 / n_units**2)))
+
+
+def _are_of_shares(differences: NDArray[np.float64]) -> bool:
+    return bool((np.abs(differences) <= 1).all())
 
 
 def _unit_sums(differences: NDArray[np.float64], partition: Partition | None) -> NDArray[np.float64]:
