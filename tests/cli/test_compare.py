@@ -70,7 +70,7 @@ def test_noise_and_a_real_difference(typing: Typing) -> None:
     assert "or more would likely have been seen." in done.out
     assert "sums: good is better, by 0." in done.out
     assert "Differences are alike and good less base" in done.out
-    assert "McNemar's test (exact)), corrected for 2 tests (Holm)" in done.out
+    assert "McNemar's test, exact), corrected for 2 tests (Holm)" in done.out
     assert max(map(len, (line for line in done.out.splitlines() if line.startswith(" ")))) <= 80
 
 

@@ -97,6 +97,7 @@ class Comparison:
         """The comparison as plain data: what ``polymeter compare --json`` prints."""
         return {
             "schema_version": SCHEMA_VERSION,
+            "kind": "comparison",
             "paired": self.is_paired,
             "difference": "each run less the first",
             "level": 1 - ALPHA,

@@ -92,10 +92,10 @@ def answers(answer: Mapping[str, Any], title: str, first: str, second: str) -> I
         if drift["unit"] == "tokens" and len(answer["lengths"]) > 1:
             continue
         low, high = drift["interval"] or (None, None)
-        between = "" if low is None else f", 95 % interval {low:+.1f} to {high:+.1f}"
+        between = "" if low is None else f", 95 % interval {low:+.2f} to {high:+.2f}"
         yield (
             f"{title}: answers have {drift['first']:.1f} {drift['unit']} on average in {first}, "
-            f"{drift['second']:.1f} in {second} ({drift['difference']:+.1f}{between})."
+            f"{drift['second']:.1f} in {second} ({drift['difference']:+.2f}{between})."
         )
     choices = answer["choices"]
     if choices:
@@ -118,7 +118,7 @@ def legend(document: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> 
     scores = [score for other in others for score in other["scores"] if is_shown(score)]
     first = document["first"]["name"]
     seconds = listing(other["name"] for other in others)
-    methods = listing(dict.fromkeys(_method(score["p_method"]) for score in scores if score["p_method"]))
+    methods = "; ".join(dict.fromkeys(_method(score["p_method"]) for score in scores if score["p_method"]))
     found = [f"Differences are {seconds} less {first}, with a 95 % interval."]
     if methods:
         size = max(score["family"] for score in scores)
@@ -135,7 +135,7 @@ def legend(document: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> 
 def _method(method: str) -> str:
     kind, _, how = method.partition(", ")
     kind = {"McNemar": "McNemar's test"}.get(kind, kind.replace("permutation", "permutation test", 1))
-    return f"{kind} ({how})" if how else kind
+    return f"{kind}, {how}" if how else kind
 
 
 def _limits(score: Score) -> str:
