@@ -247,3 +247,30 @@ def test_groups_log_likelihoods_and_lengths(typing: Typing) -> None:
     done = typing("compare gold wrong --tasks demo --metric anls")
     assert "Weighed choices" not in done.out
     assert "Demo (reading): gold is better" in done.out
+
+
+def test_repeats_and_clusters_are_those_of_the_run(typing: Typing) -> None:
+    paged = "".join(
+        json.dumps({**json.loads(line), "page": f"p{i // 4}"}) + "\n" for i, line in enumerate(rows().splitlines())
+    )
+    typing.write({"rows.jsonl": paged, "sums.yaml": sums(more="repeats: 3\ncluster_key: page\n")})
+    for name in ("base", "good"):
+        run(typing, name)
+    (other,) = json.loads(typing("compare base good --json").out)["others"]
+    (score,) = other["scores"]
+    assert score["n"] == N
+    assert score["p_method"] == "permutation of clusters, exact"
+    assert score["first"] == polymeter.open_run("base").value("sums", "exact_match")
+    characters = other["answers"][0]["lengths"][0]
+    assert 2 <= characters["first"] <= 3  # of one answer, not of three
+
+
+def test_a_page_is_written_and_needs_pairs(typing: Typing) -> None:
+    for name in ("base", "good"):
+        run(typing, name)
+    assert typing("compare base good --output page.html").code == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "good is better" in page
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    done = typing("compare base good --unpaired --output page.html")
+    assert (done.code, "side by side" in done.err) == (2, True)

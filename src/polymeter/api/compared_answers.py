@@ -20,7 +20,7 @@ from polymeter.store.outcomes import Outcome
 
 @dataclass(frozen=True, slots=True)
 class LengthDrift:
-    """How the length of answers changes from the first run to the second.
+    """How the mean length of an answer changes from the first run to the second.
 
     Attributes:
         unit: ``characters`` or ``tokens``.
@@ -143,8 +143,8 @@ def _drift(pairs: Sequence[tuple[Outcome, Outcome]], unit: str) -> LengthDrift |
     )
 
 
-def _length(outcome: Outcome, unit: str) -> int | None:
-    return outcome.n_characters if unit == "characters" else outcome.n_tokens
+def _length(outcome: Outcome, unit: str) -> float | None:
+    return outcome.characters if unit == "characters" else outcome.tokens
 
 
 def _divergence(pairs: Sequence[tuple[Outcome, Outcome]]) -> ChoiceDivergence | None:

@@ -236,16 +236,17 @@ class _Pairs:
         )
         is_one, is_two = ~np.isnan(a), ~np.isnan(b)
         is_pair = is_one & is_two
-        paired = paired_difference(b, a, clusters=self._clusters)
+        paired = paired_difference(b.tolist(), a.tolist(), clusters=self._clusters)
         n_only = int((is_one & ~is_two).sum()), int((is_two & ~is_one).sum())
         if paired.difference is None:
             why = "no sample has a score in both"
             line = ScoreComparison("task", task, *key, direction, is_main, 0, None, None, None, no_interval=why)
             return replace(line, n_only_first=n_only[0], n_only_second=n_only[1]), None
-        test = paired_test(b, a, clusters=self._clusters, seed=seed)
+        test = paired_test(b.tolist(), a.tolist(), clusters=self._clusters, seed=seed)
         places = np.flatnonzero(is_pair)
         differences = (b - a)[places]
         gains = -differences if direction is False else differences
+        means = tuple(math.fsum(side[places].tolist()) / places.size for side in (a, b))
         line = ScoreComparison(
             "task",
             task,
@@ -253,8 +254,8 @@ class _Pairs:
             direction,
             is_main,
             paired.n,
-            scale * float(a[places].mean()),
-            scale * float(b[places].mean()),
+            scale * means[0],
+            scale * means[1],
             scale * paired.difference,
             _scaled(paired.stderr, scale),
             _scaled_interval(paired.interval, scale),
@@ -279,7 +280,7 @@ class _Pairs:
         if self._clusters is not None:
             partition = Partition.of(self._clusters[place] for place in places)
             partition = partition if partition.count < places.size else None
-        return line, _Member(differences, paired, partition, scale, float(a[places].mean()), float(b[places].mean()))
+        return line, _Member(differences, paired, partition, scale, *means)
 
     def _ids(self, places: NDArray[np.intp], gains: NDArray[np.float64]) -> tuple[str, ...]:
         order = np.argsort(-gains, kind="stable")

@@ -40,9 +40,9 @@ def write_page(comparison: Comparison, path: Path) -> None:
     keys: dict[str, ScoreKey] = {}
     for line in (line for other in comparison.others for line in mains(other.scores) if line.kind == "task"):
         keys.setdefault(line.name, (line.metric, line.filter))
-        ids = [{outcome.id for outcome in run.outcomes(line.name)} for run in runs if line.name in run.tasks]
-        if len(ids) == len(runs):
-            in_all = set.intersection(*ids)
+        known = [{outcome.id for outcome in run.outcomes(line.name)} for run in runs if line.name in run.tasks]
+        if len(known) == len(runs):
+            in_all = set.intersection(*known)
             shared[line.name] = [own.id for own in comparison.first.outcomes(line.name) if own.id in in_all]
     chosen: list[tuple[float, SideBySide]] = []
     for task, ids in shared.items():

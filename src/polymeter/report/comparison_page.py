@@ -69,7 +69,8 @@ def make_comparison_page(
     runs = [document["first"], *document["others"]]
     mains = {score["name"]: score for other in document["others"] for score in other["scores"] if is_shown(score)}
     tasks = [name for name, score in mains.items() if score["kind"] == "task"]
-    cards, n_bytes = [], 0
+    cards: list[dict[str, Any]] = []
+    n_bytes = 0
     for sample in samples:
         card = _card(sample, tasks.index(sample.task), mains[sample.task])
         n_bytes += len(script_json(card).encode("utf-8", "replace"))

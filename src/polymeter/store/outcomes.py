@@ -34,8 +34,8 @@ class Outcome:
         status: How it ended.
         values: Its numbers; those of a value with keys are each under ``metric/key``.
         request: The fingerprint of what was sent to the model first; empty if nothing was.
-        n_characters: The length of all that the model wrote for it; ``None`` if it wrote no text.
-        n_tokens: The same in tokens; ``None`` if the model does not count them.
+        characters: The mean length of the model's answers to it; ``None`` if it wrote no text.
+        tokens: The same in tokens; ``None`` if the model does not count them.
         logprobs: The log-probabilities of its choices, for a request that has them.
     """
 
@@ -44,8 +44,8 @@ class Outcome:
     status: str
     values: Mapping[ScoreKey, float]
     request: str = ""
-    n_characters: int | None = None
-    n_tokens: int | None = None
+    characters: float | None = None
+    tokens: float | None = None
     logprobs: tuple[float, ...] | None = None
 
 
@@ -54,9 +54,21 @@ class _Answered:
     """What a sample's answers add up to."""
 
     request: str = ""
-    n_characters: int | None = None
-    n_tokens: int | None = None
+    n_texts: int = 0
+    n_characters: int = 0
+    n_counted: int = 0
+    n_tokens: int = 0
     logprobs: tuple[float, ...] | None = None
+
+    @property
+    def characters(self) -> float | None:
+        """The mean length of the texts."""
+        return self.n_characters / self.n_texts if self.n_texts else None
+
+    @property
+    def tokens(self) -> float | None:
+        """The mean number of tokens of the answers whose tokens were counted."""
+        return self.n_tokens / self.n_counted if self.n_counted else None
 
 
 def has_journal(folder: RunFolder) -> bool:
@@ -118,8 +130,8 @@ def _of_journal(folder: RunFolder, task: str) -> Iterator[Outcome]:
                 row.status.value,
                 values,
                 own.request,
-                own.n_characters,
-                own.n_tokens,
+                own.characters,
+                own.tokens,
                 own.logprobs,
             )
 
@@ -147,8 +159,8 @@ def _of_file(folder: RunFolder, task: str) -> Iterator[Outcome]:
             str(sample["status"]),
             values,
             own.request,
-            own.n_characters,
-            own.n_tokens,
+            own.characters,
+            own.tokens,
             own.logprobs,
         )
 
@@ -165,10 +177,12 @@ def _add_outputs(own: _Answered, outputs: list[Any]) -> None:
     for output in outputs:
         text = output.get("text")
         if text is not None:
-            own.n_characters = (own.n_characters or 0) + len(text)
+            own.n_texts += 1
+            own.n_characters += len(text)
         usage = output.get("usage")
         if usage and usage[1] is not None:
-            own.n_tokens = (own.n_tokens or 0) + usage[1]
+            own.n_counted += 1
+            own.n_tokens += usage[1]
         choices = output.get("logprobs")
         if choices and own.logprobs is None:
             own.logprobs = tuple(choice[0] for choice in choices)
