@@ -246,7 +246,7 @@ class _Pairs:
         places = np.flatnonzero(is_pair)
         differences = (b - a)[places]
         gains = -differences if direction is False else differences
-        means = tuple(math.fsum(side[places].tolist()) / places.size for side in (a, b))
+        mean_a, mean_b = (math.fsum(side[places].tolist()) / places.size for side in (a, b))
         line = ScoreComparison(
             "task",
             task,
@@ -254,8 +254,8 @@ class _Pairs:
             direction,
             is_main,
             paired.n,
-            scale * means[0],
-            scale * means[1],
+            scale * mean_a,
+            scale * mean_b,
             scale * paired.difference,
             _scaled(paired.stderr, scale),
             _scaled_interval(paired.interval, scale),
@@ -280,7 +280,7 @@ class _Pairs:
         if self._clusters is not None:
             partition = Partition.of(self._clusters[place] for place in places)
             partition = partition if partition.count < places.size else None
-        return line, _Member(differences, paired, partition, scale, *means)
+        return line, _Member(differences, paired, partition, scale, mean_a, mean_b)
 
     def _ids(self, places: NDArray[np.intp], gains: NDArray[np.float64]) -> tuple[str, ...]:
         order = np.argsort(-gains, kind="stable")

@@ -21,6 +21,7 @@ from polymeter.report.comparison_text import (
     value,
 )
 from polymeter.report.formatting import DASH, count, one_line
+from polymeter.report.render import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -112,14 +113,14 @@ def to_markdown(document: Mapping[str, Any]) -> str:
     for other in document["others"]:
         columns = _columns(document, other)
         rows = [
-            [column.heading for column in columns],
+            [escaped(column.heading) for column in columns],
             ["--:" if column.is_number else ":--" for column in columns],
-            *([column.cell(score).replace("|", "\\|") for column in columns] for score in _shown(other)),
+            *([escaped(column.cell(score)) for column in columns] for score in _shown(other)),
         ]
         table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
         told = [*other["warnings"], *sentences(document, other)]
-        blocks.append(f"{table}\n\n" + "".join(f"- {one_line(line)}\n" for line in told))
-    notes = "".join(f"{line} " for line in legend(document, document["others"])).rstrip()
+        blocks.append(f"{table}\n\n" + "".join(f"- {escaped(one_line(line))}\n" for line in told))
+    notes = "".join(f"{escaped(line)} " for line in legend(document, document["others"])).rstrip()
     return "\n".join([*blocks, f"{notes}\n"])
 
 

@@ -146,9 +146,9 @@ def to_markdown(results: Mapping[str, Any]) -> str:
     rows = [
         TEXT_COLUMNS,
         rules,
-        *(tuple(_escaped(cell) for cell in _cells(line, "– ", columns)) for line in table_lines(results)),
+        *(tuple(escaped(cell) for cell in _cells(line, "– ", columns)) for line in table_lines(results)),
     ]
-    notes = "".join(f"\n- {_escaped(note)}" for note in footnotes(results))
+    notes = "".join(f"\n- {escaped(note)}" for note in footnotes(results))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n" + (f"{notes}\n" if notes else "")
 
 
@@ -163,7 +163,7 @@ def _cells(line: Line, indent: str, columns: Sequence[Column]) -> tuple[str, ...
     return (indent * line.depth + name if name else "", *others)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """A text with everything escaped that Markdown or HTML would interpret."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|~])", r"\\\1", text)
