@@ -138,7 +138,7 @@ def test_other_judges_and_parity_are_refused(tmp_path: Path) -> None:
     own = {"a": values(60, 0.5, 1)}
     first = write_run(tmp_path / "1", own, roles={"judge": {"model": "old"}}, model="1")
     second = write_run(tmp_path / "2", own, roles={"judge": {"model": "new"}}, model="2", parity="lmms-eval")
-    with pytest.raises(polymeter.PlanError, match="different judges: judge old and new") as caught:
+    with pytest.raises(polymeter.PlanError, match="different judges: judge: model old and new") as caught:
         polymeter.compare(first, second)
     assert "different systems" in caught.value.what
     assert "--allow judge,task" in caught.value.hint

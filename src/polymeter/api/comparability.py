@@ -96,7 +96,7 @@ def run_findings(first: ComparedRun, other: ComparedRun, tasks: Sequence[str]) -
     one, two = (run.manifest.get("identity", {}).get("roles") or {} for run in (first, other))
     if one != two:
         roles = [role for role in dict.fromkeys([*one, *two]) if one.get(role) != two.get(role)]
-        how = _changes({role: _model(one.get(role)) for role in roles}, {role: _model(two.get(role)) for role in roles})
+        how = "; ".join(f"{role}: {_identity_change(one.get(role), two.get(role))}" for role in roles)
         yield Finding("judge", f"The answers were graded by different judges: {how}.", True)
     yield from _option_findings(first, other)
     codes = [run.manifest.get("polymeter", {}).get("version") for run in (first, other)]
@@ -276,11 +276,12 @@ def _brief(value: Any) -> str:
     return clip(one_line(text), _SETTING_LENGTH)
 
 
-def _model(identity: Any) -> Any:
-    """The name of a model by its identity."""
-    if not isinstance(identity, Mapping):
-        return identity
-    return next((identity[key] for key in ("model", "name", "pretrained", "backend") if identity.get(key)), identity)
+def _identity_change(before: Any, after: Any) -> str:
+    """How two models of one role differ; ``None`` is no model."""
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return f"{_brief(before)} and {_brief(after)}"
+    keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    return _changes({key: before.get(key) for key in keys}, {key: after.get(key) for key in keys})
 
 
 def _some(names: Sequence[str]) -> str:

@@ -144,6 +144,8 @@ def _limits(score: Score) -> str:
     if score["interval"] is not None:
         low, high = score["interval"]
         parts.append(f" The true one lies between {signed(low)} and {signed(high)} (95 %).")
+    elif score["no_interval"]:
+        parts.append(f" There is no interval: {one_line(str(score['no_interval']))}.")
     if score["detectable"] is not None:
         parts.append(f" One of {value(score['detectable'])} or more would likely have been seen.")
     return "".join(parts)
