@@ -206,7 +206,9 @@ def _compare(
         if kind == "task":
             lines += by_task[name].lines
             others += by_task[name].others
-        elif not is_unpaired:
+        elif is_unpaired:
+            others += _unpaired_group(first, other, name, metric)
+        else:
             of_group, not_of_group = group_scores(first, other, name, by_task, metric=metric, seed=seed)
             lines += of_group
             others += not_of_group
@@ -215,6 +217,14 @@ def _compare(
     warnings += [finding.text for finding in _unscored(first, other, lines)]
     answers = [] if is_unpaired else [found for task in tasks if (found := compare_answers(first, other, task))]
     return RunComparison(other, tuple(lines), tuple(others), tuple(answers), tuple(warnings))
+
+
+def _unpaired_group(first: ComparedRun, other: ComparedRun, group: str, metric: str) -> Iterator[NotCompared]:
+    for result in first.results["groups"][group]["results"]:
+        key = (str(result["metric"]), str(result["filter"]))
+        if metric in ("", key[0]) and not result["subset"]:
+            values = first.value(group, key), other.value(group, key)
+            yield NotCompared("group", group, *key, "groups are compared by pairs of samples only", *values)
 
 
 def _names(first: ComparedRun, other: ComparedRun, patterns: Sequence[str]) -> list[tuple[str, str]]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from polymeter.api.comparing import Comparison
 
 _REGRESSION = 3
+_PIPED = 100
+"""The width of tables that no terminal shows: every column fits."""
 
 
 class Form(str, Enum):
@@ -125,7 +127,10 @@ def _print(document: dict[str, Any], form: Form) -> None:
     else:
         from rich.console import Console
 
-        print_comparison(Console(highlight=False), document)
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            console.width = max(console.width, _PIPED)
+        print_comparison(console, document)
     gate = document.get("max_regression")
     if gate is not None:
         is_err = form is not Form.text

@@ -21,7 +21,7 @@ from polymeter.report.comparison_text import (
     value,
 )
 from polymeter.report.formatting import DASH, count, one_line
-from polymeter.report.render import escaped
+from polymeter.report.render import at_least, escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 Score = Mapping[str, Any]
 _WIDE = 100
 _WIDEST_TEXT = 28
+_BETWEEN = 2
+_NARROWEST = 8
+"""The width that names keep; a terminal that is narrower still breaks the lines, and no number is cut."""
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -89,7 +92,9 @@ def print_comparison(console: Console, document: Mapping[str, Any]) -> None:
         first, second = document["first"]["name"], other["name"]
         for warning in other["warnings"]:
             console.print(Text(f"Note: {one_line(warning)}", style="yellow"), soft_wrap=True)
-        console.print(_table(document, other, console.width))
+        table, needed = _table(document, other, console.width)
+        with at_least(console, needed):
+            console.print(table)
         for line in sentences(document, other):
             console.print(Text(line, style="bold"), soft_wrap=True)
         details = [flipped(score, first, second) for score in other["scores"] if is_shown(score)]
@@ -164,7 +169,7 @@ def _columns(document: Mapping[str, Any], other: Mapping[str, Any]) -> list[_Col
     return [
         _Column("task", lambda score: one_line(str(score["title"])), is_number=False),
         _Column("metric", _metric, is_number=False),
-        _Column("", lambda score: {True: "↑", False: "↓"}.get(score["higher_is_better"], ""), is_number=False),
+        _Column("", _direction, is_number=False, is_optional=True),
         _Column("n", lambda score: f"{score['n']:,}", is_optional=True),
         _Column(document["first"]["name"], lambda score: value(score["first"])),
         _Column(other["name"], lambda score: value(score["second"])),
@@ -175,30 +180,43 @@ def _columns(document: Mapping[str, Any], other: Mapping[str, Any]) -> list[_Col
     ]
 
 
-def _table(document: Mapping[str, Any], other: Mapping[str, Any], width: int) -> Any:
+def _table(document: Mapping[str, Any], other: Mapping[str, Any], width: int) -> tuple[Any, int]:
+    """The table for a console of this width, and the width that it needs at least."""
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     columns = [column for column in _columns(document, other) if width >= _WIDE or not column.is_optional]
+    runs = (document["first"]["name"], other["name"])
+    needed = 0
     for column in columns:
-        is_name = column.heading in (document["first"]["name"], other["name"])
+        cells = [cell_len(column.cell(score)) for score in _shown(other)]
+        is_wrapped = not column.is_number or column.heading in runs
+        heading = min(cell_len(column.heading), _NARROWEST) if is_wrapped else cell_len(column.heading)
+        least = max([heading, *cells]) if column.is_number else max(heading, min(_NARROWEST, max(cells, default=0)))
+        needed += least + _BETWEEN
         table.add_column(
             Text(column.heading),
             justify="right" if column.is_number else "left",
-            no_wrap=column.is_number and not is_name,
+            no_wrap=not is_wrapped,
             overflow="fold",
+            min_width=least,
             max_width=None if column.is_number else _WIDEST_TEXT,
         )
     for score in _shown(other):
         style = "bold" if score["kind"] == "group" else ""
         table.add_row(*(Text(column.cell(score), style=style) for column in columns))
-    return table
+    return table, needed
 
 
 def _shown(other: Mapping[str, Any]) -> Sequence[Score]:
     return [score for score in other["scores"] if is_shown(score)]
+
+
+def _direction(score: Score) -> str:
+    return {True: "↑", False: "↓"}.get(score["higher_is_better"], "")
 
 
 def _metric(score: Score) -> str:

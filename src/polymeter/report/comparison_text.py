@@ -144,6 +144,9 @@ def _limits(score: Score) -> str:
     if score["interval"] is not None:
         low, high = score["interval"]
         parts.append(f" The true one lies between {signed(low)} and {signed(high)} (95 %).")
+        if low > 0 or high < 0:
+            corrected = f", corrected for {score['family']} tests," if score["family"] > 1 else ""
+            parts.append(f" That leaves out zero, but the test{corrected} has p {p_value(score['p_corrected'])}.")
     elif score["no_interval"]:
         parts.append(f" There is no interval: {one_line(str(score['no_interval']))}.")
     if score["detectable"] is not None:

@@ -53,14 +53,14 @@ def print_table(console: Console, results: Mapping[str, Any]) -> None:
         cells = zip((column for column, _ in shown), _cells(line, "  ", [column for column, _ in shown]), strict=True)
         table.add_row(*(Text(text, style=_STYLES.get(column.weight, style)) for column, text in cells))
     needed = sum(width for _, width in shown) + _frame(len(shown))
-    with _at_least(console, needed):
+    with at_least(console, needed):
         console.print(table)
     for note in footnotes(results):
         console.print(Text(note, style="yellow"), soft_wrap=True)
 
 
 @contextmanager
-def _at_least(console: Console, width: int) -> Iterator[None]:
+def at_least(console: Console, width: int) -> Iterator[None]:
     """Print for a width inside this; a terminal that is narrower breaks the lines, and no number is cut."""
     before = console.width
     if width <= before:
