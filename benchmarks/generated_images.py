@@ -2,8 +2,9 @@
 
 Usage: ``python -m benchmarks.generated_images [N]``. The model hands out photographs with the noise that diffusion
 models leave, each with pixels of its own, at no cost worth mentioning. Beside Polymeter stand two plain loops over the
-same images: one that only makes them, and one that saves each with Pillow at its fastest level. Whole processes,
-start-up included; what is counted is processor time, because wall time depends on who else uses the machine.
+same images: one that only makes them, and one that saves each with Pillow at its fastest level. Then the model computes
+for a while before each image, as one on an accelerator keeps one core busy with waiting for it: what storing adds to
+that is what it costs off the model's thread. Whole processes, start-up included.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 
 from benchmarks.measure import Measured, measure, polymeter
 
+DELAY_S = 0.02
+"""How long the model that computes takes for an image."""
 _TASK = """\
 task: bench_generated
 output_type: generate_image
@@ -60,6 +63,8 @@ def image(photographs, number):
     return Image.fromarray(np.roll(pixels, number // N_PHOTOGRAPHS, axis=1))
 '''
 _MODEL = """\
+import os, time
+
 import polymeter
 from images import image, photographs
 from polymeter.extend import Output
@@ -79,15 +84,17 @@ class Camera(polymeter.BatchModel):
         self.photographs = photographs()
 
     def respond(self, requests):
+        time.sleep(len(requests) * float(os.environ.get("BENCH_DELAY_S", 0)))
         numbers = [int(request.messages[-1].text.split()[-1]) for request in requests]
         return [polymeter.Response((Output(images=(image(self.photographs, number),)),)) for number in numbers]
 """
 _LOOP = """\
-import sys
+import os, sys, time
 from images import image, photographs
 
 made = photographs()
 for number in range(int(sys.argv[1])):
+    time.sleep(float(os.environ.get("BENCH_DELAY_S", 0)))
     one = image(made, number)
     if sys.argv[2:]:
         one.save(f"{sys.argv[2]}/{number}.png", compress_level=1)
@@ -108,31 +115,42 @@ def main() -> None:
         print(f"{n:,} generated images of 512x512, beside a loop that makes them and keeps none")
         for name, one in (("saved by a loop with Pillow", costs.saved), ("stored by Polymeter", costs.stored)):
             _show(name, one, costs.made, n)
+        _show(f"stored beside {1000 * DELAY_S:.0f} ms of model each", costs.stored_beside, costs.made_slowly, n)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The processes that make images, save them with Pillow, and store them with Polymeter."""
+    """The processes that make images, save them with Pillow, and store them with Polymeter; then those that make them
+    slowly, and store them meanwhile.
+    """
 
     made: Measured
     saved: Measured
     stored: Measured
+    made_slowly: Measured
+    stored_beside: Measured
 
 
 def measured(folder: Path, n: int) -> Costs:
-    """Measure all three in an empty folder."""
+    """Measure all of them in an empty folder."""
     (folder / "prompts.jsonl").write_text("".join(json.dumps({"prompt": f"photo {i}"}) + "\n" for i in range(n)))
     files = {"task.yaml": _TASK, "utils.py": _UTILS, "images.py": _IMAGES, "camera.py": _MODEL, "loop.py": _LOOP}
     for name, text in files.items():
         (folder / name).write_text(text)
     (folder / "saved").mkdir()
-    made = measure([sys.executable, "loop.py", str(n)], cwd=folder)
-    saved = measure([sys.executable, "loop.py", str(n), "saved"], cwd=folder)
-    words = ("run", "--import", "camera.py", "--model", "bench_camera", "--tasks", "task.yaml")
+    loop = [sys.executable, "loop.py", str(n)]
+    words = ("run", "--import", "camera.py", "--model", "bench_camera", "--tasks", "task.yaml", "--quiet", "--output")
     env = {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
-    return Costs(made, saved, polymeter(*words, "--output", "run", "--quiet", cwd=folder, env=env))
+    slow = {**env, "BENCH_DELAY_S": str(DELAY_S)}
+    return Costs(
+        made=measure(loop, cwd=folder),
+        saved=measure([*loop, "saved"], cwd=folder),
+        stored=polymeter(*words, "run", cwd=folder, env=env),
+        made_slowly=measure(loop, cwd=folder, env=slow),
+        stored_beside=polymeter(*words, "run-slow", cwd=folder, env=slow),
+    )
 
 
 def _show(name: str, one: Measured, made: Measured, n: int) -> None:

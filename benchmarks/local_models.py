@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.local_by_hand import PROMPT, SIDE, ByHand, make_llava
+from benchmarks.local_choices import whole_process
 
 MIXED_TASK = """\
 task: bench_mixed
@@ -38,6 +39,7 @@ metric_list:
 """
 N_CHOICES = 4
 N_QUESTIONS = 8
+N_WHOLE, N_PROCESSES = 200, 3
 N_NEW_TOKENS = 16
 N_MIXED = 32
 N_MIXED_TOKENS = 160
@@ -66,6 +68,8 @@ def main() -> None:
         multiple_choice(model, by_hand)
         generation(model, by_hand)
         model.close()
+        told = whole_process(Path(home) / "processes", folder, questions(N_WHOLE), N_PROCESSES)
+        show(f"4 choices, {N_WHOLE} images, whole process", told, "at least 1.15 x by hand")
         folder = make_llava(Path(home) / "wide", wide=WIDE)
         model, by_hand = HfModel(str(folder), device="cpu"), ByHand(folder)
         model.load()

@@ -234,3 +234,14 @@ def test_a_source_hash_does_not_depend_on_the_place(tmp_path: Path) -> None:
         return files
 
     assert source_hash(written("one", "two")) == source_hash(written("zzz", "aaa"))
+
+
+def test_settings_that_are_shared_are_told_from_equal_ones_that_are_written_otherwise() -> None:
+    shared = {"top_k": 5}
+    by_temperature = [Generate(temperature=value, seed=1, extra=shared) for value in (0, 0.0, 0)]
+    messages = (Message("user", (Text("what?"),)),)
+    whole, broken, again = (request_fingerprint(Request(messages, parameters)) for parameters in by_temperature)
+    assert whole == again != broken
+    alone = Generate(temperature=0.0, seed=1, extra={"top_k": 5})
+    assert request_fingerprint(Request(messages, alone)) == broken
+    assert request_fingerprint(Request(messages, alone.repeated(2, 1))) != broken

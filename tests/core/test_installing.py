@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import yaml
 
 import polymeter
 from polymeter.core import installing
-from polymeter.core.installing import clone_folder, pip_install, python_command
+from polymeter.core.installing import clone_folder, installed_version, pip_install, python_command
 
 SOURCE = Path(polymeter.__file__).parent
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -102,3 +103,18 @@ def test_the_workflows_test_every_python_that_the_package_names() -> None:
     assert release["jobs"]["publish"]["permissions"] == {"id-token": "write"}, "trusted publishing, without a token"
     for form in (PROJECT.parent / ".github" / "ISSUE_TEMPLATE").glob("*.yml"):
         assert yaml.safe_load(form.read_text("utf-8")), form
+
+
+def test_versions_are_those_that_the_metadata_hold() -> None:
+    names = {package.metadata["Name"] for package in metadata.distributions()}
+    assert {name: installed_version(name) for name in names} == {name: metadata.version(name) for name in names}
+    assert installed_version("no-such-package") is None
+
+
+def test_a_version_in_the_text_of_a_package_is_not_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, file in (("new-2.0.dist-info", "METADATA"), ("old.egg-info", "PKG-INFO")):
+        (tmp_path / folder).mkdir()
+        text = f"Metadata-Version: 2.1\nName: {folder[:3]}\nversion:  2.0\n\nVersion: 3.0\n"
+        (tmp_path / folder / file).write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [installed_version("new"), installed_version("old")] == ["2.0", "2.0"]

@@ -197,3 +197,26 @@ def test_every_extra_that_is_named_exists() -> None:
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
     assert '\nvision = ["torch>=' in project
     assert "torchvision" in project
+
+
+def test_a_package_that_is_installed_later_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def install(name: str, kind: str) -> None:
+        folder = tmp_path / f"{name}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(f"[polymeter.{kind}]\n{name} = json:dumps\n")
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    install("first", "things")
+    assert [point.name for point in registries.entry_points(group="polymeter.things")] == ["first"]
+    assert registries.entry_points(group="polymeter.others") == ()
+    install("second", "others")
+    assert [point.name for point in registries.entry_points(group="polymeter.others")] == ["second"]
+
+
+def test_folders_of_the_search_path_that_are_not_there_declare_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half-1.0.dist-info").write_text("no folder")
+    monkeypatch.setattr("sys.path", [str(tmp_path / "absent"), str(tmp_path)])
+    assert registries.entry_points(group="polymeter.things") == ()

@@ -124,7 +124,20 @@ def _of_pandas(file: Path) -> None:
     pd.DataFrame({"q": ["a", "b", "c"], "n": [1, 2, 3]})[1:].to_parquet(file)
 
 
-@pytest.mark.parametrize("write", [_plain, _of_datasets, _of_pandas])
+def _many(file: Path) -> None:
+    table = pa.table(
+        {"q": [f"{i} " * (i % 9) if i % 11 else None for i in range(9_500)], "b": [i % 3 == 0 for i in range(9_500)]}
+    )
+    pq.write_table(table, file, row_group_size=4_200)
+
+
+def _uneven(file: Path) -> None:
+    with pq.ParquetWriter(file, pa.schema({"n": pa.int64(), "q": pa.string()})) as writer:
+        for n in (700, 2_600, 1, 1_900):
+            writer.write_table(pa.table({"n": range(n), "q": ["x" * (i % 13) for i in range(n)]}))
+
+
+@pytest.mark.parametrize("write", [_plain, _of_datasets, _of_pandas, _many, _uneven])
 def test_parquet(tmp_path: Path, write: Callable[[Path], None]) -> None:
     file = tmp_path / "rows.parquet"
     write(file)

@@ -45,6 +45,40 @@ def test_a_model_prepares_each_request_once_on_a_decoding_thread(lanes: Lanes) -
     assert sorted(model.given) == sorted([("body of", f"q{n}") for n in range(30)] * 3)
 
 
+def test_answers_of_a_moment_leave_together(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    together: list[int] = []
+    take = lanes.take
+    monkeypatch.setattr(lanes, "take", lambda done: (together.append(len(done)), take(done)))
+    gate = asyncio.Event()
+
+    async def hold(request: Request) -> str:
+        await gate.wait()
+        return "fine"
+
+    model = Endpoint(lambda request, n_tries: hold(request))
+    lane = lanes.make(model, 40)
+    lane.add(asked(40))
+    until(lane, lambda: model.in_flight == 40)
+    lane._loop.call_soon_threadsafe(gate.set)
+    lanes.wait(40)
+    assert together == [40], "the last of them waits for nobody"
+
+
+def test_text_is_prepared_several_at_a_time(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    hops: list[int] = []
+    real = lanes.prefetcher.prepare_each
+
+    def counted(requests: Any, make: Any, ready: Any) -> None:
+        hops.append(len(requests))
+        real(requests, make, ready)
+
+    monkeypatch.setattr(lanes.prefetcher, "prepare_each", counted)
+    lanes.make(Preparing(fine, lambda request: request.text), 16).add(asked(100))
+    lanes.wait(100)
+    assert sum(hops) == 100
+    assert len(hops) <= 25
+
+
 def test_repeats_with_media_share_a_thread_hop(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
     hops: list[list[str]] = []
     real = lanes.prefetcher.prepare_each

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import threading
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -53,6 +54,26 @@ def test_an_endpoint_is_asked_once_and_before_any_dataset_is_opened(tmp_path: Pa
     with pytest.raises(PlanError, match=r"The key is not taken\. Set X_KEY\."):
         polymeter.evaluate(endpoint, [str(broken_task(tmp_path))], roles={"judge": endpoint}, output=tmp_path / "run")
     assert (endpoint.n_preflights, endpoint.n_requests) == (1, 0)
+
+
+class Patient(Endpoint):
+    """Answers the question before the run only once something else is done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_done = threading.Event()
+
+    async def preflight(self) -> None:
+        await super().preflight()
+        assert await asyncio.to_thread(self.is_done.wait, 10)
+
+
+def test_imports_do_not_wait_for_the_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = Patient()
+    monkeypatch.setattr("polymeter.api.running.get_report_ready", endpoint.is_done.set)
+    polymeter.evaluate(endpoint, ["demo"], limit=2, output=tmp_path / "run")
+    assert endpoint.n_preflights == 1
+    assert endpoint.n_requests > 0
 
 
 def test_what_an_endpoint_raises_of_its_own_is_one_clear_error(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from polymeter.engine.provenance import git_state
 
 
@@ -33,3 +35,12 @@ def test_commit_and_changes_of_the_folder_that_is_asked_about(tmp_path: Path) ->
     assert git_state(tmp_path / "other" / "task.yaml") == {"commit": commit, "is_dirty": True}
     (tmp_path / "mine" / "new.py").write_text("")
     assert git_state(tmp_path / "mine") == {"commit": commit, "is_dirty": True}
+
+
+def test_git_is_not_started_where_there_is_no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("git was started")
+
+    monkeypatch.delenv("GIT_DIR", raising=False)
+    monkeypatch.setattr("subprocess.run", refuse)
+    assert git_state(tmp_path) == {}

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Error
 from polymeter.core.task import SampleStatus, Score
+from polymeter.store import database
 from polymeter.store import journal_writer as journals
 from polymeter.store.database import JournalError
 from polymeter.store.journal import STALE, AnswerKey, Journal
@@ -286,6 +287,26 @@ def connect_to_small_disk(path: Path, *, may_create: bool = False) -> sqlite3.Co
 
 
 journals_connect = journals.connect
+
+
+def test_a_statement_that_somebody_still_holds_stops_no_transaction(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = []
+
+    class Held(database._Cursor):
+        def __init__(self, connection: sqlite3.Connection) -> None:
+            super().__init__(connection)
+            held.append(self)  # as a profiler holds what stands in the frames that it looks at
+
+    monkeypatch.setattr(database._Connection, "cursor", lambda db: sqlite3.Connection.cursor(db, Held))
+    writer = JournalWriter(path, TASKS)
+    writer.put("responses", [answer_row(1, 0)])
+    writer.flush()
+    writer.close()
+    assert held
+    with closing(Journal(path)) as reader:
+        assert reader.count_answers("first") == 1
 
 
 def test_a_full_disk_is_an_error_and_what_was_written_is_safe(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

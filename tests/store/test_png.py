@@ -7,12 +7,25 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image as pil
 
 from polymeter.store import png
 from polymeter.store.png import encode_png
+
+
+@pytest.fixture
+def without_isal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(png, "_isal", lambda: None)
+
+
+@pytest.fixture(params=["isal", "zlib"])
+def compressor(request: pytest.FixtureRequest) -> None:
+    if request.param == "isal":
+        pytest.importorskip("isal")
+    else:
+        request.getfixturevalue("without_isal")
 
 
 def encoded(image: pil.Image) -> bytes:
@@ -38,7 +51,8 @@ def pixels(seed: int, shape: tuple[int, ...]) -> np.ndarray:
     n_levels=st.sampled_from([1, 2, 256]),
     seed=st.integers(0, 2**16),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.usefixtures("compressor")
 def test_every_pixel_comes_back(mode: str, width: int, height: int, n_levels: int, seed: int) -> None:
     shape = (height, width, len(mode)) if len(mode) > 1 else (height, width)
     image = pil.fromarray(np.minimum(pixels(seed, shape), n_levels - 1), mode)
@@ -47,14 +61,15 @@ def test_every_pixel_comes_back(mode: str, width: int, height: int, n_levels: in
     assert back.tobytes() == image.tobytes()
 
 
+@pytest.mark.usefixtures("compressor")
 def test_rows_of_all_strips_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     image = pil.fromarray(pixels(0, (50, 31, 3)))
-    at_once = encoded(image)
+    at_once, strip_bytes = encoded(image), png._STRIP_BYTES
     monkeypatch.setattr(png, "_STRIP_BYTES", 7 * 31 * 3)
     assert read(encoded(image)).tobytes() == image.tobytes()
     monkeypatch.setattr(png, "_STRIP_BYTES", 1)
     assert read(encoded(image)).tobytes() == image.tobytes()
-    monkeypatch.undo()
+    monkeypatch.setattr(png, "_STRIP_BYTES", strip_bytes)
     assert encoded(image) == at_once, "equal pixels are equal bytes"
 
 
@@ -66,12 +81,13 @@ def chosen(image: pil.Image, monkeypatch: pytest.MonkeyPatch) -> int:
         strategies.append(args[-1])
         return make(*args)
 
-    monkeypatch.setattr(zlib, "compressobj", noting)
-    assert read(encoded(image)).tobytes() == image.tobytes()
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(zlib, "compressobj", noting)
+        assert read(encoded(image)).tobytes() == image.tobytes()
     return strategies[-1]
 
 
+@pytest.mark.usefixtures("without_isal")
 def test_photographs_are_searched_for_runs_and_patterns_for_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     photograph = pil.fromarray(pixels(0, (16, 16, 3))).resize((256, 256), pil.Resampling.BICUBIC)
     pattern = pil.fromarray(np.tile(pixels(0, (16, 16, 3)), (16, 16, 1)))
@@ -80,6 +96,7 @@ def test_photographs_are_searched_for_runs_and_patterns_for_strings(monkeypatch:
     assert len(encoded(pattern)) < 0.1 * len(pattern.tobytes())
 
 
+@pytest.mark.usefixtures("compressor")
 def test_files_are_about_as_large_as_pillows() -> None:
     flat = pil.new("RGB", (256, 256), "teal")
     photograph = pil.fromarray(pixels(1, (12, 12, 3))).resize((256, 256), pil.Resampling.BICUBIC)

@@ -223,6 +223,13 @@ def open_run(path: Path | str) -> RunResult:
     return RunResult(folder, status, results, n_failed, str(sessions[-1].get("reason") or ""))
 
 
+def get_report_ready() -> None:
+    """Import what reports are drawn with, for a moment in which a run waits anyway."""
+    from polymeter.report.html_report import get_ready
+
+    get_ready()
+
+
 def write_report(folder: RunFolder, results: Mapping[str, Any]) -> None:
     """Write the HTML report of a run.
 

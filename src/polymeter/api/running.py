@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.api.imports import import_file, naming_imports
 from polymeter.api.offline import without_hub
 from polymeter.api.partial import is_partial, write_partial_if_possible
-from polymeter.api.result import RunResult, open_run, write_report
+from polymeter.api.result import RunResult, get_report_ready, open_run, write_report
 from polymeter.api.settings import read_settings
 from polymeter.api.thresholds import check_thresholds
 from polymeter.core.errors import PlanError, StorageError
@@ -89,6 +89,7 @@ def evaluate(  # noqa: PLR0913  (callers name them)
         command,
         check_plan=partial(check_thresholds, fail_under or {}),
         typed_data=tuple(own_options.data),
+        meanwhile=get_report_ready,
     )
     return replace(run_request(request, progress or Silence()), is_strict=is_strict, fail_under=dict(fail_under or {}))
 
@@ -140,7 +141,7 @@ def resume(  # noqa: PLR0913  (callers name them)
         return replace(finished, is_strict=is_strict, fail_under=dict(fail_under or {}))
     for file in request.options.imports:
         import_file(file)
-    request = replace(request, check_plan=partial(check_thresholds, fail_under or {}))
+    request = replace(request, check_plan=partial(check_thresholds, fail_under or {}), meanwhile=get_report_ready)
     return replace(run_request(request, progress or Silence()), is_strict=is_strict, fail_under=dict(fail_under or {}))
 
 

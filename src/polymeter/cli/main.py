@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import os
 import sys
 import traceback
@@ -20,24 +21,6 @@ from typing import Annotated, Any
 import typer
 
 from polymeter import __version__
-from polymeter.cli import (
-    agree,
-    check,
-    compare,
-    docs,
-    doctor,
-    init,
-    models,
-    python,
-    report,
-    rerun,
-    resume,
-    run,
-    score,
-    show,
-    tasks,
-    verify,
-)
 from polymeter.cli.foreign import SETTINGS, as_typer_command
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
@@ -53,10 +36,19 @@ _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 USAGE = 2
 PIPE_CLOSED = 141
 """What a shell reports of a program whose reader went away: 128 + ``SIGPIPE``."""
+_COMMANDS = (
+    *("run", "resume", "score", "report", "show", "verify", "rerun", "compare", "agree", "tasks", "models", "check"),
+    *("init", "docs", "doctor", "python"),
+)
+"""Polymeter's own commands as ``--help`` lists them: each is the function of its name in its module of this package."""
+_SETTINGS = {"python": SETTINGS}
 
 
-def build_app() -> typer.Typer:
+def build_app(only: str = "") -> typer.Typer:
     """The app with all commands: Polymeter's, and those of other systems, whose code is not imported for it.
+
+    Args:
+        only: One of Polymeter's commands, to build no other: half of the time goes into options that nobody asks for.
 
     Raises:
         PlanError: if the command of a system has the name of one of Polymeter's.
@@ -68,29 +60,17 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(_begin)
-    app.command("run")(run.run)
-    app.command("resume")(resume.resume)
-    app.command("score")(score.score)
-    app.command("report")(report.report)
-    app.command("show")(show.show)
-    app.command("verify")(verify.verify)
-    app.command("rerun")(rerun.rerun)
-    app.command("compare")(compare.compare)
-    app.command("agree")(agree.agree)
-    app.command("tasks")(tasks.tasks)
-    app.command("models")(models.models)
-    app.command("check")(check.check)
-    app.command("init")(init.init)
-    app.command("docs")(docs.docs)
-    app.command("doctor")(doctor.doctor)
-    app.command("python", context_settings=SETTINGS)(python.python)
-    own = {command.name for command in app.registered_commands}
+    for name in (only,) if only else _COMMANDS:
+        function = getattr(importlib.import_module(f"polymeter.cli.{name}"), name)
+        app.command(name, context_settings=_SETTINGS.get(name))(function)
     for system in systems():
         command = system.command
         if command is None:
             continue
-        if command.name in own:
+        if command.name in _COMMANDS:
             raise PlanError(f"The system {system.name!r} defines a command that Polymeter has: {command.name!r}.")
+        if only:
+            continue
         app.command(command.name, help=command.help, context_settings=SETTINGS)(as_typer_command(command))
     return app
 
@@ -113,7 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     remember_arguments(words)
     try:
         with naming_places():
-            code = build_app()(args=words, prog_name="polymeter", standalone_mode=False, obj=state)
+            only = words[0] if words and words[0] in _COMMANDS else ""
+            code = build_app(only)(args=words, prog_name="polymeter", standalone_mode=False, obj=state)
     except PolymeterError as error:
         return _report(state, error)
     except BrokenPipeError:  # as in `polymeter tasks | head`; what is still buffered must not fail once more at the end

@@ -11,11 +11,13 @@ import threading
 
 _USUAL = gc.get_threshold()
 _RARE = (50_000, 20, 50)
+_RARER = (200_000, 20, 50)
+"""While a process starts: what imports leave stays, so looking through half of it finds as little as at its end."""
 
 
 def collect_rarely() -> None:
     """Look rarely from now on; for a process that is Polymeter's own."""
-    gc.set_threshold(*_RARE)
+    gc.set_threshold(*_RARER)
 
 
 def collect_as_usual() -> None:
@@ -39,7 +41,7 @@ class RareCollections:
             if self._n_blocks == 1:
                 self._before = gc.get_threshold()
                 gc.freeze()
-                collect_rarely()
+                gc.set_threshold(*_RARE)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from polymeter.core.codec import json_encoder
 from polymeter.core.parts import Text, beside
@@ -20,6 +20,7 @@ from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
 from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import digest
 
+T = TypeVar("T")
 _SEED_BITS = 31
 _MOST_SETTINGS = 64
 _ascii_json = json_encoder(is_ascii=True)
@@ -45,6 +46,39 @@ class OfSettings:
         if len(self._known) >= _MOST_SETTINGS:
             self._known.clear()
         self._known[id(settings)] = (settings, made)  # held, so that no other settings get its number
+        return made
+
+
+class OfParameters(Generic[T]):
+    """A function of the parameters of a request for text that counts neither seed nor number, computed once for those
+    that thousands of requests share.
+
+    Args:
+        compute: The function.
+    """
+
+    def __init__(self, compute: Callable[[Generate], T]) -> None:
+        self._compute = compute
+        self._known: dict[int, tuple[Generate, T]] = {}
+
+    def __call__(self, parameters: Generate) -> T:
+        """What the function gives; nobody may change it."""
+        known = self._known.get(id(parameters.extra))
+        if known is not None:
+            of = known[0]
+            # The same objects and not only equal ones: 0 and 0.0 are equal, and written differently.
+            if (
+                of.extra is parameters.extra
+                and of.max_new_tokens is parameters.max_new_tokens
+                and of.temperature is parameters.temperature
+                and of.top_p is parameters.top_p
+                and of.stop is parameters.stop
+            ):
+                return known[1]
+        made = self._compute(parameters)
+        if len(self._known) >= _MOST_SETTINGS:
+            self._known.clear()
+        self._known[id(parameters.extra)] = (parameters, made)  # held, so that no other settings get its number
         return made
 
 
@@ -100,20 +134,17 @@ def joint_fingerprint(repeats: Sequence[Request]) -> str:
 
 
 def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int]) -> str:
-    messages = [
-        (
-            message.role,
-            [
-                part.text if isinstance(part, Text) else [part.modality, _media_identity(part, by_content)]
-                for part in message.parts
-            ],
-        )
-        for message in request.messages
-    ]
+    messages = []
+    for message in request.messages:
+        parts = [
+            _ascii_json(part.text if isinstance(part, Text) else [part.modality, _media_identity(part, by_content)])
+            for part in message.parts
+        ]
+        messages.append(f"[{_ascii_json(message.role)},[{','.join(parts)}]]")
     # Inside a run the row says all that stood beside its texts and media.
-    written = written_beside(request) if by_content else []
+    written = "".join([f",{_ascii_json(each)}" for each in written_beside(request)]) if by_content else ""
     parameters = _parameters_identity(request.parameters, n, seeds)
-    return digest(_ascii_json([messages, parameters, *written]).encode())
+    return digest(f"[[{','.join(messages)}],{parameters}{written}]".encode())
 
 
 def written_beside(request: Request) -> list[str]:
@@ -130,9 +161,6 @@ def written_beside(request: Request) -> list[str]:
             if item and (more := beside(item, ("type", "url", part.modality, *times))):
                 written.append(f"{number}.{place}: {more}")
     return written
-
-
-_extra_identity = OfSettings(lambda extra: without_secrets(canonical(extra)))
 
 
 def own_prompt_fingerprint() -> str:
@@ -167,21 +195,26 @@ def _seeds(request: Request) -> tuple[int, ...]:
     return () if seed is None else (seed,)
 
 
-def _parameters_identity(parameters: Parameters, n: int, seeds: Sequence[int]) -> Any:
+def _parameters_identity(parameters: Parameters, n: int, seeds: Sequence[int]) -> str:
+    if isinstance(parameters, Generate):
+        before, after = _around_seeds(parameters)
+        return f"{before},{n},[{','.join(map(_ascii_json, seeds))}],{after}"
     if isinstance(parameters, Loglikelihood):
         as_usual = parameters.template == "auto" and not parameters.is_last_token
         otherwise = [] if as_usual else [parameters.template, parameters.is_last_token]
-        return [parameters.kind, parameters.continuations, *otherwise]
+        return _ascii_json([parameters.kind, parameters.continuations, *otherwise])
     extra = _extra_identity(parameters.extra) if parameters.extra else None
-    if isinstance(parameters, Generate):
-        return [
-            parameters.kind,
-            parameters.max_new_tokens,
-            parameters.temperature,
-            parameters.top_p,
-            parameters.stop,
-            n,
-            seeds,
-            extra,
-        ]
-    return [parameters.kind, n, parameters.size, seeds, extra]
+    return _ascii_json([parameters.kind, n, parameters.size, seeds, extra])
+
+
+_extra_identity = OfSettings(lambda extra: without_secrets(canonical(extra)))
+
+
+def _written_around_seeds(parameters: Generate) -> tuple[str, str]:
+    """What stands before and behind the number of repeats and their seeds in the identity of parameters."""
+    before = [parameters.kind, parameters.max_new_tokens, parameters.temperature, parameters.top_p, parameters.stop]
+    extra = _extra_identity(parameters.extra) if parameters.extra else None
+    return _ascii_json(before)[:-1], f"{_ascii_json(extra)}]"
+
+
+_around_seeds = OfParameters(_written_around_seeds)

@@ -1,4 +1,4 @@
-"""Advice about missing packages: the command that installs them where it is said.
+"""Which packages are installed, and advice about missing ones: the command that installs them where it is said.
 
 ``pip install 'polymeter[hf]'`` needs a published release; a clone is installed from its folder. And the ``pip`` that a
 shell finds may belong to another Python than the one that misses the package.
@@ -11,6 +11,23 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+
+
+def installed_version(package: str) -> str | None:
+    """The version of an installed package; ``None`` if it is not installed.
+
+    The same as that of ``importlib.metadata.version``, which parses all of a package's metadata for it: often its whole
+    README.
+    """
+    from importlib import metadata
+
+    try:
+        found = metadata.distribution(package)
+    except metadata.PackageNotFoundError:
+        return None
+    fields = (found.read_text("METADATA") or "").partition("\n\n")[0].splitlines()
+    version = next((field for field in fields if field.lower().startswith("version:")), None)
+    return found.version if version is None else version.partition(":")[2].strip()
 
 
 def pip_install(*packages: str, extra: str = "") -> str:

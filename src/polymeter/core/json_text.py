@@ -62,7 +62,10 @@ def json_text(
 
 def may_be_bare(*texts: str) -> bool:
     """Whether a bare ``NaN`` or ``Infinity`` may stand in one of some JSON texts."""
-    return any(NAN in text or INFINITY in text for text in texts)
+    for text in texts:  # noqa: SIM110  (asked for every sample, and several times as quick as ``any``)
+        if NAN in text or INFINITY in text:
+            return True
+    return False
 
 
 def strict(text: str, *, nan: str | None = NAN) -> str:

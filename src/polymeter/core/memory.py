@@ -5,19 +5,32 @@ library keeps most of that memory: it raises the size from which a block is mapp
 as it is freed) to that of the largest block freed so far, and keeps what is smaller in heaps, one for each thread.
 Measured with images of 1024x1024 under a budget of 192 MB, that is 300 MB which no image uses. So that size is set
 once and for all, and what is smaller can be trimmed.
+
+A mapped block costs the system a fault for each of its pages, which takes about as long as decoding into it. So Pillow
+keeps some of the blocks that images leave and gives them to the next ones.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from functools import cache
+from typing import Any
 
 _MAP_FROM_BYTES = 2**20
 """A smaller size would map blocks that models allocate by the thousand."""
 _KEPT_ON_TOP_BYTES = 16 * 2**20
 """What a heap may keep at its end. The library's own value, 128 kB, would grow and shrink the heap all the time."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
+
+
+_KEPT_BLOCKS_BYTES = 48 * 2**20
+"""What Pillow may keep in blocks of pixels: half of the media that a run holds unless its user says otherwise."""
+_MOST_KEPT_BLOCKS = 64
+_LARGEST_IMAGE_BYTES = 16 * 2**20
+"""Larger ones are in several blocks, of which a run holds few images anyway: nothing is kept of them."""
+_IS_SET = "PILLOW_BLOCKS_MAX"
 
 
 @cache
@@ -36,6 +49,22 @@ def trim_heaps() -> None:
     library = _library()
     if library is not None:
         library.malloc_trim(0)
+
+
+def keep_blocks(image_bytes: float) -> None:
+    """Have Pillow keep blocks of images of about this size, a bounded number of bytes; 0: none.
+
+    https://pillow.readthedocs.io/en/stable/reference/block_allocator.html
+    """
+    if _IS_SET in os.environ:
+        return
+    from PIL import Image as pil
+
+    pillow: Any = pil
+    is_kept = 0 < image_bytes <= _LARGEST_IMAGE_BYTES
+    n_kept = min(_MOST_KEPT_BLOCKS, int(_KEPT_BLOCKS_BYTES / image_bytes)) if is_kept else 0
+    if n_kept != pillow.core.get_blocks_max():
+        pillow.core.set_blocks_max(n_kept)
 
 
 @cache

@@ -9,11 +9,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from polymeter.core.catalog import Problem
@@ -183,7 +184,7 @@ class Registry(Generic[T]):
 
 def entry_points(*, group: str) -> Sequence[EntryPoint]:
     """The entry points of a group that installed packages declare."""
-    # Importing importlib.metadata takes a tenth of the time of `polymeter --help`, and usually no package has any.
+    # Asking importlib.metadata takes a tenth of the time of `polymeter --help`, and usually no package has any.
     if not any(_may_declare(folder, f"[{group}]".encode()) for folder in sys.path):
         return ()
     from importlib.metadata import entry_points as installed
@@ -193,14 +194,29 @@ def entry_points(*, group: str) -> Sequence[EntryPoint]:
 
 def _may_declare(folder: str, section: bytes) -> bool:
     """Whether a package in a folder of ``sys.path`` has such a section in its metadata; archives may."""
-    path = Path(folder)
-    if path.is_file():
-        return True
-    names = [name for name in os.listdir(path) if name.endswith(("-info", ".egg"))] if path.is_dir() else []
-    files = (path / name / "entry_points.txt" for name in names)
-    return any(name.endswith(".egg") for name in names) or any(
-        section in file.read_bytes() for file in files if file.is_file()
-    )
+    try:
+        state = os.stat(folder or os.curdir)
+    except OSError:
+        return False
+    if not stat.S_ISDIR(state.st_mode):
+        return stat.S_ISREG(state.st_mode)
+    declared = _declared(os.path.abspath(folder), state.st_mtime_ns)
+    return declared is None or section in declared
+
+
+@lru_cache(maxsize=64)
+def _declared(folder: str, _changed_ns: int) -> bytes | None:
+    """What the packages in a folder declare, as text that is read once for all groups; ``None``: only
+    importlib.metadata can tell. Installing a package changes the time of its folder.
+    """
+    names = [name for name in os.listdir(folder) if name.endswith(("-info", ".egg"))]
+    if any(name.endswith(".egg") for name in names):
+        return None
+    texts = []
+    for name in names:
+        with suppress(FileNotFoundError, NotADirectoryError), open(f"{folder}/{name}/entry_points.txt", "rb") as file:
+            texts.append(file.read())
+    return b"\n".join(texts)
 
 
 def missing_package(package: str, wanted_by: str, extra: str = "") -> PlanError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from polymeter.core.errors import ErrorKind, ErrorScope, PolymeterError
 from polymeter.core.parts import Image, Media, Part, Text
 from polymeter.core.reasoning import REASONING_TAGS, Tags
+from polymeter.core.records import quickly_made
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -24,6 +25,7 @@ PROMPT_VERSION = "judge_prompt"
 """The key under which the metadata of a judge's request hold the version of its prompt; stored with the request."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation.
@@ -45,6 +47,7 @@ class Message:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Generate:
     """Parameters of a request for one text.
@@ -118,6 +121,7 @@ class GenerateImage:
 Parameters = Generate | Loglikelihood | GenerateImage
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a request comes from: provenance, not identity.
@@ -146,6 +150,7 @@ class Origin:
     reasoning_tags: Tags = field(default=REASONING_TAGS, compare=False, repr=False)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Request:
     """Messages and exactly one set of parameters, whose type says what kind of answer is requested. Plain data: it
@@ -208,6 +213,7 @@ class ChoiceLogprob:
     n_tokens: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts of one answer, without padding. ``None``: the backend does not say.
@@ -222,6 +228,7 @@ class Usage:
     cached_tokens: int | None = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Output:
     """One answer: text, images or log-probabilities, and what the backend says about it. ``note``: what a reader should
@@ -258,6 +265,7 @@ class Error:
         return cls(own, str(error), own in ("rate_limit", "transient"), waits, getattr(error, "scope", "request"))
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Response:
     """A model's answer to one request: its outputs, or an error.

@@ -136,7 +136,7 @@ def digest_file(path: Path) -> str:
 
 def digest(*data: bytes) -> str:
     """Hex digest of bytes, one after the other: 128 bits, so collisions within a run are negligible."""
-    state = hashlib.blake2b(digest_size=16)
-    for block in data:
+    state = hashlib.blake2b(*data[:1], digest_size=16)
+    for block in data[1:]:
         state.update(block)
     return state.hexdigest()

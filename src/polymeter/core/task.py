@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from polymeter.core.errors import PolymeterError
 from polymeter.core.needs import Needs
+from polymeter.core.records import quickly_made
 from polymeter.core.request import OwnPrompt, Parameters, Request, Response
 from polymeter.core.rows import RowFunctions
 from polymeter.core.spread import UNBOUNDED, Bounds, Spread, Terms
@@ -77,6 +78,7 @@ class GroupSpec:
     version: str = ""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """One row of a benchmark.
@@ -104,6 +106,7 @@ class Sample:
         return self.doc if self.load_full_doc is None else self.load_full_doc()
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Rollout:
     """What a finished rollout left: all responses in the order of the requests, and what the generator returned."""
@@ -112,6 +115,7 @@ class Rollout:
     returned: Any = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Score:
     """The score of one sample.
@@ -158,6 +162,7 @@ class SampleStatus(str, Enum):
         return self.value
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
     """One sample as the journal holds it, for reductions. ``score`` is ``None`` unless the status is ``ok``.

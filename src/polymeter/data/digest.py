@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Set
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,19 +37,39 @@ def dataset_fingerprint(dataset: datasets.Dataset, cache_dir: Path | None = None
         indices = dataset._indices
         if indices is None:
             return base
-        return digest(f"{base}:{digest(_bytes_of(indices.table, set()))}".encode())
+        return digest(f"{base}:{digest(_bytes_of(indices.table))}".encode())
 
 
 def _cached(dataset: datasets.Dataset, cache_dir: Path | None) -> str:
     files = [Path(entry["filename"]) for entry in dataset.cache_files]
     if cache_dir is None or not files or not all(file.is_file() for file in files):
         return _digest_dataset(dataset)
-    stats = [file.stat() for file in files]
     names = ",".join(dataset.column_names)
-    pairs = zip(files, stats, strict=True)
     # A slice of a file has the file's name, too: the first and last rows distinguish slices of equal length.
-    ends = [digest(_bytes_of(dataset.data.table.slice(row, 1), set())) for row in (0, max(0, len(dataset) - 1))]
-    key = digest(repr((names, len(dataset), ends, [(str(f), s.st_size, s.st_mtime_ns) for f, s in pairs])).encode())
+    ends = [digest(_bytes_of(dataset.data.table.slice(row, 1))) for row in (0, max(0, len(dataset) - 1))]
+    key = digest(repr((names, len(dataset), ends, _marks(files))).encode())
+    return _once(key, cache_dir, lambda: _digest_dataset(dataset))
+
+
+def file_fingerprint(file: Path, compute: Callable[[], str], cache_dir: Path | None = None) -> str:
+    """The fingerprint of the rows that a file holds, computed once for as long as its size and time stay.
+
+    Args:
+        file: The file.
+        compute: Reads the rows.
+        cache_dir: Where fingerprints are cached; ``None``: they are not.
+    """
+    if cache_dir is None:
+        return compute()
+    return _once(digest(repr(("rows", _marks([file]))).encode()), cache_dir, compute)
+
+
+def _marks(files: Sequence[Path]) -> list[tuple[str, int, int]]:
+    stats = [file.stat() for file in files]
+    return [(str(file), stat.st_size, stat.st_mtime_ns) for file, stat in zip(files, stats, strict=True)]
+
+
+def _once(key: str, cache_dir: Path, compute: Callable[[], str]) -> str:
     file = cache_dir / _CACHE_FILE
     digests: dict[str, str] = {}
     if file.is_file():
@@ -58,7 +78,7 @@ def _cached(dataset: datasets.Dataset, cache_dir: Path | None) -> str:
         except json.JSONDecodeError:
             digests = {}
     if key not in digests:
-        digests[key] = _digest_dataset(dataset)
+        digests[key] = compute()
         cache_dir.mkdir(parents=True, exist_ok=True)
         # Written aside and moved into place, so that another process never reads half a file.
         part = file.with_name(f"{file.name}.{digest(key.encode())[:8]}.part")
@@ -69,27 +89,49 @@ def _cached(dataset: datasets.Dataset, cache_dir: Path | None) -> str:
 
 def _digest_dataset(dataset: datasets.Dataset) -> str:
     media = {name for name, feature in dataset.features.items() if modality_of(feature) and not is_list(feature)}
-    return table_fingerprint(dataset.data.table, media)
+    found = table_fingerprint(dataset.data.table, media)
+    forget_mapped_pages()
+    return found
 
 
 def table_fingerprint(table: pa.Table, media: Set[str] = frozenset()) -> str:
     """Hex digest of a table's rows, of which the columns in ``media`` hold media."""
-    has_binary = any("binary" in str(kind) for kind in table.schema.types)
+    plain = table.select([name for name in table.column_names if name not in media])
+
+    def cells(name: str, start: int, n: int) -> list[Any]:
+        return table.column(name).slice(start, n).to_pylist()  # type: ignore[no-any-return]
+
+    return rows_fingerprint(table.schema, plain, media, cells, table.num_rows)
+
+
+def rows_fingerprint(
+    schema: pa.Schema, plain: pa.Table, media: Set[str], cells: Callable[[str, int, int], Sequence[Any]], n_rows: int
+) -> str:
+    """Hex digest of rows, as of a table that holds them.
+
+    Args:
+        schema: All columns.
+        plain: Those that hold no media.
+        media: The names of the others.
+        cells: The cells of a column of media from a row on, as they are stored.
+        n_rows: How many rows there are.
+    """
+    has_binary = any("binary" in str(kind) for kind in schema.types)
     state = hashlib.blake2b(digest_size=16)
-    state.update(repr([(field.name, str(field.type)) for field in table.schema]).encode())
+    state.update(repr([(field.name, str(field.type)) for field in schema]).encode())
     step = _MEDIA_ROWS_AT_ONCE if media or has_binary else _ROWS_AT_ONCE
-    for start in range(0, table.num_rows, step):
-        state.update(_bytes_of(table.slice(start, step), media))
+    for start in range(0, n_rows, step):
+        of_media = [cells(name, start, min(step, n_rows - start)) for name in sorted(media)]
+        state.update(_bytes_of(plain.slice(start, step), of_media))
         if media:
             forget_mapped_pages()
     return state.hexdigest()
 
 
-def _bytes_of(table: pa.Table, media: Set[str]) -> bytes:
-    plain = table.select([name for name in table.column_names if name not in media])
+def _bytes_of(plain: pa.Table, media: Sequence[Sequence[Any]] = ()) -> bytes:
     parts = [bytes(batch.serialize()) for batch in plain.combine_chunks().to_batches()]
-    for name in sorted(media):
-        parts.extend(_medium_bytes(cell) for cell in table.column(name).to_pylist())
+    for cells in media:
+        parts.extend(map(_medium_bytes, cells))
     return b"\0".join(parts)
 
 

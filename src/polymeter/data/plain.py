@@ -1,8 +1,9 @@
-"""Rows of small local files that hold only text and numbers, read by Arrow without importing ``datasets``.
+"""Rows of local files that hold only text and numbers, and images in Parquet, read by Arrow without importing
+``datasets``.
 
 That import and its preparation take longer than many a benchmark has rows. Arrow is called as ``datasets`` calls it,
-so the rows, their types and their fingerprint are the same. Whatever could be read in another way there (media, dates,
-nested data, JSON arrays, damaged text, large files, dataset cards, slices of splits) is left to it.
+so the rows, their types and their fingerprint are the same. Whatever could be read in another way there (other media,
+dates, nested data, JSON arrays, damaged text, large files, dataset cards, slices of splits) is left to it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from polymeter.core.opened_files import not_noting
 from polymeter.core.parts import Modality
 from polymeter.data.digest import table_fingerprint
 from polymeter.data.local import is_saved, only_file
-from polymeter.data.rows import may_miss, missing_cells, naming_damage
+from polymeter.data.parquet_images import ImageRows, can_be_read_in_groups, is_image, prepared, size_of_columns
+from polymeter.data.rows import Rows, may_miss, missing_cells, naming_damage
 from polymeter.data.source import BUILDERS, DROPPED, Source, local_place
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ _BUILDER_OF = {".json": "json", ".jsonl": "json", ".parquet": "parquet"}
 _CARDS = ("README.md", ".huggingface.yaml")
 # Recorded sessions of agents, which ``datasets`` turns into other rows.
 _OF_SESSIONS = frozenset({"cwd", "system_prompt"})
+_DECODED = ("decode", True)
 _DTYPES = {"double": "float64", "float": "float32"}
 
 
@@ -78,14 +81,17 @@ class PlainRows:
         return False
 
 
-def open_plain(source: Source, splits: Sequence[str], *, overrides: Mapping[str, str]) -> dict[str, PlainRows] | None:
-    """The rows of the named splits, if each is one small local file of text and numbers; ``None`` where ``datasets``
-    has to look.
+def open_plain(
+    source: Source, splits: Sequence[str], *, overrides: Mapping[str, str], cache_dir: Path | None = None
+) -> dict[str, Rows] | None:
+    """The rows of the named splits, if each is one local file of text and numbers, or of images too; ``None`` where
+    ``datasets`` has to look.
 
     Args:
         source: The dataset.
         splits: Names of splits.
         overrides: Local files that replace ids: ``ID`` or ``ID:CONFIG`` → path.
+        cache_dir: Where fingerprints are cached.
 
     Raises:
         DataError: if the place that replaces the dataset does not exist.
@@ -94,11 +100,16 @@ def open_plain(source: Source, splits: Sequence[str], *, overrides: Mapping[str,
     if files is None:
         return None
     with not_noting():  # rows have a fingerprint of their own
-        tables = {file: _table(file) for file in set(files.values())}
-    if any(table is None or not table.num_rows for table in tables.values()):
-        return None
-    rows = {file: PlainRows(table, file) for file, table in tables.items()}
-    return {split: rows[file] for split, file in files.items()}
+        rows = {file: _rows(file, cache_dir) for file in set(files.values())}
+        opened = {split: rows[file] for split, file in files.items()}
+    # Examples are drawn from anywhere in their split, and each image would be read with its neighbours.
+    has_examples_with_media = len(splits) > 1 and any(found and found.media for found in rows.values())
+    return None if has_examples_with_media else _all_there(opened)
+
+
+def _all_there(opened: Mapping[str, Rows | None]) -> dict[str, Rows] | None:
+    there = {split: rows for split, rows in opened.items() if rows is not None and len(rows)}
+    return there if len(there) == len(opened) else None
 
 
 def _files(source: Source, splits: Sequence[str], overrides: Mapping[str, str]) -> dict[str, Path] | None:
@@ -140,21 +151,26 @@ def _of_split(place: Path, split: str) -> Path | None:
 
 
 def _may_be_plain(file: Path) -> bool:
-    return file.suffix in _BUILDER_OF and file.stat().st_size <= _LARGEST_FILE
+    kind = _BUILDER_OF.get(file.suffix)
+    return kind == "parquet" or (kind == "json" and file.stat().st_size <= _LARGEST_FILE)
 
 
-def _table(file: Path) -> pa.Table | None:
-    """The table in a file; ``None`` if it is not plain, or cannot be read like this."""
+def _rows(file: Path, cache_dir: Path | None) -> Rows | None:
+    """The rows in a file; ``None`` if they are not plain, or cannot be read like this."""
     import pyarrow as pa
 
     try:
-        table = _READERS[_BUILDER_OF[file.suffix]](file)
+        if _BUILDER_OF[file.suffix] == "parquet":
+            return _parquet_rows(file, cache_dir)
+        table = _read_json(file)
     except (pa.ArrowException, OSError):  # ``datasets`` knows further ways to read it, or says what is wrong
         return None
-    if table is None:
-        return None
+    return PlainRows(table, file) if table is not None and _is_plain_table(table) else None
+
+
+def _is_plain_table(table: pa.Table) -> bool:
     is_plain = all(_is_of_plain_type(field.type) for field in table.schema)
-    return table if is_plain and len(set(table.column_names)) == table.num_columns else None
+    return is_plain and len(set(table.column_names)) == table.num_columns
 
 
 def _read_json(file: Path) -> pa.Table | None:
@@ -168,32 +184,49 @@ def _read_json(file: Path) -> pa.Table | None:
     return None if _OF_SESSIONS.intersection(table.column_names) else table
 
 
-def _read_parquet(file: Path) -> pa.Table | None:
+def _parquet_rows(file: Path, cache_dir: Path | None) -> Rows | None:
     from pyarrow.parquet import ParquetFile
 
-    with ParquetFile(file) as content:
-        groups = [content.metadata.row_group(number) for number in range(content.metadata.num_row_groups)]
+    with ParquetFile(file, pre_buffer=False) as content:
         schema = content.schema_arrow
-        is_small = sum(group.total_byte_size for group in groups) <= _LARGEST_FILE
-        if not is_small or not _is_described_plainly(schema):
+        described = _described(schema)
+        if described is None:
             return None
-        table = content.read()
-    return table.replace_schema_metadata(None)
+        images = [field.name for field in schema if is_image(field, described.get(field.name))]
+        plain = [field for field in schema if field.name not in images]
+        is_plain = not described or all(described[field.name] == _description(field) for field in plain)
+        is_small = size_of_columns(content.metadata, images) <= _LARGEST_FILE
+        if not plain or not is_plain or not is_small or not can_be_read_in_groups(content.metadata, images):
+            return None
+        table = prepared(content, [field.name for field in plain], has_images=bool(images))
+        metadata = content.metadata
+    if not _is_plain_table(table):
+        return None
+    rows = PlainRows(table, file)
+    return ImageRows(file, metadata, schema, images, table, rows, cache_dir) if images and len(rows) else rows
 
 
-def _is_described_plainly(schema: pa.Schema) -> bool:
-    """Whether the features that ``datasets`` has noted in a schema, if any, say what its types say."""
-    described = (schema.metadata or {}).get(b"huggingface")
-    if described is None:
-        return True
+def _described(schema: pa.Schema) -> dict[str, dict[str, Any]] | None:
+    """The feature of each column, as ``datasets`` has noted it in a schema, without settings that have their default;
+    empty if it has noted nothing, and ``None`` if that cannot be told.
+    """
+    noted = (schema.metadata or {}).get(b"huggingface")
+    if noted is None:
+        return {}
     try:
-        features = json.loads(described)["info"]["features"]
-        plain = {
-            field.name: {"dtype": _DTYPES.get(str(field.type), str(field.type)), "_type": "Value"} for field in schema
+        features = json.loads(noted)["info"]["features"]
+        described = {
+            name: {key: value for key, value in feature.items() if value is not None and (key, value) != _DECODED}
+            for name, feature in features.items()
         }
-        return bool(features == plain)
-    except (ValueError, KeyError, TypeError):  # not written by ``datasets``
-        return False
+    except (ValueError, KeyError, TypeError, AttributeError):  # not written by ``datasets``, or lists of something
+        return None
+    return described if described.keys() == set(schema.names) else None
+
+
+def _description(field: pa.Field) -> dict[str, str]:
+    """The feature that says of a column what its type says."""
+    return {"dtype": _DTYPES.get(str(field.type), str(field.type)), "_type": "Value"}
 
 
 def _is_of_plain_type(kind: pa.DataType) -> bool:
@@ -205,9 +238,6 @@ def _is_of_plain_type(kind: pa.DataType) -> bool:
     is_number = pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     return bool(is_text or is_number or pa.types.is_boolean(kind))
-
-
-_READERS = {"json": _read_json, "parquet": _read_parquet}
 
 
 # --- cells

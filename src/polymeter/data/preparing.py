@@ -36,7 +36,7 @@ def load_dataset(path: str, name: str | None = None, **kwargs: Any) -> Any:
 
         # The name of the cache was computed from the arguments, so this does not change it.
         builder.config.fragment_scan_options = ParquetFragmentScanOptions(pre_buffer=False)
-        with _unpooled():
+        with unpooled():
             builder.download_and_prepare(**preparing)
     else:
         with _sounds_as_files():
@@ -46,7 +46,7 @@ def load_dataset(path: str, name: str | None = None, **kwargs: Any) -> Any:
 
 
 @contextmanager
-def _unpooled() -> Iterator[None]:
+def unpooled() -> Iterator[None]:
     """Let Arrow take its memory from the C library, which gives large blocks back as soon as they are freed."""
     import pyarrow
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from urllib.request import getproxies, proxy_bypass
 
 from polymeter.core.errors import DataError
 from polymeter.core.secrets import hide_secrets
@@ -103,6 +102,8 @@ def _first_answer(client: httpx.Client, place: httpx.URL, targets: Sequence[http
 
 
 def _proxy_for(place: httpx.URL) -> str | None:
+    from urllib.request import getproxies, proxy_bypass
+
     if proxy_bypass(place.host):
         return None
     proxies = getproxies()

@@ -19,12 +19,17 @@ from polymeter.core.errors import DataError
 from polymeter.core.parts import Image, Modality
 from polymeter.core.sources import digest
 from polymeter.data.digest import dataset_fingerprint
+from polymeter.data.mapped import forget_mapped_pages
 from polymeter.data.media import Decoder, decoder_of, is_list, modality_of, open_image
 from polymeter.data.written import with_written
 
 if TYPE_CHECKING:
     import datasets
     import pyarrow as pa
+
+
+_KEPT_BYTES = 16 << 20
+"""How much of a mapped table is read before its pages are handed back."""
 
 
 class Rows(Protocol):
@@ -93,6 +98,7 @@ class DatasetRows:
         self.media: dict[str, Modality] = {name: kind for name, f in features.items() if (kind := modality_of(f))}
         self.fingerprint = dataset_fingerprint(dataset, cache_dir)
         self._n = len(dataset)
+        self._n_bytes_read = 0
         self._written = None if written is None else written.with_format("arrow")
         self.written = frozenset(() if written is None else written.column_names)
         self.written_fingerprint = "" if written is None else dataset_fingerprint(written, cache_dir)
@@ -126,6 +132,10 @@ class DatasetRows:
         if start >= stop:
             return []
         table = self._plain[start:stop]
+        self._n_bytes_read += table.nbytes
+        if self._n_bytes_read > _KEPT_BYTES:
+            self._n_bytes_read = 0
+            forget_mapped_pages()
         with naming_damage(table, self._files):
             return self._with_written(_to_docs(table, self._plain_decoders), start)
 
@@ -326,12 +336,16 @@ def _to_list(column: pa.ChunkedArray) -> list[Any]:
     return column.to_numpy().tolist() if is_exact else column.to_pylist()  # type: ignore[no-any-return]
 
 
+_sorted_json = json.JSONEncoder(sort_keys=True).encode  # made once: ``json.dumps`` makes one for each call
+
+
 def _digest_rows(rows: Sequence[Mapping[str, Any]]) -> str:
     """Digest of rows in memory; an image counts by its encoded bytes if it has them, else by its pixels."""
     state = hashlib.blake2b(digest_size=16)
     for row in rows:
         for name, value in row.items():
-            content = Image(value).content_hash() if _is_image(value) else json.dumps(jsonable(value), sort_keys=True)
+            is_image = type(value) is not str and _is_image(value)
+            content = Image(value).content_hash() if is_image else _sorted_json(jsonable(value))
             state.update(f"{name}={content}\0".encode(errors="surrogatepass"))
         state.update(b"\1")
     return state.hexdigest()

@@ -12,6 +12,7 @@ from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Outpu
 from polymeter.core.sources import is_pil
 
 _SHOWN = 160
+_READING = boundary(ModelError, "Reading the model's answer")
 
 
 def settle(request: Request, response: Any, *, is_cut: bool = True) -> Response:
@@ -23,7 +24,7 @@ def settle(request: Request, response: Any, *, is_cut: bool = True) -> Response:
         is_cut: Whether stop strings are applied.
     """
     try:
-        with boundary(ModelError, "Reading the model's answer"):
+        with _READING:
             _check(request, response)
             return finish_response(request, response) if is_cut else response
     except PolymeterError as error:

@@ -56,6 +56,7 @@ _SIZE_UNTIL_SEEN = (1024, 1024)
 """Width and height that images without a size are taken to have before the first is there."""
 _PROMPTS = "own prompts"
 """The batch key of questions for the model's own prompts."""
+_ASKING_FOR_KEY = boundary(ModelError, "The model's group_key")
 _LOG = logging.getLogger("polymeter")
 
 
@@ -144,33 +145,44 @@ class BatchDispatcher:
     def add(self, asked: Sequence[PendingRequest]) -> None:
         """Take requests."""
         with in_mode("model"):  # it is asked which requests share a call, and which a batch
-            for group in calls_of(self._model, asked):
-                self._queue(group)
+            chosen = [(group, self._choose_batch(group)) for group in calls_of(self._model, asked)]
+        with self._lock:
+            for group, own in chosen:
+                key = group[0].batch_key
+                if key is None:
+                    continue
+                if own is not None:
+                    self._sizes.set_own(key, own)
+                asks = group[0].request
+                self._ready.add(group, key, 0 if isinstance(asks, OwnPrompt) else estimated_length(asks))
+        for group, _ in chosen:
+            if group[0].batch_key is None:
+                self._listener.done(group)
 
-    def _queue(self, group: Joined) -> None:
+    def _choose_batch(self, group: Joined) -> int | None:
+        """Give the requests of a group the key of their batch. One that the model fails to give is their answer, and
+        they have none.
+
+        Returns:
+            Their own largest batch, if they have one.
+        """
         first = group[0]
         if isinstance(first.request, OwnPrompt):
-            with self._lock:
-                first.batch_key = _PROMPTS
-                self._ready.add(group, _PROMPTS, 0)
-            return
+            first.batch_key = _PROMPTS
+            return None
         own = None if self._is_told else _own_batch_size(first) or self._most_drawn(group) or self._most_shown(group)
         try:
-            with boundary(ModelError, "The model's group_key"):
+            with _ASKING_FOR_KEY:
                 key = (settings_key(first.request), self._model.group_key(first.request), own)
                 if key not in self._batches_at_once:
                     self._batches_at_once[key] = int(self._model.batches_at_once(first.request))
         except PolymeterError as error:
             for one in group:
-                one.response = Response.failed(error)
-            self._listener.done(group)
-            return
-        with self._lock:
-            for one in group:
-                one.batch_key = key
-            if own is not None:
-                self._sizes.set_own(key, own)
-            self._ready.add(group, key, estimated_length(first.request))
+                one.batch_key, one.response = None, Response.failed(error)
+            return None
+        for one in group:
+            one.batch_key = key
+        return own
 
     def poke(self, *, is_quiet: bool) -> None:
         """Choose the next batch if it is time, and start the model if it is free."""
@@ -196,7 +208,8 @@ class BatchDispatcher:
             if not groups:
                 return None
             requests = [one.request for group in groups for one in group]
-            staged = _Staged(groups, requests, any(True for request in requests for _ in request.media()))
+            has_media = any(one.may_show and any(one.request.media()) for group in groups for one in group)
+            staged = _Staged(groups, requests, has_media)
             self._staged.append(staged)
             return staged
 
@@ -245,8 +258,10 @@ class BatchDispatcher:
         """How many requests with images a model that wants everything gets at once: so few that the next ones are
         decoded meanwhile.
         """
+        if not self._takes_all or not group[0].may_show:
+            return None
         n_images = sum(1 for one in group for _ in one.request.images())
-        if not self._takes_all or not n_images:
+        if not n_images:
             return None
         task = group[0].running.task
         if not task.n_images:

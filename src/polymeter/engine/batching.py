@@ -11,7 +11,7 @@ from bisect import insort
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Generic, TypeVar
 
-from polymeter.core.identity import OfSettings, canonical
+from polymeter.core.identity import OfParameters, OfSettings, canonical
 from polymeter.core.parts import Text
 from polymeter.core.request import Generate, GenerateImage, Request
 
@@ -75,7 +75,7 @@ def settings_key(request: Request) -> Hashable:
     """
     ask = request.parameters
     if isinstance(ask, Generate):
-        return (ask.kind, ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, _frozen(ask.extra))
+        return _text_key(ask)
     if isinstance(ask, GenerateImage):
         return (ask.kind, ask.size, _frozen(ask.extra))
     return ask.kind
@@ -95,3 +95,6 @@ def _frozen(extra: Mapping[str, Any]) -> Any:
 
 
 _text_of = OfSettings(lambda extra: repr(canonical(extra)))
+_text_key = OfParameters(
+    lambda ask: (ask.kind, ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, _frozen(ask.extra))
+)

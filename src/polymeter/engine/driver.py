@@ -18,7 +18,7 @@ from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.dispatchers import Dispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.live_scores import LiveScores
-from polymeter.engine.memory import Trimmer, drawn_bytes
+from polymeter.engine.memory import Trimmer, drawn_sizes
 from polymeter.engine.pool import Pool
 from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
@@ -148,6 +148,7 @@ class Driver:
         self._guests.close()
         for dispatcher in {id(dispatcher): dispatcher for dispatcher in self.dispatchers.values()}.values():
             dispatcher.close()
+        self._trimmer.close()
 
     def forget_failures(self) -> None:
         """Begin to count anew, after a probe whose samples are run again if they failed."""
@@ -242,8 +243,7 @@ class Driver:
         elif kind == "progressed":
             self._progressed(value)
         elif kind == "answered":
-            for asked in value:
-                self._count(asked)
+            self._count(value)
             self._deliver(value)
         elif kind == "asked":
             self._asking.add(value)
@@ -275,8 +275,9 @@ class Driver:
                 known.append(one)
             else:
                 fresh.setdefault(one.role, []).append(one)
-                one.weight = one.running.task.weigh(one.request) if one.may_show else 0
-                self._held_bytes += one.weight
+                if one.may_show:
+                    one.weight = one.running.task.weigh(one.request)
+                    self._held_bytes += one.weight
         for role, ones in fresh.items():
             self.dispatchers[role].add(ones)
         self.outcome.n_known += len(known)
@@ -299,18 +300,29 @@ class Driver:
         if ready:
             self._continue(ready)
 
-    def _count(self, asked: PendingRequest) -> None:
-        response = asked.response
-        if asked.may_show:
-            self._count_images(asked)
-        self._trimmer.freed(asked.weight + drawn_bytes(response))
-        if response is None or response.error is not None:
-            return
-        self.outcome.latency_ms += response.latency_ms or 0.0
-        for output in response.outputs:
-            if output.usage is not None:
-                self.outcome.usage["input_tokens"] += int(output.usage.input_tokens or 0)
-                self.outcome.usage["output_tokens"] += int(output.usage.output_tokens or 0)
+    def _count(self, answered: Sequence[PendingRequest]) -> None:
+        freed_bytes = n_read = n_written = 0
+        largest = 0.0
+        for asked in answered:
+            response = asked.response
+            if asked.may_show:
+                self._count_images(asked)
+                if asked.weight:
+                    freed_bytes += asked.weight
+                    largest = max(largest, asked.running.task.image_bytes)
+            if response is None or response.error is not None:
+                continue
+            self.outcome.latency_ms += response.latency_ms or 0.0
+            for output in response.outputs:
+                for size in drawn_sizes(output) if output.images else ():
+                    freed_bytes += size
+                    largest = max(largest, size)
+                if output.usage is not None:
+                    n_read += int(output.usage.input_tokens or 0)
+                    n_written += int(output.usage.output_tokens or 0)
+        self._trimmer.freed(freed_bytes, largest)
+        self.outcome.usage["input_tokens"] += n_read
+        self.outcome.usage["output_tokens"] += n_written
 
     def _count_images(self, asked: PendingRequest) -> None:
         """Let go of the images that a request has shown, and count what its sample still holds of them."""
@@ -326,18 +338,18 @@ class Driver:
 
     def _end(self, ended: Sequence[EndedSample]) -> None:
         self._n_in_play -= len(ended)
-        failed = sum(end.status is not SampleStatus.OK for end in ended)
-        self.outcome.n_failed += failed
-        tokens = 0
+        failed = tokens = 0
         for end in ended:
             running = end.running
+            failed += end.status is not SampleStatus.OK
             if end.score is not None:
                 self.scores.add(running.task, end.score)
             if end.error is not None and end.error.kind == "permanent":
                 self.outcome.model_errors.setdefault(running.task.name, end.error)
-            tokens += sum(
-                output.usage.output_tokens or 0 for r in running.responses for output in r.outputs if output.usage
-            )
+            for response in running.responses:
+                for output in response.outputs:
+                    if output.usage is not None:
+                        tokens += output.usage.output_tokens or 0
             if (
                 running.known
                 and not running.task.is_changed
@@ -349,6 +361,7 @@ class Driver:
                 running.task.n_nondeterministic += end.status is SampleStatus.OK
             self._held_bytes -= running.held_bytes
             running.let_go()
+        self.outcome.n_failed += failed
         self._progress.advance(len(ended), failed, tokens)
 
     def _known(self, task: RunningTask, index: int) -> dict[AnswerKey, str]:

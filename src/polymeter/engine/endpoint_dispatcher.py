@@ -41,6 +41,8 @@ from polymeter.guests.door import in_mode
 _A_FEW = 4
 _LEAST_ASLEEP = 16
 _PREPARED_TOGETHER = 16
+_GATHERED_S = 0.003
+"""How long an answer may wait for others, while more are in flight: short beside any endpoint's latency."""
 _LOG = logging.getLogger("polymeter")
 
 
@@ -107,8 +109,8 @@ class EndpointDispatcher:
         self._n_asleep = self._n_retries = 0
         self._is_pausing = False
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._out = _Out(on_done)
         self._loop = asyncio.new_event_loop()
+        self._out = _Out(on_done, self._loop)
         self._thread = threading.Thread(target=self._serve, name="polymeter-endpoint", daemon=True)
 
     @property
@@ -175,8 +177,12 @@ class EndpointDispatcher:
         return task
 
     def _prepare_next(self) -> None:
-        """Send requests to be prepared: as many as may be in flight, and a few more, are ready ahead."""
+        """Send requests to be prepared: as many as may be in flight, and a few more, are ready ahead. They are sent
+        several at a time, since a thread hop costs more than most requests; meanwhile half of them are ready.
+        """
         room = self._limiter.limit + _A_FEW - len(self._ready) - self._n_preparing
+        if room < min(_PREPARED_TOGETHER, self._limiter.limit // 2):
+            return
         while room > 0 and self._waiting:
             group = self._next_group(min(room, _PREPARED_TOGETHER))
             room -= len(group)
@@ -297,6 +303,8 @@ class EndpointDispatcher:
         for one, response in zip(asked, responses, strict=True):
             one.response = response
             self._out.put(one)
+        if not self._limiter.in_flight:
+            self._out.flush()
 
     def _is_final(self, job: Job, error: Error) -> bool:
         if not error.retryable or self._max_retries == 0:
@@ -321,33 +329,35 @@ class EndpointDispatcher:
 
 
 class _Out:
-    """Hands on answered requests from a thread of its own, all that have come meanwhile together."""
+    """Hands on answered requests from a thread of its own: all together that came within a moment, so that a storm of
+    answers does not make the threads of a run take turns for each.
+    """
 
-    def __init__(self, on_done: OnDone) -> None:
+    def __init__(self, on_done: OnDone, loop: asyncio.AbstractEventLoop) -> None:
         self._on_done = on_done
-        self._done: deque[PendingRequest] = deque()
-        self._is_scheduled = False
+        self._loop = loop
+        self._done: list[PendingRequest] = []
+        self._alarm: asyncio.TimerHandle | None = None
         self._pool = Pool("answers", 1)
-        self._lock = threading.Lock()
 
     def put(self, asked: PendingRequest) -> None:
-        """Take a request that ended. Thread-safe."""
-        with self._lock:
-            self._done.append(asked)
-            is_first, self._is_scheduled = not self._is_scheduled, True
-        if is_first:
-            self._pool.submit(self._hand_on)
+        """Take a request that ended. On the loop's thread."""
+        self._done.append(asked)
+        if self._alarm is None:
+            self._alarm = self._loop.call_later(_GATHERED_S, self.flush)
+
+    def flush(self) -> None:
+        """Hand on what there is, for there may be nothing to wait for. On the loop's thread."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._done:
+            self._pool.submit(partial(self._on_done, self._done))
+            self._done = []
 
     def close(self) -> None:
         """Hand on nothing more."""
         self._pool.close()
-
-    def _hand_on(self) -> None:
-        with self._lock:
-            batch = list(self._done)
-            self._done.clear()
-            self._is_scheduled = False
-        self._on_done(batch)
 
 
 def _has_media(asked: Joined) -> bool:

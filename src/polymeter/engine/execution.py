@@ -20,7 +20,6 @@ from polymeter.engine import parts
 from polymeter.engine.batch_dispatcher import BatchDispatcher
 from polymeter.engine.dispatchers import Dispatcher, Listener
 from polymeter.engine.driver import Driver, EndpointGoneError
-from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.files import FilesOfRun
 from polymeter.engine.plan import Plan, cache_folder, model_name, selected_samples, skip
@@ -246,6 +245,8 @@ class Execution:
     def _dispatcher(self, model: Model, listener: Listener, name: str) -> Dispatcher:
         options = self._plan.options
         if isinstance(model, AsyncModel):
+            from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
+
             with in_mode("model"), boundary(PlanError, "Starting the model"):
                 model.load()
             return EndpointDispatcher(

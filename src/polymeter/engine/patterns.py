@@ -58,6 +58,7 @@ class Patterns:
         self._n_empty = 0
         self._n_right = self._n_holding = 0
         self._answer: str | None = None
+        self._given = ""
         self._target: str | None = None
         self._has_other_answer = self._has_other_target = False
         self._answers, self._targets = _Counted(), _Counted()
@@ -77,9 +78,10 @@ class Patterns:
         if answer is not None:
             self._n_answers += 1
             self._n_empty += not answer.strip()
-            self._has_other_answer |= self._answer is not None and answer != self._answer
-            self._answer = answer
-            given = _normalised(answer)
+            if answer != self._answer:
+                self._has_other_answer |= self._answer is not None
+                self._answer, self._given = answer, _normalised(answer)
+            given = self._given
             self._answers.add(given)
             if target is not None:
                 self._n_right += given == expected or (_SEVERAL in target and _is_one_of(given, target))

@@ -56,9 +56,12 @@ class Prefetcher:
         """
         failures: list[Response | None] = [None] * len(requests)
         is_wanted = self._previews.is_wanted
-        to_do = [
-            place for place, request in enumerate(requests) if any(is_wanted(medium) for medium in request.media())
-        ]
+        to_do = []
+        for place, request in enumerate(requests):  # in full, because most show nothing
+            for medium in request.media():
+                if is_wanted(medium):
+                    to_do.append(place)
+                    break
         if not to_do:
             ready(failures)
             return

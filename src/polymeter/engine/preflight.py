@@ -4,9 +4,9 @@ model? A run whose journal holds every answer asks nobody, so its endpoints are 
 
 from __future__ import annotations
 
-import asyncio
+import importlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
@@ -18,17 +18,29 @@ from polymeter.core.progress import Progress
 from polymeter.core.task import SampleStatus
 from polymeter.engine import manifest as manifests
 from polymeter.engine.plan import Plan
+from polymeter.engine.scoring_code import scoring_code
+from polymeter.engine.selection import format_of
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 
 _DEADLINE_S = 60.0
+_SENDING_S = 0.005
+"""How long an endpoint's question has the processor to itself on its way out."""
 _WRITTEN = (".py", ".yaml", ".yml", "")
 """Endings of files that describe a benchmark, which included YAML often lacks; any other file is its data."""
 
 
-def check_endpoints(plan: Plan, folder: RunFolder, progress: Progress) -> None:
+def check_endpoints(
+    plan: Plan, folder: RunFolder, progress: Progress, meanwhile: Callable[[], None] | None = None
+) -> None:
     """Let every endpoint of a plan show that it can be asked; each once, whatever its roles. If the run in the folder
     has all of its answers, nobody is asked.
+
+    Args:
+        plan: The plan.
+        folder: Its run folder.
+        progress: Told that endpoints are asked.
+        meanwhile: Further work to do while they are. Nothing may rest on it, since it is not done if nobody is asked.
 
     Raises:
         PlanError: One cannot; it says why.
@@ -43,7 +55,15 @@ def check_endpoints(plan: Plan, folder: RunFolder, progress: Progress) -> None:
     # A thread of its own: the caller may have an event loop running, as notebooks do. Nothing waits for it but the
     # lines below, so that an interrupted run does not hang with an endpoint that does.
     answers: list[Future[None]] = [Future() for _ in endpoints]
-    threading.Thread(target=_ask_all, args=(endpoints, answers), name="polymeter-preflight", daemon=True).start()
+    is_asked = threading.Event()
+    asking = threading.Thread(
+        target=_ask_all, args=(endpoints, answers, is_asked), name="polymeter-preflight", daemon=True
+    )
+    asking.start()
+    is_asked.wait()
+    _get_ready(plan)
+    if meanwhile is not None:
+        meanwhile()
     for answer in answers:
         with boundary(PlanError, "Asking the endpoint before the run"):
             answer.result()
@@ -66,14 +86,26 @@ def _speaks_of_judges(file: Path) -> bool:
         return False
 
 
-def _ask_all(endpoints: Sequence[AsyncModel], answers: Sequence[Future[None]]) -> None:
+def _get_ready(plan: Plan) -> None:
+    """Do what the run will need whatever the endpoints say: imports, and the digest of the code that scores."""
+    importlib.import_module("polymeter.engine.endpoint_dispatcher")
+    for benchmarks in {spec.format: format_of(spec) for spec in plan.selection.tasks}.values():
+        if benchmarks.get_ready is not None:
+            benchmarks.get_ready()
+    scoring_code()
+
+
+def _ask_all(endpoints: Sequence[AsyncModel], answers: Sequence[Future[None]], is_asked: threading.Event) -> None:
+    import asyncio
+
     for endpoint, answer in zip(endpoints, answers, strict=True):
         try:
-            asyncio.run(_ask(endpoint))
+            asyncio.run(_ask(endpoint, is_asked))
         except BaseException as error:  # noqa: BLE001  (whatever it is, the run that waits for it has to see it)
             answer.set_exception(error)
         else:
             answer.set_result(None)
+        is_asked.set()
 
 
 def has_all_answers(plan: Plan, folder: RunFolder) -> bool:
@@ -102,9 +134,14 @@ def _is_answered(task: Mapping[str, Any], journal: Journal, *, is_judged: bool) 
     return not (is_judged or has_failed) and sum(journal.marks(name, "answered", task["n_rows"])) == n_samples
 
 
-async def _ask(endpoint: AsyncModel) -> None:
+async def _ask(endpoint: AsyncModel, is_asked: threading.Event) -> None:
+    import asyncio
+
+    answer = asyncio.ensure_future(endpoint.preflight())
+    await asyncio.wait([answer], timeout=_SENDING_S)
+    is_asked.set()
     try:
-        await asyncio.wait_for(endpoint.preflight(), _DEADLINE_S)
+        await asyncio.wait_for(answer, _DEADLINE_S)
     except asyncio.TimeoutError:
         raise PlanError(
             f"The endpoint did not answer one small request within {_DEADLINE_S:g} s.",

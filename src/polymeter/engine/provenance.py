@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import polymeter
+from polymeter.core.installing import installed_version
 from polymeter.core.machine import available_cores, memory_bytes
 
 _PACKAGES = (
@@ -31,12 +32,7 @@ _PACKAGES = (
 
 def software() -> dict[str, Any]:
     """Polymeter's version and commit, and the versions of the packages that numbers depend on."""
-    versions = {}
-    for name in _PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
+    versions = {name: version for name in _PACKAGES if (version := installed_version(name)) is not None}
     home = Path(polymeter.__file__).parent
     return {
         "polymeter": {"version": polymeter.__version__, **git_state(home)},
@@ -56,6 +52,8 @@ def hardware() -> dict[str, Any]:
 def git_state(folder: Path) -> dict[str, Any]:
     """Commit of the git checkout that holds a folder, and whether the folder has changes; empty where there is none."""
     where = folder if folder.is_dir() else folder.parent
+    if not _may_be_checkout(where):
+        return {}
     words = ("status", "--porcelain=v2", "--branch", "--", ".")  # one process tells both
     try:
         done = subprocess.run(
@@ -68,3 +66,9 @@ def git_state(folder: Path) -> dict[str, Any]:
     if done.returncode != 0 or commit == "(initial)":
         return {}
     return {"commit": commit, "is_dirty": any(not line.startswith("#") for line in lines)}
+
+
+def _may_be_checkout(folder: Path) -> bool:
+    """Whether git may know of a checkout that holds a folder. Starting git takes longer than looking for its mark."""
+    place = folder.resolve()
+    return "GIT_DIR" in os.environ or any((parent / ".git").exists() for parent in (place, *place.parents))

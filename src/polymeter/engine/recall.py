@@ -36,10 +36,11 @@ class Recall:
 
     def __call__(self, asked: Sequence[PendingRequest]) -> None:
         """Set the responses of those requests that have an answer; what a sample asks together is here together."""
-        for one in asked:
+        resumed = [one for one in asked if one.running.known]
+        for one in resumed:
             key = AnswerKey(one.role, self._models[one.role], one.fingerprint, one.occurrence)
-            one.response = self._stored(one, key) if one.running.known else None
-        owed = [one for one in asked if one.response is None and one.running.known]
+            one.response = self._stored(one, key)
+        owed = [one for one in resumed if one.response is None]
         for group in joined(owed, lambda one: one.request):
             self._recall_jointly(group)
 

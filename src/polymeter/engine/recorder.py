@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from polymeter.core.codec import NotExactError, compact_json, encode, jsonable
+from polymeter.core.codec import NotExactError, encode, jsonable_as_json
 from polymeter.core.errors import DataError, ModelError, PolymeterError, StorageError, boundary
 from polymeter.core.parts import Image, Text, is_image
 from polymeter.core.request import Error, Output, Request, Response
@@ -23,6 +23,7 @@ from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import write_request, write_response, write_score
 
+_WRITING = boundary(ModelError, "Writing down the model's answer")
 _SEALED = frozenset({SampleStatus.OK, SampleStatus.REFUSED, SampleStatus.TRUNCATED})
 
 
@@ -81,8 +82,9 @@ class Recorder:
             if one.response is None or one.response.error is not None:
                 continue
             try:
-                with boundary(ModelError, "Writing down the model's answer"):
-                    behind = self._files.behind_answer(one)
+                with _WRITING:
+                    rests_on_files = one.may_show or one.running.files or not isinstance(one.request, Request)
+                    behind = self._files.behind_answer(one) if rests_on_files else None
                     one.response = self._stored(one.response)
                     body = write_response(one.response, self._media.name_of, behind)
                     if isinstance(one.request, Request):
@@ -98,9 +100,10 @@ class Recorder:
         self._writer.put("responses", responses)
 
     def _stored(self, response: Response) -> Response:
-        if not any(output.images or output.messages for output in response.outputs):
-            return response
-        return replace(response, outputs=tuple(map(self._with_files, response.outputs)))
+        for output in response.outputs:
+            if output.images or output.messages:
+                return replace(response, outputs=tuple(map(self._with_files, response.outputs)))
+        return response
 
     def _with_files(self, output: Output) -> Output:
         """An output whose images are files, and so is what a model's own prompt shows."""
@@ -117,6 +120,8 @@ class Recorder:
 
     def _with_previews(self, score: Score) -> Score:
         """The score with previews in place of the images in its log (a reference that an image was compared to)."""
+        if not score.log:
+            return score
         kept = {name: {"image": self._preview(value)} for name, value in score.log.items() if is_image(value)}
         return replace(score, log={**score.log, **kept}) if kept else score
 
@@ -144,7 +149,7 @@ class Recorder:
             if end.score is not None:
                 written = write_score(self._with_previews(end.score))
                 scores.append((task.number, sample.index, task.task.score_digest, int(written.is_exact), written.body))
-            doc = compact_json(jsonable(sample.doc))
+            doc = jsonable_as_json(sample.doc)
             samples.append(
                 (
                     task.number,

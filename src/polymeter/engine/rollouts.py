@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from polymeter.core.damaged_rows import check_undamaged
-from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreError, UnscoredError, boundary
+from polymeter.core.errors import DataError, ErrorKind, PolymeterError, UnscoredError, boundary
 from polymeter.core.guest_context import scoring_sample
 from polymeter.core.opened_files import is_own_file, noting
 from polymeter.core.request import Error, OwnPrompt, Request, Response
@@ -146,12 +146,11 @@ class RolloutWorker:
             UnscoredError: A judge that it asked could not answer, or gave no verdict.
         """
         task, asker = running.task, self._make_asker(running)
-        doing = task.doing["Scoring"]
         with (
             noting(running.files, is_own_file),
-            self._guarded(task, running.sample.id, "score"),
+            self._guarded(task, running.sample.id, "score") if task.task.is_guest else _OPEN,
             scoring_sample(asker),
-            boundary(ScoreError, doing),
+            task.scoring,
         ):
             if task.may_overlap and task.task.is_guest:
                 wall, cpu = time.perf_counter(), time.thread_time()
@@ -169,14 +168,13 @@ class RolloutWorker:
         return replace(score, scorers=tuple(running.scorers)) if running.scorers else score
 
     def _advance(self, running: RunningSample, progressed: ChunkProgress) -> None:
-        waiting = running.waiting
-        failed = [one.response for one in waiting if one.response is not None and one.response.error is not None]
-        if failed:
-            running.generator.close()
-            error = failed[0].error
-            status = SampleStatus.REFUSED if error is not None and error.kind == "refused" else SampleStatus.ERROR
-            progressed.ended.append(EndedSample(running, status, error=error))
-            return
+        for one in running.waiting:
+            if one.response is not None and one.response.error is not None:
+                running.generator.close()
+                error = one.response.error
+                status = SampleStatus.REFUSED if error.kind == "refused" else SampleStatus.ERROR
+                progressed.ended.append(EndedSample(running, status, error=error))
+                return
         try:
             requests = self._next(running)
         except PolymeterError as error:
@@ -190,7 +188,7 @@ class RolloutWorker:
         role = OWN_PROMPT_ROLE if isinstance(requests, OwnPrompt) else MODEL_ROLE
         try:
             # What is shown is identity, and may not be there; what task code puts in a request may have none.
-            with boundary(DataError, running.task.doing["Asking for"]):
+            with running.task.asking:
                 asked_now: tuple[Request | OwnPrompt, ...] = (requests,) if running.is_single else tuple(requests)
                 running.waiting = [running.ask(role, request, slot) for slot, request in enumerate(asked_now)]
         except PolymeterError as error:
@@ -205,9 +203,10 @@ class RolloutWorker:
 
     def _next(self, running: RunningSample) -> Any:
         """What a rollout asks next, or what it ``_Returned``."""
+        task = running.task
         sent: Any = None
         if running.waiting:
-            answers = tuple(asked.response for asked in running.waiting if asked.response is not None)
+            answers = tuple([asked.response for asked in running.waiting if asked.response is not None])
             is_prompt = running.waiting[0].role == OWN_PROMPT_ROLE
             # A prompt is no answer, and the hook goes on under the label of the step that asked for it.
             running.steps -= is_prompt
@@ -216,11 +215,10 @@ class RolloutWorker:
         elif running.steps:
             sent = ()
         running.steps += 1
-        doing = running.task.doing["Playing"]
         with (
             noting(running.files, is_own_file),
-            self._guarded(running.task, running.sample.id, step_label(running.steps)),
-            boundary(ScoreError, doing),
+            self._guarded(task, running.sample.id, step_label(running.steps)) if task.task.is_guest else _OPEN,
+            task.playing,
         ):
             try:
                 return running.generator.send(sent)
@@ -248,8 +246,6 @@ class RolloutWorker:
         return self._door.held() if task.task.is_guest and not task.overlaps else _OPEN
 
     def _guarded(self, task: RunningTask, sample: str, hook: str) -> AbstractContextManager[None]:
-        if not task.task.is_guest:
-            return _OPEN
         if task.task.is_thread_safe or (hook == "score" and task.waits):
             return self._door.hook_beside(task.name, sample, hook)
         return self._door.hook(task.name, sample, hook)

@@ -52,6 +52,7 @@ class RunRequest:
         is_resume: Whether this continues a run that must be there.
         check_plan: Called with the plan before anything is opened or sent; refuses it by raising PlanError.
         typed_data: The ids of datasets that the user has named a place for, for this run.
+        meanwhile: What else is to be done while endpoints are asked before the run. Nothing may rest on it.
     """
 
     model: ModelSpec | Model
@@ -62,6 +63,7 @@ class RunRequest:
     is_resume: bool = False
     check_plan: Callable[[Plan], None] | None = None
     typed_data: tuple[str, ...] = ()
+    meanwhile: Callable[[], None] | None = None
 
 
 def run(request: RunRequest, progress: Progress) -> RunOutcome:
@@ -108,11 +110,11 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     # Whether a judge is missing shows when tasks are opened, and then the model must not have been asked for anything.
     is_asked_last = may_miss_judge(plan)
     if not is_asked_last:
-        check_endpoints(plan, folder, progress)
+        check_endpoints(plan, folder, progress, request.meanwhile)
     progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
     compile_tasks(plan, cache_folder(plan.options), is_begun=not is_new)
     if is_asked_last:
-        check_endpoints(plan, folder, progress)
+        check_endpoints(plan, folder, progress, request.meanwhile)
         check_learned(plan)
     return run_plan(plan, folder, progress, command=request.command)
 

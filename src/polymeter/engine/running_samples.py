@@ -8,13 +8,16 @@ waits), which decides how many share a thread hop and how many may be in memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
+from polymeter.core.errors import DataError, ScoreError, boundary
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
 from polymeter.core.opened_files import Noted
 from polymeter.core.parts import Image
+from polymeter.core.records import quickly_made
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Sample, SampleStatus, Score, Task
@@ -37,6 +40,7 @@ _CHUNK_BYTES = 16 * 2**20
 _SENT_COPIES = 4
 """The encoded bytes of an image, and its base64 alone and within the request's body, which are a third longer."""
 
+_NOTHING_KNOWN: Mapping[AnswerKey, str] = MappingProxyType({})
 _WAITS_AFTER = 4
 _WAITS_SHARE = 0.5
 _WAITS_S = 0.002
@@ -66,7 +70,8 @@ class RunningTask:
         scorers: What its scores were measured with, and in whose place, as scoring has reported it.
         values: How many of its samples have a value, since its rows were read to their end; ``None``: they were not.
         name: The task's name.
-        doing: What is done to its samples, for messages.
+        playing: What its code is called inside to make a sample's requests; likewise ``asking``, for what a request
+            shows, and ``scoring``.
     """
 
     task: Task
@@ -88,11 +93,15 @@ class RunningTask:
     waiting_share: float = 0.0
     score_s: float = 0.0
     name: str = field(init=False)
-    doing: Mapping[str, str] = field(init=False)
+    playing: boundary = field(init=False)
+    asking: boundary = field(init=False)
+    scoring: boundary = field(init=False)
 
     def __post_init__(self) -> None:
         self.name = self.task.spec.name
-        self.doing = {what: f"{what} a sample of task {self.name!r}" for what in ("Playing", "Asking for", "Scoring")}
+        self.playing = boundary(ScoreError, f"Playing a sample of task {self.name!r}")
+        self.asking = boundary(DataError, f"Asking for a sample of task {self.name!r}")
+        self.scoring = boundary(ScoreError, f"Scoring a sample of task {self.name!r}")
 
     @property
     def is_text_only(self) -> bool:
@@ -209,13 +218,13 @@ class RunningSample:
     sample: Sample
     generator: Any = None
     files: Noted = field(default_factory=dict)
-    known: dict[AnswerKey, str] = field(default_factory=dict)
+    known: Mapping[AnswerKey, str] = field(default_factory=lambda: _NOTHING_KNOWN)
     used: dict[AnswerKey, int] = field(default_factory=dict)
     occurrences: dict[tuple[str, str], int] = field(default_factory=dict)
     turns: int = 0
     steps: int = 0
     responses: list[Response] = field(default_factory=list)
-    waiting: list[PendingRequest] = field(default_factory=list)
+    waiting: Sequence[PendingRequest] = ()
     n_waiting: int = 0
     is_single: bool = True
     judge_calls: list[str] = field(default_factory=list)
@@ -229,14 +238,15 @@ class RunningSample:
     def let_go(self) -> None:
         """Drop what an ended sample holds, so that its media is freed now and not when cycles are collected."""
         self.generator = None
-        self.waiting = []
-        self.responses = []
-        self.known = {}
+        self.waiting = ()
+        self.responses.clear()
+        self.known = _NOTHING_KNOWN
 
     def ask(self, role: str, request: Request | OwnPrompt, slot: int = 0) -> PendingRequest:
         """Number a request within this sample, and note the files that its media come from."""
-        media = list(request.media())
-        for medium in media:
+        may_show = False
+        for medium in request.media():
+            may_show = True
             medium.note_files(self.files)
         mark = own_prompt_fingerprint() if isinstance(request, OwnPrompt) else request_fingerprint(request)
         with self.lock:
@@ -244,9 +254,10 @@ class RunningSample:
             self.occurrences[role, mark] = occurrence + 1
             self.turns += role != OWN_PROMPT_ROLE  # prompts are no turns: answers are numbered as without them
             turn = 0 if role == OWN_PROMPT_ROLE else self.turns
-            return PendingRequest(self, role, request, mark, occurrence, turn, slot, may_show=bool(media))
+            return PendingRequest(self, role, request, mark, occurrence, turn, slot, may_show=may_show)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class EndedSample:
     """How a sample ended."""

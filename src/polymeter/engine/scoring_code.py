@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
-from importlib import metadata
 from pathlib import Path
 
 import polymeter
+from polymeter.core.installing import installed_version
 from polymeter.core.registry import entry_points
 
 _PASSED = (
@@ -59,10 +59,9 @@ def scoring_code() -> str:
 
 def _packages() -> Iterator[str]:
     for name in _PACKAGES:
-        try:
-            yield f"{name} {metadata.version(name)}"
-        except metadata.PackageNotFoundError:
-            continue
+        version = installed_version(name)
+        if version is not None:
+            yield f"{name} {version}"
 
 
 def _added() -> Iterator[str]:

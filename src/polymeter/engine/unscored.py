@@ -29,9 +29,11 @@ class ValueCount:
 
     def add(self, score: Score) -> None:
         """Count one sample."""
-        if any(_is_value(value) for value in score.values.values()):
-            self.n += 1
-        elif not self.why_none:
+        for value in score.values.values():
+            if _is_value(value):
+                self.n += 1
+                return
+        if not self.why_none:
             self.why_none = score.explanation or ""
 
 

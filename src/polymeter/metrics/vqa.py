@@ -57,6 +57,8 @@ class EvalAIAnswerProcessor:
 
     def process_punctuation(self, in_text: str) -> str:
         """Remove punctuation beside a space, and all if the text has commas between digits; else make it a space."""
+        if in_text.isalnum():
+            return in_text
         has_commas = self.COMMA_STRIP.search(in_text) is not None
         out = in_text
         for mark in self.PUNCTUATIONS:

@@ -6,7 +6,6 @@ tried without network or torch.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import random
@@ -194,6 +193,8 @@ class MockEndpoint(AsyncModel):
 
     async def respond(self, request: Request) -> Response:
         """Compute the answer after the delay."""
+        import asyncio
+
         self.n_requests += 1
         self.n_in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.n_in_flight)

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +95,14 @@ def make_html_report(
     )
     # A lone surrogate in a model's answer cannot be written as UTF-8.
     return html.encode("utf-8", "replace").decode()
+
+
+def get_ready() -> None:
+    """Import and compile what the page and the printed table are drawn with, while a run waits for something else."""
+    for module in ("rich.console", "rich.table"):
+        import_module(module)
+    for template in ("report.html", "table.html"):
+        environment().get_template(template)
 
 
 def _show_tasks(

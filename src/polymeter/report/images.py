@@ -1,23 +1,34 @@
 """The images of an HTML report: data URIs, each file once, within a budget of bytes.
 
-When all files fit they are embedded unchanged. When they do not, large ones are scaled down; what still does not fit is
-left out and counted.
+When all files fit they are embedded unchanged. When they do not, large ones are scaled down, several at a time because
+the run waits for its report; what still does not fit is left out and counted.
 """
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from polymeter.core.errors import DataError
-from polymeter.core.parts import Image
+from polymeter.core.errors import DataError, boundary
+from polymeter.core.machine import available_cores
+from polymeter.core.parts import Image, readable_image
 from polymeter.core.sources import sniff_mime
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PILImage
 
 LoadMedia = Callable[[str], "tuple[bytes, str] | None"]
 _SMALL_BYTES = 12_000
 _SIDE_PX = 448
+_LEAST_SIDE_PX = 300
+"""A half, quarter or eighth of a JPEG with a longer side of at least so much is shown as it is decoded."""
+_MOST_THREADS = 4
+_AT_ONCE = 16
 _QUALITY = 70
 
 
@@ -52,19 +63,36 @@ def embed(names: Iterable[str], load: LoadMedia, budget: int) -> EmbeddedImages:
     must_shrink = sum(uri_sizes.values()) > budget
     uris: dict[str, str] = {}
     spent = n_smaller = n_left_out = 0
-    for name in uri_sizes:
-        medium = load(name)
+    for name, medium, is_smaller in _loaded(list(uri_sizes), load, must_shrink=must_shrink):
         if medium is None:
             continue
-        small = _smaller(medium) if must_shrink else None
-        data, mime = small or medium
+        data, mime = medium
         if spent + _size(len(data), mime) > budget:
             n_left_out += 1
             continue
         uris[name] = f"data:{mime};base64,{base64.b64encode(data).decode()}"
         spent += len(uris[name])
-        n_smaller += small is not None
+        n_smaller += is_smaller
     return EmbeddedImages(uris, n_smaller, n_left_out, len(unique_names) - len(uri_sizes))
+
+
+def _loaded(
+    names: Sequence[str], load: LoadMedia, *, must_shrink: bool
+) -> Iterator[tuple[str, tuple[bytes, str] | None, bool]]:
+    """Each name with its file, and whether that was scaled down; in their order, a few in memory at a time."""
+
+    def one(name: str) -> tuple[str, tuple[bytes, str] | None, bool]:
+        medium = load(name)
+        smaller = _smaller(medium) if must_shrink and medium is not None else None
+        return name, smaller or medium, smaller is not None
+
+    if not must_shrink:
+        yield from map(one, names)
+        return
+    context = copy_context()
+    with ThreadPoolExecutor(min(_MOST_THREADS, available_cores())) as pool:
+        for start in range(0, len(names), _AT_ONCE):
+            yield from pool.map(lambda name: context.copy().run(one, name), names[start : start + _AT_ONCE])
 
 
 def _uri_size(medium: tuple[bytes, str] | None) -> int | None:
@@ -83,14 +111,40 @@ def _smaller(medium: tuple[bytes, str]) -> tuple[bytes, str] | None:
     if len(data) <= _SMALL_BYTES or mime == "image/gif":
         return None
     try:
-        image = Image(data).open()
+        image = _decoded(data, mime)
     except DataError:
         return None
+    from PIL.Image import Resampling
+
     is_transparent = image.has_transparency_data
     small = image.convert("RGBA" if is_transparent else "RGB")
-    small.thumbnail((_SIDE_PX, _SIDE_PX))
+    small.thumbnail((_SIDE_PX, _SIDE_PX), Resampling.HAMMING)
     buffer = io.BytesIO()
     # WebP keeps transparency; JPEG is an order of magnitude faster to write, and every run ends with this report.
     small.save(buffer, format="WEBP" if is_transparent else "JPEG", quality=_QUALITY)
     shrunk = buffer.getvalue()
     return (shrunk, "image/webp" if is_transparent else "image/jpeg") if len(shrunk) < len(data) else None
+
+
+def _decoded(data: bytes, mime: str) -> PILImage:
+    """An image, upright. A JPEG is decoded at a fraction of its size: one that needs no further scaling, if there is
+    one, for that takes six times as long.
+
+    Raises:
+        DataError: if it cannot be decoded.
+    """
+    from PIL import Image as pil
+    from PIL import ImageOps
+
+    whole = Image(data)
+    if mime != "image/jpeg":
+        return whole.open()
+    width, height = whole.size()
+    sides = {fraction: max(width, height) // fraction for fraction in (2, 4, 8)}
+    fitting = [fraction for fraction, side in sides.items() if _LEAST_SIDE_PX <= side <= _SIDE_PX]
+    larger = [1, *(fraction for fraction, side in sides.items() if side > _SIDE_PX)]
+    fraction = (fitting or larger)[-1]
+    with boundary(DataError, "Decoding an image of the report"), readable_image(whole.describe):
+        image: PILImage = pil.open(io.BytesIO(data))
+        image.draft("RGB", (max(1, image.width // fraction), max(1, image.height // fraction)))
+        return ImageOps.exif_transpose(image)

@@ -20,7 +20,7 @@ from polymeter.stats.mean_intervals import MeanInterval, mean_interval, sum_inte
 from polymeter.stats.moments import mean_spread
 from polymeter.stats.paired import PairedDifference, paired_difference, t_test_p_value
 from polymeter.stats.power import achieved_power, detectable_effect, difference_variance, needed_samples
-from polymeter.stats.reduction import MetricPlan, reduce_rows
+from polymeter.stats.reduction import MetricPlan, RowReduction, reduce_rows
 from polymeter.stats.significance import PairedTest, effect_size, holm, mcnemar_test, paired_test, permutation_test
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "PairedDifference",
     "PairedTest",
     "Partition",
+    "RowReduction",
     "achieved_power",
     "bootstrap",
     "bootstrap_additive",

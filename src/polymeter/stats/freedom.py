@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.stats.intervals import LEVEL, t_quantile
 
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
-_SQUARED_SINES = np.square(np.sin((_NODES + 1) * math.pi / 4))
 _GRID = np.geomspace(1e-6, 1e3, 46)
 """Multiples of the inverse of the mean variance of a cluster's sum, among which ``y`` is sought."""
 _MOST = 1e6
@@ -60,11 +59,12 @@ def clustered_freedom(sizes: NDArray[np.float64], correlation: float) -> tuple[f
         """The logarithms of the probability that the error is greater, and of q."""
         _, whole, over = determinants(y)
         kappa = over / whole
-        logarithm, whole, over = determinants(y[:, None] / _SQUARED_SINES)
-        product = np.maximum(over / kappa[:, None] - whole, 1e-300) * _SQUARED_SINES / (1 - _SQUARED_SINES)
-        missed = np.exp(-0.5 * (logarithm + np.log(product))) @ _NODE_WEIGHTS / 2
+        logarithm, whole, over = determinants(y[:, None] / squared_sines)
+        product = np.maximum(over / kappa[:, None] - whole, 1e-300) * squared_sines / (1 - squared_sines)
+        missed = np.exp(-0.5 * (logarithm + np.log(product))) @ node_weights / 2
         return np.log(np.maximum(missed, 1e-300)), np.log(kappa / bias) / 2
 
+    squared_sines, node_weights = _quadrature()
     grid = _GRID / (total / float(counts.sum()))
     goal = math.log(1 - LEVEL)
     logarithms, _ = misses(grid)
@@ -76,3 +76,10 @@ def clustered_freedom(sizes: NDArray[np.float64], correlation: float) -> tuple[f
     from scipy.special import stdtridf
 
     return float(stdtridf((1 + LEVEL) / 2, quantile)), bias
+
+
+@lru_cache(maxsize=1)
+def _quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The squared sines of the angles at which the integral is evaluated, and their weights (Gauss and Legendre)."""
+    nodes, weights = np.polynomial.legendre.leggauss(32)
+    return np.square(np.sin((nodes + 1) * math.pi / 4)), weights

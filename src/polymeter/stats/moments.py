@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ FEWEST_EFFECTIVE_CLUSTERS = 5
 FEWEST_OTHERS = 5
 """Values that must differ from the most frequent one where no range is declared."""
 
+_VALUES_AT_ONCE = 1 << 16
 _LEAST_DEVIATION = 1e-50
 """Powers of smaller deviations, and of greater ones than its inverse, are no longer numbers."""
 _FEWEST_WHERE_SKEWED = 7
@@ -60,13 +62,13 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
         bounds: The range of the values.
     """
     n = int(data.size)
-    mean = math.fsum(data.tolist()) / n
-    farthest = float(np.abs(data - mean).max())
+    mean = _sum(data) / n
+    farthest = _farthest(data, mean)
     if farthest and not _LEAST_DEVIATION < farthest < 1 / _LEAST_DEVIATION:
         return Spread(mean, n, 0.0, bounds=bounds, problem="the values are too large or differ by too little")
     is_clustered = clusters is not None and clusters.count < n
     if clusters is None or not is_clustered:
-        sizes, sums = np.ones(n), data
+        sizes, sums = np.broadcast_to(np.float64(1.0), n), data
     else:
         sizes = np.bincount(clusters.codes, minlength=clusters.count).astype(np.float64)
         sums = clusters.sums(data[:, None])[:, 0]
@@ -75,11 +77,18 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
     problem = _problem(sizes, data, bounds, is_clustered=is_clustered)
     if sizes.size < 2:
         return Spread(mean, n, 0.0, trials=trials, bounds=bounds, problem=problem)
-    deviations, shares = sums - sizes * mean, sizes / n
-    variance = float((np.square(deviations) / (1 - shares)).sum()) / n**2
+    # Computed in place where values are not clustered: there may be a million of them.
+    deviations = sums - sizes * mean if is_clustered else data - mean
+    others = 1 - sizes / n if is_clustered else 1 - 1 / n
+    terms = np.square(deviations)
+    terms /= others
+    variance = float(terms.sum()) / n**2
     # Small samples understate the third moment (Joanes and Gill 1998), each cluster by about the cube of the share of
     # the others. The last part is what the simulation in `benchmarks/coverage.py` asks for beyond that.
-    third = float(((deviations / (1 - shares)) ** 3).sum()) / n**3 * (1 + 3 / effective)
+    np.divide(deviations, others, out=terms)
+    terms **= 3
+    third = float(terms.sum()) / n**3 * (1 + 3 / effective)
+    del deviations, terms
     correlation = _intraclass_correlation(data, sums, sizes) if is_clustered else 0.0
     low, high = bounds
     if low is None or high is None or high <= low:
@@ -115,6 +124,18 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
         seen = max(min(_LEAST_TRIALS * n, effective), _independent(most, *estimated(0.0, freedom)))
     is_continuous = not is_two_valued and 2 * n_mixed >= sizes.size
     return Spread(mean, n, found, third, df, trials, least, seen, bounds, is_continuous, problem)
+
+
+def _sum(data: NDArray[np.float64]) -> float:
+    """The exactly rounded sum. A list of all values would take four times their memory."""
+    pieces = (data[start : start + _VALUES_AT_ONCE].tolist() for start in range(0, data.size, _VALUES_AT_ONCE))
+    return math.fsum(chain.from_iterable(pieces))
+
+
+def _farthest(data: NDArray[np.float64], mean: float) -> float:
+    """The greatest deviation from the mean."""
+    deviations = data - mean
+    return float(np.abs(deviations, out=deviations).max())
 
 
 def _independent(most: float, variance: float, df: float) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, TypeVar
@@ -20,12 +20,14 @@ from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
 from polymeter.core.spread import UNBOUNDED, Bounds, is_bounded
-from polymeter.core.task import ReduceContext, Result, ScoredRow
+from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
 from polymeter.stats.clusters import ALONE, Partition
 from polymeter.stats.estimate import Estimate, estimate
 
 _ABSENT = object()
 _FAST = frozenset({float, int, bool})
+_FIRST = 0
+"""The number of the first row's subset."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -66,24 +68,69 @@ def reduce_rows(rows: Iterable[ScoredRow], metrics: Sequence[MetricPlan], contex
         ScoreError: if an aggregation raises, or a value under a mean is not a number; the message names metric, sample
             and value.
     """
-    columns = [_MeanColumn(plan) if plan.aggregation.uncertainty == "mean" else _Column(plan) for plan in metrics]
-    subsets: dict[tuple[str, ...], int] = {}
-    clusters: dict[str, int] = {}
+    reduction = RowReduction(metrics)
     for row in rows:
-        subset = _number_of(row.subset, subsets)
-        score = row.score
+        reduction.add(row.score, row.subset, row.cluster, row.id)
+    return reduction.results(context.seed)
+
+
+class RowReduction:
+    """A reduction that is given its rows one by one, for callers that make several of one pass; see ``reduce_rows``.
+
+    Args:
+        metrics: What to compute.
+        plan_of: The plan of a metric that is not among them, by its key, when a row first has it; ``None``: it is left
+            out. Its results come after those of earlier ones.
+    """
+
+    def __init__(
+        self, metrics: Iterable[MetricPlan], plan_of: Callable[[MetricKey], MetricPlan | None] | None = None
+    ) -> None:
+        self._columns: list[_Column] = []
+        self._plan_of = plan_of
+        self._known: set[MetricKey] = set()
+        self._subsets: dict[tuple[str, ...], int] = {}
+        self._clusters: dict[str, int] = {}
+        for plan in metrics:
+            self._compute(plan)
+
+    def expect(self, plan: MetricPlan) -> None:
+        """Have results of a metric, even if no row has it."""
+        if all(column.key != (plan.name, plan.filter) for column in self._columns):
+            self._compute(plan)
+
+    def add(self, score: Score | None, subset: tuple[str, ...], cluster: str | None, sample_id: str) -> None:
+        """Take account of a row."""
+        number = _number_of(subset, self._subsets)
         if score is None:
-            continue
-        cluster = ALONE if row.cluster is None else _number_of(row.cluster, clusters)
+            return
+        of_cluster = ALONE if cluster is None else _number_of(cluster, self._clusters)
         values = score.values
-        for column in columns:
+        if self._plan_of is not None and not self._known.issuperset(values):
+            self._learn(values, self._plan_of)
+        for column in self._columns:
             value = values.get(column.key, _ABSENT)
             if value is not _ABSENT:
-                column.add(value, subset, cluster, row.id)
-    parts: list[tuple[tuple[str, ...], int | None]] = [((), None)]
-    if len(subsets) > 1:
-        parts += subsets.items()
-    return [column.result(path, number, context.seed) for column in columns for path, number in parts]
+                column.add(value, number, of_cluster, sample_id)
+
+    def results(self, seed: int) -> list[Result]:
+        """The results of the rows so far, of each metric for the whole and then for each subset."""
+        parts: list[tuple[tuple[str, ...], int | None]] = [((), None)]
+        if len(self._subsets) > 1:
+            parts += self._subsets.items()
+        return [column.result(path, number, seed) for column in self._columns for path, number in parts]
+
+    def _learn(self, keys: Iterable[MetricKey], plan_of: Callable[[MetricKey], MetricPlan | None]) -> None:
+        for key in keys:
+            if key not in self._known:
+                self._known.add(key)
+                plan = plan_of(key)
+                if plan is not None:
+                    self._compute(plan)
+
+    def _compute(self, plan: MetricPlan) -> None:
+        self._known.add((plan.name, plan.filter))
+        self._columns.append(_MeanColumn(plan) if plan.aggregation.uncertainty == "mean" else _Column(plan))
 
 
 class _Column:
@@ -95,8 +142,9 @@ class _Column:
         self.plan = plan
         self.key = (plan.name, plan.filter)
         self.values: list[Any] | array[float] = []
-        self.subsets = array("q")
-        self.clusters = array("q")
+        # Most rows have neither a subset nor a cluster, so both are kept from the first row on that has one.
+        self.subsets: array[int] | None = None
+        self.clusters: array[int] | None = None
 
     def add(self, value: Any, subset: int, cluster: int, sample_id: str) -> bool:
         """Add the value of one sample unless it is NaN; returns whether it was added."""
@@ -140,24 +188,34 @@ class _Column:
         n = len(self.values) if positions is None else len(positions)
         if n == 0:
             return Estimate(None), 0
-        values = list(self.values) if positions is None else [self.values[i] for i in positions.tolist()]
-        clusters = np.asarray(self.clusters, dtype=np.int64)
-        clusters = clusters if positions is None else clusters[positions]
-        are_clustered = bool((clusters != ALONE).any()) and self.plan.aggregation.uncertainty != "none"
-        partition = Partition.of_codes(clusters) if are_clustered else None
+        values = self._at(positions)
         plan = self.plan
+        partition = None
+        if self.clusters is not None and plan.aggregation.uncertainty != "none":
+            clusters = np.asarray(self.clusters, dtype=np.int64)
+            clusters = clusters if positions is None else clusters[positions]
+            partition = Partition.of_codes(clusters) if bool((clusters != ALONE).any()) else None
         return (
             estimate(values, plan.aggregation, clusters=partition, seed=seed, label=label, bounds=plan.bounds),
             n,
         )
 
     def _append(self, value: Any, subset: int, cluster: int) -> None:
+        if subset or self.subsets is not None:
+            self.subsets = _noted(subset, self.subsets, _FIRST, len(self.values))
+        if cluster != ALONE or self.clusters is not None:
+            self.clusters = _noted(cluster, self.clusters, ALONE, len(self.values))
         self.values.append(value)
-        self.subsets.append(subset)
-        self.clusters.append(cluster)
 
     def _positions(self, subset: int | None) -> NDArray[np.intp] | None:
-        return None if subset is None else np.flatnonzero(np.asarray(self.subsets) == subset)
+        if subset is None:
+            return None
+        if self.subsets is None:
+            return np.arange(len(self.values) if subset == _FIRST else 0)
+        return np.flatnonzero(np.asarray(self.subsets) == subset)
+
+    def _at(self, positions: NDArray[np.intp] | None) -> Sequence[Any]:
+        return list(self.values) if positions is None else [self.values[i] for i in positions.tolist()]
 
     def _label(self, path: tuple[str, ...]) -> str:
         where = f" in subset {'/'.join(path)!r}" if path else ""
@@ -171,7 +229,7 @@ class _MeanColumn(_Column):
 
     def __init__(self, plan: MetricPlan) -> None:
         super().__init__(plan)
-        self.values = array("d")
+        self.values: array[float] = array("d")
         self.parts: dict[Any, _MeanColumn] = {}
 
     def add(self, value: Any, subset: int, cluster: int, sample_id: str) -> bool:
@@ -193,6 +251,12 @@ class _MeanColumn(_Column):
         positions = self._positions(subset)
         n = len(self.values) if positions is None else len(positions)
         return Estimate(means if n else None), n
+
+    def _at(self, positions: NDArray[np.intp] | None) -> array[float]:
+        """An array: a list of a million floats takes four times the memory."""
+        if positions is None:
+            return self.values
+        return array("d", np.asarray(self.values)[positions].tobytes())
 
     def _add_parts(self, value: Mapping[Any, Any], subset: int, cluster: int, sample_id: str) -> bool:
         is_added = False
@@ -218,6 +282,13 @@ class _MeanColumn(_Column):
             where=f"filter {self.plan.filter!r}",
             hint=hint,
         )
+
+
+def _noted(number: int, before: array[int] | None, usual: int, n_before: int) -> array[int]:
+    """The numbers of a column's rows with one more; of the rows before the first that was kept, the usual one."""
+    numbers = array("q", [usual]) * n_before if before is None else before
+    numbers.append(number)
+    return numbers
 
 
 def _number_of(label: K, numbers: dict[K, int]) -> int:

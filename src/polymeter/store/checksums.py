@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
-_BETWEEN = "\x1f"
-_STORED_BETWEEN = _BETWEEN.encode()
+BETWEEN = "\x1f"
+_STORED_BETWEEN = BETWEEN.encode()
 
 
 class StoredText(bytes):
@@ -22,9 +22,18 @@ class StoredText(bytes):
 
 def checksum(values: Iterable[Any]) -> int:
     """The checksum of a row that is written: texts, integers and ``None``."""
-    text = _BETWEEN.join(map(str, values))
+    return text_checksum(BETWEEN.join(map(str, values)))
+
+
+def text_checksum(text: str, before: int = 0) -> int:
+    """The checksum of a row from its values as one text, with ``BETWEEN`` between them.
+
+    Args:
+        text: The text, or its end.
+        before: The checksum of what comes before.
+    """
     # Text that UTF-8 cannot hold is written with that escaped, in the same way.
-    return zlib.crc32(text.encode("utf-8", "backslashreplace"))
+    return zlib.crc32(text.encode("utf-8", "backslashreplace"), before)
 
 
 def stored_checksum(values: Iterable[Any]) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -49,8 +49,11 @@ def connect(path: Path, *, may_create: bool = False) -> sqlite3.Connection:
     with journal_at(path):
         db: _Connection = sqlite3.connect(place, timeout=60, check_same_thread=False, factory=_Connection, uri=True)
         db.path = path
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=NORMAL")
+        for setting in ("journal_mode=WAL", "synchronous=NORMAL"):
+            # SQLite counts a statement whose rows were not all read as one that writes, and commits nothing beside it.
+            # It would end with its cursor, which a debugger or a profiler may hold.
+            with closing(db.execute(f"PRAGMA {setting}")):
+                pass
     return db
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from polymeter.core.codec import compact_json, decode, jsonable
+from polymeter.core.codec import compact_json, decode, json_string, jsonable
 from polymeter.core.files import replacing
-from polymeter.core.json_text import as_number, json_text, may_be_bare, strict
+from polymeter.core.json_text import as_number, encodable, json_text, may_be_bare, strict
 from polymeter.core.places import file_name, stored_at
 from polymeter.core.sources import digest
 from polymeter.core.spread import is_bounded
@@ -21,6 +22,7 @@ from polymeter.core.task import Result, SampleStatus
 from polymeter.store.failures import MOST_SHOWN, FailureKind
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
+from polymeter.store.score_texts import listed_values, score_texts
 
 AddressOf = Callable[[str, "int | None"], str]
 """``(role, part) → address`` of the endpoint that the answers come from."""
@@ -115,8 +117,7 @@ def write_samples(folder: RunFolder, journal: Journal, task: str, address_of: Ad
     path = sample_file(folder, task)
     with stored_at(path, f"Writing {path.name}"), replacing(path) as file:
         for line in sample_lines(journal, task, address_of, is_strict=True):
-            file.write(line)
-            file.write("\n")
+            file.write(f"{line}\n")
     return path
 
 
@@ -157,15 +158,27 @@ def read_sample_heads(folder: RunFolder, task: str) -> Iterator[Mapping[str, Any
             yield from map(_SampleLine, file)
 
 
+_ANY_TEXT = r'(?:null|"[^"\\]*(?:\\.[^"\\]*)*")'
+_match_scored = re.compile(
+    rf'{{"id":{_ANY_TEXT},"index":\d+,"subset":\[[^\]]*\],"cluster":{_ANY_TEXT},"status":"(\w+)","error":null,'
+    rf'"target":{_ANY_TEXT},"answer":{_ANY_TEXT},"explanation":{_ANY_TEXT},"scores":(\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]),"log":'
+).match
+
+
 class _SampleLine(Mapping[str, Any]):
-    """A line of a file of samples."""
+    """A line of a file of samples. How a sample ended and its scores are found in most lines without parsing them."""
 
     __slots__ = ("_is_whole", "_line", "_values")
 
     def __init__(self, line: str) -> None:
+        self._line = line
+        self._is_whole = False
+        found = _match_scored(line)
+        if found is not None:
+            self._values = {"status": found[1], "scores": _read_scores(found[2])}
+            return
         # Quotes within a text are escaped, so this begins a value; if it is one within another, the cut is no JSON.
         head, begins_row, _ = line.partition(_BEFORE_ROW)
-        self._line = line
         try:
             self._values = _read_sample(f"{head}}}")
             self._is_whole = not begins_row
@@ -192,7 +205,16 @@ class _SampleLine(Mapping[str, Any]):
 
 def _read_sample(text: str) -> dict[str, Any]:
     sample = json.loads(text)
-    return {**sample, "scores": [{**one, "value": as_number(one["value"])} for one in sample["scores"]]}
+    return {**sample, "scores": _with_numbers(sample["scores"])}
+
+
+@lru_cache(maxsize=1024)
+def _read_scores(text: str) -> list[dict[str, Any]]:
+    return _with_numbers(json.loads(text))
+
+
+def _with_numbers(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**one, "value": as_number(one["value"])} for one in scores]
 
 
 def sample_lines(
@@ -207,15 +229,16 @@ def sample_lines(
         is_strict: Whether other readers of JSON must accept the text: numbers that are not finite become strings, and a
             NaN in a row or a request, where it is a missing value, ``null``.
     """
-    of_task: Iterator[Any] = journal.exchanges(task) if address_of is None else journal.exchanges_by_part(task)
-    exchanges = groupby(of_task, key=lambda exchange: exchange[0])
-    current: tuple[int, Iterable[Any]] | None = next(exchanges, None)
+    exchanges: Iterator[Any] = journal.exchanges(task) if address_of is None else journal.exchanges_by_part(task)
+    current = next(exchanges, None)
     for row in journal.rows(task):
-        while current is not None and current[0] < row.index:
+        index = row.index
+        while current is not None and current[0] < index:
             current = next(exchanges, None)
-        own: Iterable[Any] = ()
-        if current is not None and current[0] == row.index:
-            own = list(current[1])
+        own = []
+        while current is not None and current[0] == index:
+            own.append(current)
+            current = next(exchanges, None)
         doc = row.doc or "null"
         parts = ",".join([_exchange(exchange, address_of) for exchange in own])
         if is_strict and may_be_bare(doc, parts):
@@ -240,6 +263,22 @@ def _exchange(exchange: Sequence[Any], address_of: AddressOf | None) -> str:
 
 
 def _head(row: SampleRow, is_strict: bool) -> str:
+    """What a line says before the row. A score whose text needs no parsing gives it as it is."""
+    is_scored = row.score is not None and row.status is SampleStatus.OK and not row.error
+    texts = score_texts(row.score) if is_scored and row.score is not None else None
+    if texts is None:
+        return _parsed_head(row, is_strict)
+    values, target, answer, explanation, log = texts
+    head = (
+        f'{{"id":{json_string(row.id)},"index":{row.index},"subset":{compact_json(row.subset) if row.subset else "[]"},'
+        f'"cluster":{"null" if row.cluster is None else json_string(row.cluster)},"status":"ok","error":null,'
+        f'"target":{target or "null"},"answer":{answer or "null"},"explanation":{explanation or "null"},'
+        f'"scores":[{listed_values(values)}],"log":{log or "{}"}'
+    )
+    return encodable(head) if is_strict else head
+
+
+def _parsed_head(row: SampleRow, is_strict: bool) -> str:
     score = decode(row.score) if row.score is not None and row.status is SampleStatus.OK else {}
     head = {
         "id": row.id,

@@ -1,11 +1,12 @@
-"""Generated images as PNG files: without loss, at a fifth of the time that Pillow takes.
+"""Generated images as PNG files: without loss, at a tenth of the time that Pillow takes.
 
-Pillow tries all five filters of PNG on each row and compresses with one strategy of zlib. Measured on photographs of
-512x512, that is 23 ms an image, most of it for the choice of filters. Here every row has the filter *up* (what a pixel
-differs by from the one above it), and the strategy is chosen by what a sample of the image compresses to: runs alone
-for what looks like a photograph, which are found in a third of the time and leave smaller files, and repeated strings
-where drawings, text or patterns gain from them. The files are about as large as Pillow's at its fastest level. Rows are
-filtered and compressed outside Python's lock, so that several threads do so at a time.
+Pillow tries all five filters of PNG on each row. Measured on photographs of 512x512 with noise, that is 25 ms an image,
+most of it for the choice of filters. Here every row has the filter *up* (what a pixel differs by from the one above
+it), and ISA-L compresses them in 1.5 ms. Its wheels exist for x86 and ARM. Elsewhere zlib does it in 6 ms, with a
+strategy that is chosen by what a sample of the image compresses to: runs alone for what looks like a photograph, which
+are found in a third of the time and leave smaller files, and repeated strings where drawings, text or patterns gain
+from them. The files are about as large as Pillow's at its fastest level. Rows are filtered and compressed outside
+Python's lock, so that several threads do so at a time.
 
 The format: https://www.w3.org/TR/png-3/. What has a palette, transparency by colour or a colour profile is left to
 Pillow.
@@ -17,7 +18,8 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +55,7 @@ def encode_png(image: PILImage, pixels: bytes) -> bytes:
 
     rows = np.frombuffer(pixels, np.uint8).reshape(image.height, -1)
     header = struct.pack(">IIBBBBB", image.width, image.height, 8, colour_type, 0, 0, 0)
-    data = b"".join(_compressed(rows, _strategy(rows)))
+    data = b"".join(_compressed(rows))
     return b"".join([_SIGNATURE, *_chunk(b"IHDR", header), *_chunk(b"IDAT", data), *_chunk(b"IEND", b"")])
 
 
@@ -61,12 +63,26 @@ def _chunk(kind: bytes, data: bytes) -> tuple[bytes, ...]:
     return struct.pack(">I", len(data)), kind, data, struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))
 
 
-def _compressed(rows: NDArray[np.uint8], strategy: int) -> Iterator[bytes]:
-    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, strategy)
+def _compressed(rows: NDArray[np.uint8]) -> Iterator[bytes]:
+    isal = _isal()
+    if isal is not None:
+        compressor = isal.compressobj(_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS)
+    else:
+        compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, _strategy(rows))
     n_rows = max(1, _STRIP_BYTES // rows.shape[1])
     for start in range(0, len(rows), n_rows):
         yield compressor.compress(_filtered(rows, start, start + n_rows))
     yield compressor.flush()
+
+
+@cache
+def _isal() -> Any:
+    """The module of ISA-L that stands for ``zlib``; ``None`` where there is no wheel of it."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return None
+    return isal_zlib
 
 
 def _filtered(rows: NDArray[np.uint8], start: int, stop: int) -> memoryview:

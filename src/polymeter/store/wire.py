@@ -22,10 +22,12 @@ from polymeter.core.codec import (
     json_string,
     jsonable,
     parse_json,
+    scalar_json,
 )
-from polymeter.core.identity import OfSettings
+from polymeter.core.identity import OfParameters, OfSettings
 from polymeter.core.opened_files import FileState
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
+from polymeter.core.records import quickly_made
 from polymeter.core.request import (
     PROMPT_VERSION,
     ChoiceLogprob,
@@ -34,18 +36,20 @@ from polymeter.core.request import (
     Loglikelihood,
     Message,
     Output,
+    Parameters,
     Request,
     Response,
     Usage,
 )
 from polymeter.core.secrets import without_secrets
-from polymeter.core.task import Score
+from polymeter.core.task import MetricKey, Score
 
 LoadImage = Callable[[str], Any]
 PathOf = Callable[[str], Path]
 Describe = Callable[[Media], Mapping[str, Any]]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class WrittenScore:
     """A score as text. ``is_exact``: it can be restored; otherwise it must be computed again."""
@@ -56,20 +60,19 @@ class WrittenScore:
 
 def write_request(request: Request, describe: Describe) -> str:
     """A request as JSON. ``describe`` gives the description of a medium (its preview's file, its size)."""
-    messages = [
-        {
-            "role": message.role,
-            "parts": [
-                {"text": part.text} if isinstance(part, Text) else {part.modality: describe(part)}
-                for part in message.parts
-            ],
-        }
-        for message in request.messages
-    ]
-    body: dict[str, Any] = {"messages": messages, "ask": _write_parameters(request)}
+    messages = []
+    for message in request.messages:
+        parts = [
+            f'{{"text":{scalar_json(part.text)}}}'
+            if isinstance(part, Text)
+            else compact_json({part.modality: describe(part)})
+            for part in message.parts
+        ]
+        messages.append(f'{{"role":{scalar_json(message.role)},"parts":[{",".join(parts)}]}}')
+    version = ""
     if request.origin is not None and PROMPT_VERSION in request.origin.metadata:
-        body[PROMPT_VERSION] = str(request.origin.metadata[PROMPT_VERSION])
-    return compact_json(body)
+        version = f',"{PROMPT_VERSION}":{json_string(str(request.origin.metadata[PROMPT_VERSION]))}'
+    return f'{{"messages":[{",".join(messages)}],"ask":{_write_parameters(request.parameters)}{version}}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class FilesBehind:
 
 
 _FILES = ',"files":'
+_EXACT = frozenset({str, int, float})
 
 
 def write_response(response: Response, keep_image: Callable[[Any], str], files: FilesBehind | None = None) -> str:
@@ -135,11 +139,7 @@ def read_states(text: str) -> tuple[FileState, ...]:
 
 def write_score(score: Score) -> WrittenScore:
     """A score as JSON; an approximation if a value cannot be restored exactly."""
-    pairs = [[metric, name, value] for (metric, name), value in score.values.items()]
-    try:
-        values, is_exact = encode(pairs), True
-    except NotExactError:
-        values, is_exact = encode(jsonable(pairs)), False
+    values, is_exact = _write_values(score.values)
     pieces = [f'{{"values":{values}']
     if score.target is not None:
         pieces.append(f'"target":{json_string(str(score.target))}')
@@ -158,6 +158,20 @@ def write_score(score: Score) -> WrittenScore:
     return WrittenScore(f"{','.join(pieces)}}}", is_exact)
 
 
+def _write_values(values: Mapping[MetricKey, Any]) -> tuple[str, bool]:
+    """The values of a score as JSON, and whether they can be restored exactly."""
+    pairs, is_plain = [], True
+    for (metric, name), value in values.items():
+        pairs.append([metric, name, value])
+        is_plain = is_plain and type(value) in _EXACT and type(metric) is str and type(name) is str
+    if is_plain:
+        return compact_json(pairs), True
+    try:
+        return encode(pairs), True
+    except NotExactError:
+        return encode(jsonable(pairs)), False
+
+
 def read_score(body: str) -> Score:
     """The score in a text from ``write_score``."""
     value = decode(body)
@@ -173,30 +187,40 @@ def read_score(body: str) -> Score:
     )
 
 
-def _write_parameters(request: Request) -> dict[str, Any]:
-    parameters = request.parameters
+def _write_parameters(parameters: Parameters) -> str:
     body: dict[str, Any] = {"kind": parameters.kind}
     if isinstance(parameters, Loglikelihood):
         told: dict[str, Any] = {} if parameters.template == "auto" else {"template": parameters.template}
         told |= {"is_last_token": True} if parameters.is_last_token else {}
-        return {**body, "continuations": list(parameters.continuations), **told}
+        return compact_json({**body, "continuations": list(parameters.continuations), **told})
     if isinstance(parameters, Generate):
-        for name in ("max_new_tokens", "temperature", "top_p"):
-            value = getattr(parameters, name)
-            if value is not None:
-                body[name] = value
-        if parameters.stop:
-            body["stop"] = list(parameters.stop)
-    if isinstance(parameters, GenerateImage) and parameters.size:
-        body["size"] = list(parameters.size)
-    if parameters.seed is not None:
-        body["seeds"] = [parameters.seed]
-    if parameters.extra:
-        body["extra"] = _written_extra(parameters.extra)
-    return body
+        before, after = _around_seeds(parameters)
+    else:
+        size = {"size": list(parameters.size)} if parameters.size else {}
+        before, after = compact_json({**body, **size})[:-1], _write_extra(parameters)
+    seeds = "" if parameters.seed is None else f',"seeds":[{scalar_json(parameters.seed)}]'
+    return f"{before}{seeds}{after}"
 
 
-_written_extra = OfSettings(lambda extra: without_secrets(jsonable(dict(extra))))
+def _write_around_seeds(parameters: Generate) -> tuple[str, str]:
+    """What stands before and behind the seeds in parameters as JSON."""
+    body: dict[str, Any] = {"kind": parameters.kind}
+    for name in ("max_new_tokens", "temperature", "top_p"):
+        value = getattr(parameters, name)
+        if value is not None:
+            body[name] = value
+    if parameters.stop:
+        body["stop"] = list(parameters.stop)
+    return compact_json(body)[:-1], _write_extra(parameters)
+
+
+def _write_extra(parameters: Generate | GenerateImage) -> str:
+    """The end of parameters as JSON."""
+    return f',"extra":{_written_extra(parameters.extra)}}}' if parameters.extra else "}"
+
+
+_written_extra = OfSettings(lambda extra: compact_json(without_secrets(jsonable(dict(extra)))))
+_around_seeds = OfParameters(_write_around_seeds)
 
 
 def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from polymeter.core.parts import Image
 from polymeter.core.request import Generate, Request, Response
-from polymeter.models.hf import in_turn
+from polymeter.models.hf import in_turn, roomy_layer
 from polymeter.models.hf.refill import Refiller
 from tests.helpers.checkpoints import ARCHITECTURES
 from tests.helpers.mixed_requests import mixed_requests, picture, request
@@ -63,6 +63,7 @@ def test_answers_are_those_of_each_request_alone(
     requests = asked(made, ASKS[ask])
     expected = alone(made, requests)
     monkeypatch.setattr(in_turn, "answers_together", None)  # it is not needed
+    monkeypatch.setattr(roomy_layer, "COLUMNS_OF_ROOM", 5)
     assert [one.error for one in expected] == [None] * len(requests)
     for n_rows in (3, 2, None):
         made.at_once = n_rows
@@ -125,9 +126,9 @@ def test_settings_that_only_generate_knows_are_left_to_it(at_once: Callable[...,
     assert [one.outputs for one in answers] == [one.outputs for one in alone(made, beams)]
 
 
-@pytest.mark.parametrize("is_refused", [True, False])
+@pytest.mark.parametrize("how", ["refused", "other logits", "no numbers"])
 def test_a_model_that_goes_on_otherwise_is_left_to_generate(
-    at_once: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, is_refused: bool
+    at_once: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     made = at_once("llama", 3)
     requests = asked(made, ASKS["greedy"])
@@ -135,10 +136,10 @@ def test_a_model_that_goes_on_otherwise_is_left_to_generate(
     step = Refiller.step
 
     def wrong(self: Any, rows: Any, tokens: Any) -> Any:
-        if is_refused:
+        if how == "refused":
             raise TypeError("step() takes no such thing")
-        after, logits = step(self, rows, tokens)
-        return after, logits.flip(-1)
+        logits = step(self, rows, tokens)
+        return logits.flip(-1) if how == "other logits" else logits * float("nan")
 
     monkeypatch.setattr(Refiller, "step", wrong)
     assert [one.outputs for one in made.respond(requests)] == [one.outputs for one in expected]

@@ -162,7 +162,7 @@ def test_letters_take_one_forward_and_one_position_of_logits(opened: Opened) -> 
     assert (spy.n_forwards, spy.n_images, spy.n_positions) == (1, 1, 1)
 
 
-def test_longer_choices_take_two_forwards_and_logits_of_their_own_positions(opened: Opened) -> None:
+def test_longer_choices_take_one_forward_and_logits_of_their_own_positions(opened: Opened) -> None:
     scorer = opened("llava")
     pictures = [pil.new("RGB", (40, 40), colour) for colour in ("red", "blue")]
     asked = [request(" red square", " blue star", text="Which?" * n, pictures=[pictures[n - 1]]) for n in (1, 2)]
@@ -172,7 +172,7 @@ def test_longer_choices_take_two_forwards_and_logits_of_their_own_positions(open
         responses = scorer.score(asked)
 
     longest = max(one.n_tokens for response in responses for one in response.outputs[0].logprobs)
-    assert (spy.n_forwards, spy.n_images) == (2, 2)
+    assert (spy.n_forwards, spy.n_images) == (1, 2)
     assert spy.n_positions <= 2 + 4 * longest
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from polymeter.core.parts import Text
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
-from polymeter.models.hf import loglikelihood, packed, prefix, score_encoder_decoder, score_plain
+from polymeter.models.hf import loglikelihood, prefix, score_encoder_decoder, score_plain, score_shared
 from polymeter.models.hf.score_tokens import Split, Tail
 
 VOCABULARY = 120
@@ -118,15 +118,18 @@ def assert_close(given: Sequence[ChoiceLogprob], expected: Sequence[ChoiceLogpro
 
 
 def shared(network: Any, inputs: dict[str, Any], splits: Sequence[Split]) -> list[list[ChoiceLogprob]]:
-    """Twice with one packer, which reads tails apart the first time, and from then on packed where it can."""
+    """With one scorer, which reads tails apart the first time; then together with prefixes, and then on their cache."""
     import torch
 
-    packer = packed.Packer(network)
+    scorer = score_shared.SharedScorer(network, 1)
     with torch.inference_mode():
-        apart, packs = (prefix.score_shared(network, inputs, splits, 1, packer) for _ in range(2))
-    for one, other in zip(apart, packs, strict=True):
-        assert_close(one, other)
-    return packs
+        scores = [scorer.score(inputs, splits) for _ in range(2)]
+        scorer.is_whole = dict.fromkeys(scorer.is_whole, False)
+        scores += [scorer.score(inputs, splits) for _ in range(2)]
+    for other in scores[1:]:
+        for one, same in zip(scores[0], other, strict=True):
+            assert_close(one, same)
+    return scores[1]
 
 
 def plain(network: Any, copies: Callable[[int], dict[str, Any]], split: Split) -> list[ChoiceLogprob]:
@@ -268,6 +271,27 @@ def test_positions_in_three_axes_go_on_behind_images(name: str) -> None:
             assert_close(plain(case.network, lambda n, one=prompt: case.batch([one] * n), own), given)
 
 
+def test_text_behind_a_video_does_not_go_on_from_its_times() -> None:
+    import torch
+
+    case, generator = RotaryCase("qwen2_5_vl"), random.Random(8)
+    grid, video = torch.tensor([[3, 4, 4]]), 13
+    ids = [*tokens(generator, 3), IMAGE_START, *[video] * 12, IMAGE_END, *tokens(generator, 4)]
+    media = {
+        "pixel_values_videos": torch.randn(48, 3 * 2 * 8 * 8),
+        "video_grid_thw": grid,
+        "second_per_grid_ts": torch.tensor([2.0]),  # so the last frame has a later position than the last token
+    }
+
+    def types(given: Any) -> Any:
+        return 2 * (given == video).long()
+
+    inputs = batch([ids, tokens(generator, 30)])
+    split = [Split(len(ids), 0, (Tail((30, 40, 50)), Tail((41, 31)))), Split(30, 0, (Tail((33, 34)), Tail((35,))))]
+    scores = shared(case.network, {**inputs, "mm_token_type_ids": types(inputs["input_ids"]), **media}, split)
+    assert_close(scores[0], whole(case.network, ids, split[0], **media, mm_token_type_ids=types))
+
+
 def test_an_encoder_hears_the_context_once() -> None:
     import torch
 
@@ -295,9 +319,11 @@ def request(*continuations: str, text: str = "Which colour?") -> Request:
     return Request((Message("user", (Text(text),)),), Loglikelihood(continuations))
 
 
+@pytest.mark.parametrize("is_no_number", [False, True])
 def test_sharing_that_does_not_agree_is_given_up(
-    model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_no_number: bool
 ) -> None:
+    read, position_of = prefix.PrefixReader.read, prefix.PrefixReader._positions
     made_model = model("qwen2", has_template=False)
     trusting = loglikelihood.Scorer(made_model._loaded, made_model._encoder)
     asked = [request(" red square", " blue star"), request(" one", " two circles", text="How many? " * 5)]
@@ -308,10 +334,12 @@ def test_sharing_that_does_not_agree_is_given_up(
     good.score(asked)
     assert good.way == "shared"
 
-    position_of = prefix.PrefixReader._positions
-    monkeypatch.setattr(
-        prefix.PrefixReader, "_positions", lambda self, starts, *span: position_of(self, starts * 0, *span)
-    )
+    if is_no_number:
+        monkeypatch.setattr(prefix.PrefixReader, "read", lambda *given: read(*given) * float("nan"))
+    else:
+        monkeypatch.setattr(
+            prefix.PrefixReader, "_positions", lambda self, starts, *span: position_of(self, starts * 0, *span)
+        )
     wary = loglikelihood.Scorer(made_model._loaded, made_model._encoder)
     with caplog.at_level(logging.WARNING, logger="polymeter"):
         responses = wary.score(asked)

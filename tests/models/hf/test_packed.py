@@ -1,17 +1,19 @@
-"""Choices read as one sequence: the same numbers as those of choices read apart, wherever a model takes that."""
+"""Choices read together: the same numbers as those of choices read apart, wherever a model takes that."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from polymeter.core.request import Loglikelihood, Request
-from polymeter.models.hf import packed
+from polymeter.models.hf import score_shared
 from polymeter.models.hf.loglikelihood import Scorer
 from polymeter.models.hf.packed import Pack, rounds
+from polymeter.models.hf.prefix import PrefixReader
 from polymeter.models.hf.score_rows import Row
 from polymeter.models.hf.score_tokens import Tail
 from tests.helpers.checkpoints import ARCHITECTURES
@@ -20,6 +22,26 @@ from tests.helpers.mixed_requests import mixed_requests
 WORDS = ("the", "red", "square", "is", "left", "of", "three", "yellow", "A", "12", ",")
 SLIDES = ("gemma3",)
 """Whose layers do not all see the whole of a prefix."""
+
+BOTH_SIDES = ("paligemma",)
+"""Whose images see what is behind them."""
+
+
+class Forwards:
+    """The shapes of the tokens of each forward."""
+
+    def __init__(self, network: Any) -> None:
+        self._seen: list[tuple[int, ...]] = []
+        self._handle = network.register_forward_pre_hook(self._note, with_kwargs=True)
+
+    def __enter__(self) -> list[tuple[int, ...]]:
+        return self._seen
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.remove()
+
+    def _note(self, _: Any, args: Any, given: Any) -> None:
+        self._seen.append(tuple(given["input_ids"].shape))
 
 
 def asked(made: Any, seed: int) -> list[Request]:
@@ -47,17 +69,27 @@ def assert_same(given: Sequence[Sequence[float]], expected: Sequence[Sequence[fl
 @pytest.mark.parametrize("architecture", [name for name in ARCHITECTURES if name != "whisper"])
 def test_packed_choices_score_as_each_alone(model: Callable[..., Any], architecture: str, attention: str) -> None:
     made = model(architecture)
-    network = made._loaded.network
+    network, can_pack = made._loaded.network, architecture not in SLIDES
     before = network.config._attn_implementation
     network.set_attn_implementation(attention)
     try:
         scorer = Scorer(made._loaded, made._encoder)
-        scorer.score(asked(made, 0))  # computed both ways
+        shared = scorer.shared
         requests = asked(made, 1)
-        together = logprobs(scorer, requests)
-        assert scorer.packer.is_used is (architecture not in SLIDES)
-        scorer.packer.is_used = False
-        apart = logprobs(scorer, requests)
+        ways = {}
+        with Forwards(network) as forwards:
+            scorer.score(asked(made, 0))  # computed both ways
+            assert set(shared.is_whole.values()) == ({architecture not in BOTH_SIDES} if can_pack else set())
+            for way, n_forwards in (("whole", 1), ("packed", 2), ("apart", 2)):
+                if way == "packed":
+                    shared.is_whole = dict.fromkeys(shared.is_whole, False)
+                    scorer.score(asked(made, 0))
+                    assert shared.is_packed is (True if can_pack else None)
+                if way == "apart":
+                    shared.is_packed = False
+                forwards.clear()
+                ways[way] = logprobs(scorer, requests)
+                assert len(forwards) == (n_forwards if can_pack and architecture not in BOTH_SIDES else 2)
         choices = [
             [
                 logprobs(scorer, [Request(one.messages, Loglikelihood((text,)))])[0][0]
@@ -68,18 +100,53 @@ def test_packed_choices_score_as_each_alone(model: Callable[..., Any], architect
         ]
     finally:
         network.set_attn_implementation(before)
-    assert_same(together, apart)
-    assert_same(together, choices)
+    for given in ways.values():
+        assert_same(given, choices)
 
 
 def test_choices_that_fill_several_packs(model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     made = model("llava")
     scorer = Scorer(made._loaded, made._encoder)
     whole = [logprobs(scorer, asked(made, 2)) for _ in range(2)][1]
-    monkeypatch.setattr(packed, "PACK_TOKENS", 13)
-    assert_same(logprobs(scorer, asked(made, 2)), whole)
-    monkeypatch.setattr(packed, "PACK_TOKENS", 3)  # too few for the longest choice
-    assert_same(logprobs(scorer, asked(made, 2)), whole)
+    monkeypatch.setattr(score_shared, "WHOLE_TOKENS", 0)
+    for most in (512, 512, 13, 3):  # the first is computed both ways, and the last is too few for the longest choice
+        monkeypatch.setattr(score_shared, "PACK_TOKENS", most)
+        assert_same(logprobs(scorer, asked(made, 2)), whole)
+    assert scorer.shared.is_packed
+
+
+def test_letters_keep_no_cache_once_the_model_is_known(
+    model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = model("llava")
+    scorer = Scorer(made._loaded, made._encoder)
+    pictured = [one for one in asked(made, 2) if list(one.images())][:2]
+    letters = [replace(one, parameters=Loglikelihood(("A", "B"))) for one in pictured]
+    before = logprobs(scorer, letters)
+    scorer.score(pictured)
+    read, kept = PrefixReader.read, []
+
+    def watched(self: Any, inputs: Any, **given: Any) -> Any:
+        kept.append(given)
+        return read(self, inputs, **given)
+
+    monkeypatch.setattr(PrefixReader, "read", watched)
+    assert_same(logprobs(scorer, letters), before)
+    assert kept == [{"keeps_cache": False}]
+
+
+def test_one_kind_of_batch_says_nothing_about_another(
+    model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = model("llava")
+    scorer = Scorer(made._loaded, made._encoder)
+    monkeypatch.setattr(PrefixReader, "read_whole", lambda *_: 1 / 0)
+    mixed = asked(made, 2)
+    scorer.score([one for one in mixed if not list(one.images())])
+    monkeypatch.undo()
+    for _ in range(2):
+        scorer.score(mixed)
+    assert sorted(scorer.shared.is_whole.values()) == [False, True]
 
 
 def test_a_model_that_does_not_heed_the_mask_is_not_packed(
@@ -99,9 +166,10 @@ def test_a_model_that_does_not_heed_the_mask_is_not_packed(
 
         scorer = Scorer(made._loaded, made._encoder)
         monkeypatch.setattr(network, "forward", changed)
-        for _ in range(2):
+        for _ in range(3):
             assert_same(logprobs(scorer, asked(made, 3)), expected)
-        assert not scorer.packer.is_used
+        assert not any(scorer.shared.is_whole.values())
+        assert not scorer.shared.is_packed
         monkeypatch.undo()
 
 

@@ -91,13 +91,22 @@ class _TableDataset:
             DataError: if there is no such table, its MD5 is wrong, it cannot be read, or it has no column ``index`` or
                 an index twice.
         """
-        path = table_file(self.dataset_name, url or "", file_md5, type(self).__name__)
-        self.data_path = str(path)
-        self._is_offline = is_offline_here()  # for images that are fetched later, perhaps in another thread
-        self._is_localised = is_to_be_localised(path)
+        path = self._found(url or "", file_md5)
         table = self.read_table(localised(path, image_root(self.dataset_name)) if self._is_localised else path)
         require_index(table, str(path))
         return table
+
+    def _found(self, url: str, file_md5: str | None) -> Path:
+        """The file of the table, noted on the instance."""
+        path = table_file(self.dataset_name, url, file_md5, type(self).__name__)
+        self.data_path = str(path)
+        self._is_offline = is_offline_here()  # for images that are fetched later, perhaps in another thread
+        self._is_localised = is_to_be_localised(path)
+        return path
+
+    def _opened(self, dataset: str) -> pd.DataFrame:
+        """The table of a dataset, its indices read."""
+        return self._with_index(self.load_data(dataset), self.data_path or dataset)
 
     def read_table(self, path: Path | str) -> pd.DataFrame:
         """The table in a file; may be overridden.
@@ -176,7 +185,7 @@ class TextBaseDataset(_TableDataset):
 
     def __init__(self, dataset: str = _DEFAULT, **kwargs: Any) -> None:
         self.dataset_name = dataset
-        self.data = self._with_index(self.load_data(dataset), self.data_path or dataset)
+        self.data = self._opened(dataset)
         self.post_build(dataset)
 
     def dump_image(self, line: Any) -> list[str]:

@@ -19,6 +19,7 @@ from polymeter.core.parts import Modality
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow, Task, TaskSpec
 from polymeter.formats.table.classes import class_for
+from polymeter.formats.table.classes.built_in import held_table
 from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.finding import origin_of
 from polymeter.formats.table.instances import (
@@ -162,7 +163,7 @@ def _dataset_of(name: str, instance: Any, options: TableRunOptions) -> Dataset:
     return Dataset(
         name=name,
         class_name=type(instance).__name__,
-        table=table_of(name, instance.data, type(instance).__name__),
+        table=table_of(name, held_table(instance), type(instance).__name__),
         build_prompt=instance.build_prompt,
         dump_image=instance.dump_image,
         generation_settings=own_method(instance, "generation_settings"),
@@ -178,8 +179,9 @@ def _dataset_of(name: str, instance: Any, options: TableRunOptions) -> Dataset:
 def _modalities(prompting: Prompting, seed: int) -> frozenset[Modality]:
     """The modalities of the first prompts. A row whose prompt cannot be made fails later, in its rollout."""
     table = prompting.dataset.table
+    line = table.cells if prompting.dataset.is_own else table.line
     shown: set[Modality] = {"text"}
-    if any(name in table.frame.columns for name in _IMAGE_COLUMNS):
+    if any(name in table.data.columns for name in _IMAGE_COLUMNS):
         shown.add("image")
     with GUEST_LOCK, contained(), seeded(seed):
         for number in range(min(len(table), _LOOKED_AT)):
@@ -188,7 +190,7 @@ def _modalities(prompting: Prompting, seed: int) -> frozenset[Modality]:
                     boundary(DataError, f"The prompt of row {number + 1} of {table.name!r}"),
                     loading_sources(is_data=partial(is_of_row, row=str(table.doc(number)))),
                 ):
-                    messages = messages_about(prompting, table.line(number))
+                    messages = messages_about(prompting, line(number))
             except DataError:
                 continue
             shown.update(part.modality for message in messages for part in message.parts)

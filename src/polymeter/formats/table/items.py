@@ -26,6 +26,7 @@ Item = dict[str, Any]
 
 _CARRIED: Mapping[str, type[Audio] | type[Video]] = {"video": Video, "audio": Audio}
 _TYPES = ("text", "image", *_CARRIED)
+_ROLES: tuple[str, ...] = get_args(Role)
 _FORMS = "Give a text, {'type': …, 'value': …}, a list of texts, or a list of such items."
 
 
@@ -46,9 +47,9 @@ def as_items(message: Any, *, folder: Path | None = None) -> list[Item]:
     """
     if isinstance(message, str):
         return [{"type": "text", "value": message}]
-    if isinstance(message, Mapping):
-        return [_checked(message, "The item", folder)]
     if not isinstance(message, (list, tuple)):
+        if isinstance(message, Mapping):
+            return [_checked(message, "The item", folder)]
         raise DataError(f"A message cannot be {_named(message)}.", hint=_FORMS)
     if not message:
         raise DataError("The message is empty.", hint=_FORMS)
@@ -81,8 +82,8 @@ def as_messages(items: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
     grouped: list[tuple[Role, list[Mapping[str, Any]]]] = []
     for item in items:
         role = item.get("role", "user")
-        if role not in get_args(Role):
-            hint = did_you_mean(str(role), get_args(Role)) or f"Known: {', '.join(get_args(Role))}."
+        if role not in _ROLES:
+            hint = did_you_mean(str(role), _ROLES) or f"Known: {', '.join(_ROLES)}."
             raise DataError(f"There is no role {role!r}.", hint=hint)
         if not grouped or grouped[-1][0] != role:
             grouped.append((cast(Role, role), []))
@@ -124,8 +125,8 @@ def _is_file(text: str) -> bool:
 
 
 def _checked(item: Mapping[str, Any], name: str, folder: Path | None) -> Item:
-    missing = [key for key in ("type", "value") if key not in item]
-    if missing:
+    if "type" not in item or "value" not in item:
+        missing = [key for key in ("type", "value") if key not in item]
         keys = ", ".join(repr(key) for key in item) or "no keys"
         raise DataError(
             f"{name} of a message has no {' and no '.join(map(repr, missing))}; it has {keys}.", hint=_FORMS

@@ -8,13 +8,15 @@ import hashlib
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError
 from polymeter.core.task import Sample, SampleView
 from polymeter.data.tables import is_nothing, require_index
+from polymeter.data.text_tables import TextTable
+from polymeter.formats.table.lines import Lines, cells_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -23,32 +25,40 @@ INDEX = "index"
 _IMAGE_STARTS = ("data:image/", "/9j/", "iVBORw0KGgo", "R0lGOD", "UklGR", "Qk0")
 _BEFORE_IMAGE = "[]{}()'\" \n"
 _SHORTEST_IMAGE = 64
-_CELLS_AT_ONCE = 256
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Table:
     """The rows of one dataset.
 
     Attributes:
         name: The dataset.
-        frame: All rows, as authors see them; the column ``index`` is text.
+        data: All rows; the column ``index`` is text.
         ids: That column.
         columns: Each column's name and its cells, one for each row.
     """
 
     name: str
-    frame: DataFrame
+    data: DataFrame | TextTable
     ids: Sequence[str]
     columns: Sequence[tuple[str, Any]]
 
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def frame(self) -> DataFrame:
+        """All rows, as authors see them."""
+        return self.data.frame() if isinstance(self.data, TextTable) else self.data
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The rows as authors get them."""
+        return Lines(self.frame, [cells for _, cells in self.columns])
+
     def line(self, number: int) -> Series[Any]:
         """A row as authors get it, which they may change."""
-        row = self.frame.iloc[number]
-        return row if _copies_on_write() else row.copy()
+        return self.lines[number]
 
     def cells(self, number: int) -> dict[str, Any]:
         """The same as a mapping, which takes a tenth of the time of a Series to make and to read."""
@@ -56,7 +66,14 @@ class Table:
 
     def doc(self, number: int) -> dict[str, Any]:
         """A row as plain data, without its images."""
-        return {name: _plain(value) for name, value in self.cells(number).items() if not holds_image(value)}
+        doc: dict[str, Any] = {}
+        for name, cells in self.columns:
+            value = cells[number]
+            if type(value) is str and len(value) <= _SHORTEST_IMAGE:
+                doc[name] = value
+            elif not holds_image(value):
+                doc[name] = _plain(value)
+        return doc
 
     def whole(self, number: int) -> dict[str, Any]:
         """A row as plain data, with its images as they are in the table."""
@@ -65,9 +82,9 @@ class Table:
     def digest(self) -> str:
         """Hex digest of the content of all rows."""
         state = hashlib.blake2b(digest_size=16)
-        for column in self.frame.columns:
+        for column in self.data.columns:
             state.update(f"\x1e{column}\x1f".encode())
-            for value in self.frame[column]:
+            for value in self.data[column]:
                 text = value if isinstance(value, str) else repr(_plain(value))
                 state.update(text.encode(errors="surrogatepass"))
                 state.update(b"\x1f")
@@ -86,6 +103,10 @@ def table_of(name: str, data: object, class_name: str) -> Table:
         DataError: if ``data`` is not a DataFrame, is empty, has no column ``index``, or has an index twice or none in a
             row.
     """
+    if isinstance(data, TextTable):
+        data.index_by_text()
+        return Table(name, data, data["index"], [(column, data[column]) for column in data.columns])
+
     import pandas as pd
 
     where = f"{class_name}, dataset {name!r}"
@@ -104,7 +125,7 @@ def table_of(name: str, data: object, class_name: str) -> Table:
         )
     ids = [str(value) for value in data[INDEX]]
     data[INDEX] = pd.Series(ids, index=data.index, dtype=object)
-    return Table(name, data, ids, [(str(column), _cells_of(cells)) for column, cells in data.items()])
+    return Table(name, data, ids, [(str(column), cells_of(cells)) for column, cells in data.items()])
 
 
 class TableSamples(SampleView):
@@ -137,14 +158,6 @@ class TableSamples(SampleView):
         )
 
 
-@cache
-def _copies_on_write() -> bool:
-    """Whether what is taken from a frame never changes the frame, as from pandas 3 on."""
-    import pandas as pd
-
-    return int(pd.__version__.partition(".")[0]) >= 3
-
-
 def answer_of(doc: Mapping[str, Any]) -> str:
     """The ``answer`` of a row as text; empty if it has none."""
     answer = doc.get("answer")
@@ -170,34 +183,8 @@ def holds_image(value: Any) -> bool:
     return hasattr(value, "getbands")
 
 
-class _TextCells:
-    """The cells of a column of short texts, for which pandas takes longer to give one than a block of many."""
-
-    def __init__(self, cells: Any) -> None:
-        self._cells = cells
-        self._block: tuple[int, list[Any]] = (0, [])
-
-    def __getitem__(self, number: int) -> Any:
-        start, block = self._block  # read once: other threads may read another one meanwhile
-        if not start <= number < start + len(block):
-            start = number - number % _CELLS_AT_ONCE
-            block = self._cells[start : start + _CELLS_AT_ONCE].tolist()
-            self._block = (start, block)
-        return block[number - start]
-
-
-def _cells_of(column: Series[Any]) -> Any:
-    """A sequence of a column's cells, as a row would hold them; nothing is copied."""
-    import numpy as np
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.StringDtype):
-        return _TextCells(column.array)
-
-    is_time = isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM"  # rows hold pandas' own types for these
-    return column.to_numpy() if isinstance(column.dtype, np.dtype) and not is_time else column.array
-
-
 def _plain(value: Any) -> Any:
     """A cell as plain data; a missing one is ``None``."""
+    if type(value) is str:
+        return value
     return None if is_nothing(value) else jsonable(value)

@@ -15,7 +15,7 @@ from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredR
 from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.predictions import model_name
 from polymeter.metrics.basic import MEAN
-from polymeter.stats import MetricPlan, reduce_rows
+from polymeter.stats import MetricPlan, RowReduction
 
 NO_FILTER = "none"
 JUDGE_MODEL = "model"
@@ -24,6 +24,8 @@ _JUDGE = "judge"
 _JUDGE_DEFAULTS: Mapping[str, Any] = {"nproc": 4, "verbose": False, "retry": 3}
 _TEXTS = ("explanation", "answer")
 _SHOWN = 2000
+_NUMBERS = frozenset({int, float})
+_PLAIN = _NUMBERS | {str}
 
 
 def judge_kwargs(settings: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, Any]:
@@ -58,7 +60,9 @@ def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[st
         _checked(dataset.class_name, dataset.evaluate_sample(line, item, **judge))
         for item in (prediction if are_texts else [prediction])
     ]
-    images = {name: value for one in scored for name, value in one.items() if is_image(value)}
+    images = {
+        name: value for one in scored for name, value in one.items() if type(value) not in _PLAIN and is_image(value)
+    }
     names = dict.fromkeys(name for one in scored for name in one if name not in _TEXTS and name not in images)
     values = {(name, NO_FILTER): _mean([one[name] for one in scored if name in one]) for name in names}
     shown = {name: _text([one.get(name) for one in scored]) for name in _TEXTS}
@@ -75,12 +79,14 @@ def sample_results(dataset: Dataset, rows: Iterable[ScoredRow], context: ReduceC
         return []
     if dataset.results is not None:
         return list(dataset.results(rows, context))
-    keys: dict[MetricKey, None] = dict.fromkeys((name, NO_FILTER) for name in dataset.metrics)
+
+    def plan_of(key: MetricKey) -> MetricPlan:
+        return MetricPlan(*key, MEAN, dataset.metrics.get(key[0]))
+
+    reduction = RowReduction([plan_of((name, NO_FILTER)) for name in dataset.metrics], plan_of)
     for row in rows:
-        if row.score is not None:
-            keys.update(dict.fromkeys(row.score.values))
-    plans = [MetricPlan(name, label, MEAN, dataset.metrics.get(name)) for name, label in keys]
-    return reduce_rows(rows, plans, context)
+        reduction.add(row.score, row.subset, row.cluster, row.id)
+    return reduction.results(context.seed)
 
 
 def _checked(author: str, returned: Any) -> dict[str, Any]:
@@ -91,7 +97,7 @@ def _checked(author: str, returned: Any) -> dict[str, Any]:
         )
     checked = {str(name): value for name, value in returned.items()}
     for name, value in checked.items():
-        if name not in _TEXTS and not is_image(value):
+        if type(value) not in _NUMBERS and name not in _TEXTS and not is_image(value):
             checked[name] = _number(value, name, author)
     return checked
 
@@ -109,14 +115,16 @@ def _number(value: Any, name: str, author: str) -> float | int:
 
 def _mean(values: list[Any]) -> Any:
     """The mean of the values that are not NaN; a single value as it is."""
+    if len(values) == 1:
+        return values[0]
     known = [value for value in values if value == value] or values[:1]  # noqa: PLR0124  (only NaN differs from itself)
-    return known[0] if len(values) == 1 else math.fsum(known) / len(known)
+    return math.fsum(known) / len(known)
 
 
 def _text(values: list[Any]) -> str | None:
     """For display: one text, or the texts of several answers, numbered."""
+    if len(values) == 1:
+        return None if values[0] is None else str(values[0])[:_SHOWN]
     if all(value is None for value in values):
         return None
-    if len(values) == 1:
-        return str(values[0])[:_SHOWN]
     return "\n".join(f"{number}. {value}" for number, value in enumerate(values, 1))[:_SHOWN]

@@ -13,6 +13,7 @@ Three layers, the first two of which run no task code:
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,12 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
+def _get_ready() -> None:
+    """Import what tasks are made with, and what most data files are read with."""
+    import_module("polymeter.formats.task_yaml.compile")
+    import_module("pyarrow")
+
+
 def _metrics(spec: TaskSpec) -> Collection[str] | None:
     """The metrics of a task, unless its class knows them."""
     from polymeter.formats.task_yaml.load import config_of
@@ -116,4 +123,5 @@ FORMAT = Format(
     page_keys=_PAGE_KEYS,
     metrics=_metrics,
     outline=_outline,
+    get_ready=_get_ready,
 )

@@ -69,7 +69,9 @@ def open_rows(
     source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
     with _placed(config, locate):
         # What process_docs takes is a dataset of the library.
-        plain = None if config.process_docs is not None else open_plain(source, wanted, overrides=context.data)
+        plain = None
+        if config.process_docs is None:
+            plain = open_plain(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
     rows: Mapping[str, Rows]
     rows, notes = (plain, ()) if plain else _dataset_rows(spec, config, context, locate, source, wanted)
     examples = fixed or (rows[example_split] if example_split else None)

@@ -52,10 +52,10 @@ class TargetCells:
         Raises:
             ScoreError: if it has none.
         """
-        column = next((name for name in self.columns if _is_missing(written_cell(sample.doc, name))), None)
-        if column is not None:
-            what = f"Sample {sample.id} has no target: its {column!r} is empty."
-            raise ScoreError(what, where=self.where, hint="Write the answer into the data, or leave the row out.")
+        for column in self.columns:
+            if _is_missing(written_cell(sample.doc, column)):
+                what = f"Sample {sample.id} has no target: its {column!r} is empty."
+                raise ScoreError(what, where=self.where, hint="Write the answer into the data, or leave the row out.")
         if self.is_code and target(sample.doc) is None:
             what = f"Sample {sample.id} has no target: doc_to_target returned None."
             raise ScoreError(what, where=self.where)

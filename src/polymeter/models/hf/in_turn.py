@@ -47,7 +47,7 @@ def answer_in_turn(
 
     def answer() -> list[Response]:
         with torch.inference_mode():  # the turns are made here, so that a failure lets go of what they hold
-            return _Turns(loaded, encoder, refiller, requests, decoding).answers(at_once)
+            return _Turns(loaded, encoder, refiller, requests, decoding, at_once).answers()
 
     with boundary(ModelError, "generate"):
         return within_memory(answer)
@@ -62,10 +62,17 @@ class _Turns:
         refiller: Continues rows.
         requests: The requests.
         decoding: How tokens are chosen.
+        at_once: Maximum rows that are computed at a time.
     """
 
     def __init__(
-        self, loaded: Loaded, encoder: Encoder, refiller: Refiller, requests: Sequence[Request], decoding: Decoding
+        self,
+        loaded: Loaded,
+        encoder: Encoder,
+        refiller: Refiller,
+        requests: Sequence[Request],
+        decoding: Decoding,
+        at_once: int,
     ) -> None:
         self._loaded, self._encoder, self._refiller = loaded, encoder, refiller
         self._requests, self._decoding = requests, decoding
@@ -74,17 +81,20 @@ class _Turns:
         self._responses: list[Response | None] = [None] * len(requests)
         self._waiting = deque(range(len(requests)))
         self._rows: list[Row] = []
-        self._cached: CachedRows | None = None
+        self._at_once, self._cached = at_once, CachedRows(at_once)
 
-    def answers(self, at_once: int) -> list[Response]:
+    def answers(self) -> list[Response]:
         """The responses, in the order of the requests."""
         while self._waiting or self._rows:
-            n_free = at_once - len(self._rows)
+            n_free = self._at_once - len(self._rows)
             if self._waiting and n_free > 0:
                 self._enter([self._waiting.popleft() for _ in range(min(n_free, len(self._waiting)))])
-            elif self._cached is not None:
-                cached, logits = self._refiller.step(self._cached, [row.tokens[-1] for row in self._rows])
-                self._cached, self._rows = self._advanced(cached, self._rows, logits)
+            elif self._rows:
+                logits = self._refiller.step(self._cached, [row.tokens[-1] for row in self._rows])
+                going = self._advanced(self._rows, logits)
+                if len(going) < len(self._rows):
+                    going = self._cached.keep(going)
+                self._rows = [self._rows[place] for place in going]
         return [response for response in self._responses if response is not None]
 
     def _enter(self, positions: Sequence[int]) -> None:
@@ -103,13 +113,14 @@ class _Turns:
             self._answer_together(fitting, own, batch)
             return
         begun, logits = self._refiller.begin(batch.inputs)
-        entered, rows = self._advanced(begun, self._begun(fitting, batch), logits)
-        if entered is not None:
-            self._cached = entered if self._cached is None else self._cached.joined(entered)
-            self._rows.extend(rows)
+        rows = self._begun(fitting, batch)
+        going = self._advanced(rows, logits)
+        if going:
+            self._cached.add(begun, going)
+            self._rows.extend(rows[number] for number in going)
 
-    def _advanced(self, cached: CachedRows, rows: Sequence[Row], logits: Any) -> tuple[CachedRows | None, list[Row]]:
-        """Choose each row's next token. What is left are the rows whose answers have not ended."""
+    def _advanced(self, rows: Sequence[Row], logits: Any) -> list[int]:
+        """Choose each row's next token. Returns which rows' answers have not ended."""
         going = []
         for number, (row, token) in enumerate(zip(rows, choose(rows, logits), strict=True)):
             row.tokens.append(token)
@@ -119,9 +130,7 @@ class _Turns:
                 self._responses[row.position] = Response((self._output(row),))
             else:
                 going.append(number)
-        if len(going) == len(rows):
-            return cached, list(rows)
-        return (cached.kept(going) if going else None), [rows[number] for number in going]
+        return going
 
     def _begun(self, positions: Sequence[int], batch: Batch) -> list[Row]:
         ids, mask = batch.inputs["input_ids"], batch.inputs["attention_mask"].bool()

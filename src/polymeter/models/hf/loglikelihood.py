@@ -13,24 +13,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output, Request, Response, Usage
+from polymeter.models.hf.agreement import scores_agree
 from polymeter.models.hf.encode import Batch, Encoder
 from polymeter.models.hf.load import Loaded
-from polymeter.models.hf.packed import Packer
-from polymeter.models.hf.prefix import UnsharableError, rotary_owner, score_shared
+from polymeter.models.hf.prefix import UnsharableError, rotary_owner
 from polymeter.models.hf.prompts import Prompt
 from polymeter.models.hf.score_encoder_decoder import score_encoder_decoder, start_tokens
 from polymeter.models.hf.score_plain import score_plain
+from polymeter.models.hf.score_shared import SharedScorer
 from polymeter.models.hf.score_tokens import Split, Tail, move_white_space, split
 from polymeter.models.memory import within_memory
 
 Way = Literal["shared", "plain", "encoder_decoder"]
 _LOG = logging.getLogger("polymeter")
-_TOLERANCE = {"float32": 1e-3, "float64": 1e-3}
-_HALF_TOLERANCE = 0.2
+_TOLERANCE: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Scorer:
         self.way: Way = "encoder_decoder" if loaded.kind.is_encoder_decoder else "shared"
         self._is_sure = not _decides_positions(loaded.network)
         self._first = _first_token(loaded)
-        self.packer = Packer(loaded.network)
+        self.shared = SharedScorer(loaded.network, self._first)
         is_apart = self.way == "encoder_decoder"
         self._start = start_tokens(loaded.network, loaded.tokenizer) if is_apart else []
 
@@ -191,9 +191,7 @@ class Scorer:
     def _shared(self, encoded_batch: _Encoded) -> list[list[ChoiceLogprob]] | None:
         """Scores over shared prefixes; ``None`` if that turns out to be wrong for this model."""
         try:
-            scores = score_shared(
-                self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._first, self.packer
-            )
+            scores = self.shared.score(encoded_batch.batch.inputs, encoded_batch.splits)
         except UnsharableError as reason:
             self._go_plain(str(reason))
             return None
@@ -213,12 +211,12 @@ class Scorer:
         if max(longest) < 2:
             return True  # nothing was read on a cache; the next batch may decide
         telling = {longest.index(max(longest)), encoded_batch.batch.n_tokens.index(min(encoded_batch.batch.n_tokens))}
-        tolerance = _TOLERANCE.get(str(self._loaded.dtype).removeprefix("torch."), _HALF_TOLERANCE)
         for row in telling:
-            for one, other in zip(self._plain(encoded_batch, row), scores[row], strict=True):
-                if abs(one.logprob - other.logprob) > tolerance * max(1, one.n_tokens):
-                    self._go_plain(f"sharing gives {other.logprob:.4f} where one forward gives {one.logprob:.4f}")
-                    return False
+            plain = self._plain(encoded_batch, row)
+            if not scores_agree(scores[row], plain, self._loaded.dtype, per_token=_TOLERANCE):
+                own, given = ([round(one.logprob, 4) for one in scored] for scored in (plain, scores[row]))
+                self._go_plain(f"sharing gives {given} where one forward for each gives {own}")
+                return False
         self._is_sure = True
         return True
 

@@ -1,9 +1,8 @@
-"""Log-probabilities over a shared prefix: the tensor side, for decoders with a plain cache of keys and values.
+"""Prefixes and what follows them: the forwards of decoders with a plain cache of keys and values.
 
-One forward reads the prefixes of all requests, media included, and gives the distribution over each continuation's
-first token; for choices of one token that is all. Longer tails are then read as a batch of their own, on the cached
-keys and values of their prefixes. Logits are computed at the last position of a prefix and at the positions of tails,
-never over a prefix.
+One forward reads the prefixes of all requests, media included, and gives the distribution over the token that follows
+each. What follows is read on the cached keys and values, or, where it is known beforehand, in the same forward. Logits
+are computed at the last position of a prefix and at the positions of tails, never over a prefix.
 
 Prefixes are padded on the left and tails on the right, so that each tail lies right behind its prefix.
 """
@@ -11,60 +10,19 @@ Prefixes are padded on the left and tails on the right, so that each tail lies r
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.packed import Packer
-from polymeter.models.hf.score_rows import (
-    LOGIT_BYTES,
-    Row,
-    RowScores,
-    accepted,
-    longest_first,
-    right_padded,
-    shifted,
-    vocabulary,
-)
-from polymeter.models.hf.score_tokens import Split
+from polymeter.models.hf.packed import Layout
+from polymeter.models.hf.score_plain import extended
+from polymeter.models.hf.score_rows import LOGIT_BYTES, Row, RowScores, accepted, right_padded, vocabulary
 
 if TYPE_CHECKING:
     import torch
 
 CACHE_BYTES: Final = 1 << 30
 """Maximum bytes of keys and values that are copied for tails that are read together."""
-
-
-def score_shared(
-    model: Any, inputs: Mapping[str, torch.Tensor], splits: Sequence[Split], first_token: int, packer: Packer
-) -> list[list[ChoiceLogprob]]:
-    """Score every continuation of every request with one computation of each prefix.
-
-    Args:
-        model: A Transformers model whose cache ``is_plain_cache``.
-        inputs: The encoded contexts, padded on the left: ``input_ids`` and ``attention_mask`` of shape
-            ``(requests, width)``, and whatever media the model takes.
-        splits: The shared part of each context, and the tails.
-        first_token: Token of an otherwise empty prefix.
-        packer: Reads several tails of one prefix as one sequence, where the model takes that.
-
-    Returns:
-        For each request one score for each of its tails.
-
-    Raises:
-        UnsharableError: if the model has no cache that tails could be read on.
-    """
-    inputs = shifted(inputs, [split.n_dropped for split in splits], first_token)
-    rows = [Row(request, tail) for request, split in enumerate(splits) for tail in split.tails]
-    reader = PrefixReader(model)
-    last = reader.read(inputs)
-    scores = RowScores(len(rows), last.device)
-    scores.add_first(rows, last)
-    longer = longest_first(rows)
-    if longer and not packer.score(reader, longer, rows, scores):
-        reader.score_apart(longer, rows, scores)
-    results = iter(scores.result(rows))
-    return [[next(results) for _ in split.tails] for split in splits]
 
 
 class UnsharableError(Exception):
@@ -90,8 +48,12 @@ class PrefixReader:
         self.starts: Any = None
         self.cache: Any = None
 
-    def read(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def read(self, inputs: Mapping[str, torch.Tensor], *, keeps_cache: bool = True) -> torch.Tensor:
         """Read the prefixes.
+
+        Args:
+            inputs: Their tensors, padded on the left.
+            keeps_cache: Whether something will be read behind them.
 
         Returns:
             Logits after the last token of each, shape ``(requests, vocabulary)``.
@@ -102,22 +64,28 @@ class PrefixReader:
         """
         mask = inputs["attention_mask"]
         rotary = self._rotary
-        given: dict[str, Any] = {**inputs, "use_cache": True}
+        given: dict[str, Any] = {**inputs, "use_cache": keeps_cache}
         if "logits_to_keep" in self._takes:
             given["logits_to_keep"] = 1
         if rotary is not None:
             rotary.rope_deltas = None  # left over from an earlier batch
         elif "position_ids" in self._takes:
-            given["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
+            given["position_ids"] = _places(mask)
         output = self._model(**given)
+        if not keeps_cache:
+            return output.logits[:, -1]
         self.cache, self._mask = getattr(output, "past_key_values", None), mask
         if not is_plain_cache(self.cache):
             raise UnsharableError(f"{type(self._model).__name__} keeps no plain cache of keys and values.")
         self.starts = mask.sum(-1)
         if rotary is not None:
             deltas = rotary.rope_deltas
-            # Without media, such a model counts positions from the left edge, padding included.
-            self.starts = mask.new_full((len(mask),), mask.shape[1]) if deltas is None else self.starts + deltas[:, 0]
+            if hasattr(rotary, "compute_3d_position_ids"):
+                self.starts = self._positions_along_axes(inputs)[:, :, -1].amax(0) + 1
+            elif deltas is not None:
+                self.starts = self.starts + deltas[:, 0]
+            else:  # without media, such a model counts positions from the left edge, padding included
+                self.starts = mask.new_full((len(mask),), mask.shape[1])
         return output.logits[:, -1]
 
     def step(self, tokens: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
@@ -165,16 +133,52 @@ class PrefixReader:
             taken, waiting = waiting[:n_taken], waiting[n_taken:]
             self._score(taken, rows, scores)
 
-    def read_packed(
-        self, requests: Sequence[int], tokens: torch.Tensor, offsets: torch.Tensor, sees: torch.Tensor
-    ) -> torch.Tensor:
+    def read_whole(self, inputs: Mapping[str, torch.Tensor], layout: Layout) -> torch.Tensor:
+        """Read prefixes, and one pack of tails behind each, in one forward that keeps no cache.
+
+        Args:
+            inputs: The prefixes' tensors, padded on the left.
+            layout: A pack for each prefix.
+
+        Returns:
+            The logits after each prefix and after each token of its pack, shape ``(requests, 1 + width, vocabulary)``.
+        """
+        import torch
+
+        mask = inputs["attention_mask"]
+        device, n_before = mask.device, mask.shape[1]
+        sees, tokens = layout.sees.to(device), layout.tokens.to(device)
+        n_read = 1 + tokens.shape[1]
+        own = mask.bool()[:, None]
+        # Padding sees itself, since a token that sees nothing has no attention scores that add up to 1.
+        itself = torch.eye(n_before, dtype=torch.bool, device=device)
+        before = own & torch.ones_like(itself).tril() | itself
+        seen = torch.cat(
+            [
+                torch.nn.functional.pad(before, (0, n_read - 1)),
+                torch.cat([own.expand(-1, n_read - 1, -1), sees], dim=-1),
+            ],
+            dim=1,
+        )
+        given = extended(inputs, tokens, torch.ones_like(tokens))
+        given |= {"attention_mask": self._added(seen), "use_cache": False}
+        if self._rotary is None:
+            prefix, starts = _places(mask), mask.sum(-1)
+        else:
+            prefix = self._positions_along_axes(inputs)
+            starts = prefix[:, :, -1].amax(0) + 1
+        tails = self._along_axes(starts[:, None] + layout.offsets.to(device))
+        given["position_ids"] = torch.cat([prefix, tails], dim=-1)
+        if "logits_to_keep" in self._takes:
+            given["logits_to_keep"] = n_read
+        return self._model(**given).logits[:, -n_read:]
+
+    def read_packed(self, requests: Sequence[int], layout: Layout) -> torch.Tensor:
         """Read one pack of tails behind each of some prefixes.
 
         Args:
             requests: The prefixes.
-            tokens: Shape ``(packs, width)``; padding on the right.
-            offsets: How far each token is behind the end of its prefix, the same shape.
-            sees: Which tokens of its pack each token sees, shape ``(packs, width, width)``.
+            layout: Their packs.
 
         Returns:
             The logits, shape ``(packs, width, vocabulary)``.
@@ -183,14 +187,37 @@ class PrefixReader:
 
         device = self._mask.device
         of = torch.tensor(requests, device=device)
-        before = self._mask[of].bool()[:, None].expand(-1, tokens.shape[1], -1)
-        seen = torch.cat([before, sees.to(device)], dim=-1)[:, None]
-        # Added to the attention scores: every implementation takes that, not every one a mask of truth values.
-        dtype = self._model.dtype
-        mask = torch.zeros(seen.shape, dtype=dtype, device=device).masked_fill(~seen, torch.finfo(dtype).min)
-        given = {"input_ids": tokens.to(device), "attention_mask": mask, "past_key_values": gathered(self.cache, of)}
-        given["position_ids"] = self._along_axes(self.starts[of][:, None] + offsets.to(device))
-        return self._model(**given, use_cache=True).logits
+        before = self._mask[of].bool()[:, None].expand(-1, layout.tokens.shape[1], -1)
+        mask = self._added(torch.cat([before, layout.sees.to(device)], dim=-1))
+        given = {"input_ids": layout.tokens.to(device), "attention_mask": mask, "use_cache": True}
+        given["past_key_values"] = gathered(self.cache, of)
+        given["position_ids"] = self._along_axes(self.starts[of][:, None] + layout.offsets.to(device))
+        return self._model(**given).logits
+
+    def _added(self, sees: torch.Tensor) -> torch.Tensor:
+        """A mask as numbers that are added to attention scores, which every implementation takes; truth values only
+        some do.
+        """
+        import torch
+
+        mask = torch.zeros(sees.shape, dtype=self._model.dtype, device=sees.device)
+        return mask.masked_fill_(~sees, torch.finfo(mask.dtype).min)[:, None]
+
+    def _positions_along_axes(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Positions of prefixes in time, height and width. A text goes on behind its last token: the frames of a video
+        that came before may have later times, which ``rope_deltas`` counts from.
+        """
+        import torch
+
+        mask, rotary = inputs["attention_mask"], self._rotary
+        rotary.rope_deltas = None  # left over from an earlier batch
+        tell = rotary.compute_3d_position_ids
+        names = inspect.signature(tell).parameters
+        positions = tell(**(dict.fromkeys(names) | {name: one for name, one in inputs.items() if name in names}))
+        if positions is None:  # without media, such a model counts positions from the left edge, padding included
+            return torch.arange(mask.shape[1], device=mask.device).expand(3, *mask.shape)
+        axes: torch.Tensor = positions
+        return axes
 
     def _n_rows(self, length: int, most: int) -> int:
         """How many tails of this length are read at a time, so that copies of the cache stay within ``CACHE_BYTES``."""
@@ -225,6 +252,11 @@ class PrefixReader:
 
     def _along_axes(self, positions: torch.Tensor) -> torch.Tensor:
         return positions if self._rotary is None else positions.expand(3, *positions.shape)
+
+
+def _places(mask: torch.Tensor) -> torch.Tensor:
+    """Positions of tokens, counted from the first that is not padding."""
+    return (mask.cumsum(-1) - 1).clamp(min=0)
 
 
 def is_plain_cache(cache: Any) -> bool:

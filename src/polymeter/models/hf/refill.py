@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.errors import is_out_of_memory
-from polymeter.models.hf.cached_rows import CachedRows
+from polymeter.models.hf.agreement import distributions_agree
+from polymeter.models.hf.cached_rows import Begun, CachedRows
 from polymeter.models.hf.decoding import Decoding, StopStrings
 from polymeter.models.hf.load import Loaded
 from polymeter.models.hf.prefix import PrefixReader
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 _PROBE_TOKENS: Final = 3
-_TOLERANCE = {"float32": 1e-3, "float64": 1e-3}
-_HALF_TOLERANCE = 0.2
+_TOLERANCE: Final = 1e-3
 _PLAIN_SEARCH = {"num_beams": 1, "use_cache": True}
 """Settings of ``generate`` that change nothing here."""
 _FORCING = (
@@ -105,25 +105,26 @@ class Refiller:
                 _LOG.debug("Finished rows keep their places: %s", error)
         return self._is_faithful[kind]
 
-    def begin(self, inputs: dict[str, Any]) -> tuple[CachedRows, torch.Tensor]:
+    def begin(self, inputs: dict[str, Any]) -> tuple[Begun, torch.Tensor]:
         """Read prompts.
 
         Returns:
-            The rows, and their logits, of shape ``(rows, vocabulary)``.
+            Their rows, and the logits after each, of shape ``(rows, vocabulary)``.
         """
         reader = self._reader
         logits = reader.read(inputs)
         cache, reader.cache = reader.cache, None  # which would otherwise be held while the rows go on without it
-        return CachedRows(cache, inputs["attention_mask"], reader.starts), logits
+        return Begun(cache, inputs["attention_mask"], reader.starts), logits
 
-    def step(self, rows: CachedRows, tokens: Sequence[int]) -> tuple[CachedRows, torch.Tensor]:
-        """Read one more token of each row."""
+    def step(self, rows: CachedRows, tokens: Sequence[int]) -> torch.Tensor:
+        """Read one more token of each row; returns the logits after it."""
         import torch
 
-        mask = torch.nn.functional.pad(rows.mask, (0, 1), value=1)
-        fed = torch.tensor(tokens, device=mask.device)
-        logits = self._reader.step(fed, mask, rows.positions, rows.cache)
-        return CachedRows(rows.cache, mask, rows.positions + 1), logits
+        rows.widen()
+        fed = torch.tensor(tokens, device=rows.mask.device)
+        logits = self._reader.step(fed, rows.mask, rows.positions, rows.cache)
+        rows.positions = rows.positions + 1
+        return logits
 
     def _agrees(self, inputs: dict[str, Any]) -> bool:
         """Whether two prompts, read apart and joined, go on as they do together in ``generate``."""
@@ -138,17 +139,17 @@ class Refiller:
             return_dict_in_generate=True,
         )
         tokens = told.sequences[:, -_PROBE_TOKENS:]
-        rows, logits = self.begin(inputs)
-        first, second = (rows.kept([row]) for row in range(2))
-        rows = second.joined(first).kept([1, 0])
-        tolerance = _TOLERANCE.get(str(loaded.dtype).removeprefix("torch."), _HALF_TOLERANCE)
+        begun, logits = self.begin(inputs)
+        rows = CachedRows(1)
+        rows.add(begun, [1])
+        rows.add(begun, [1, 0])
+        rows.keep([1, 2])  # the last moves up, so that they stand as they did
         for number, expected in enumerate(told.logits):
-            apart = (logits.float().log_softmax(-1) - expected.float().log_softmax(-1)).abs()
-            if float(apart.nan_to_num(0.0).mean()) > tolerance:
+            if not distributions_agree(logits, expected, loaded.dtype, on_average=_TOLERANCE):
                 _LOG.debug("Finished rows keep their places: generate() gives other numbers for token %d.", number)
                 return False
             if number + 1 < len(told.logits):
-                rows, logits = self.step(rows, tokens[:, number].tolist())
+                logits = self.step(rows, tokens[:, number].tolist())
         return True
 
 

@@ -31,6 +31,11 @@ class Row:
     request: int
     tail: Tail
 
+    @property
+    def n_read(self) -> int:
+        """How many of the tail's tokens are read: all but the last, behind which nothing is scored."""
+        return max(0, len(self.tail.tokens) - 1)
+
 
 def longest_first(rows: Sequence[Row]) -> list[int]:
     """Numbers of the rows whose tails have more than one token, the longest first."""

@@ -21,6 +21,8 @@ def is_empty(cell: Any) -> bool:
 
 def text_of(cell: Any) -> str:
     """A cell as text. A whole number that was read as a float, because other cells are empty, loses its ``.0``."""
+    if type(cell) is str:
+        return cell if cell.strip() else ""
     if is_empty(cell):
         return ""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
+from polymeter.data.text_tables import TextTable
 from polymeter.formats.table.classes.cells import text_of
 from polymeter.metrics.basic import MEAN
-from polymeter.stats import MetricPlan, reduce_rows
+from polymeter.stats import MetricPlan, RowReduction
 
 if TYPE_CHECKING:
     import pandas as pd
 
 UNPARSED, ROTATION = "unparsed", "rotation_acc"
+OF_WHOLE = frozenset({UNPARSED, ROTATION})
 """Metrics that are computed for the whole table only."""
 GROUP_COLUMNS = ("split", "l2-category", "category", "tag")
 """Columns whose values name subsets: VLMEvalKit's three, and GenEval's."""
@@ -22,7 +23,7 @@ _NO_FILTER = "none"
 
 
 def sorted_results(
-    rows: Iterable[ScoredRow], data: pd.DataFrame, metrics: Mapping[str, bool], context: ReduceContext
+    rows: Iterable[ScoredRow], data: pd.DataFrame | TextTable, metrics: Mapping[str, bool], context: ReduceContext
 ) -> list[Result]:
     """Means with their intervals: of each metric over all rows, then over the rows of each subset ``(column, value)``.
 
@@ -32,25 +33,34 @@ def sorted_results(
         metrics: Name → whether higher is better. The first one is reported even if no row has a score.
         context: Its seed feeds resampling.
     """
-    light = [replace(row, subset=(), load_responses=None) for row in rows]
-    plans = [MetricPlan(name, label, MEAN, metrics.get(name)) for name, label in _keys(light, metrics)]
-    results = reduce_rows(light, plans, context)
-    for column in GROUP_COLUMNS:
-        if column in data.columns:
-            names = [text_of(cell) for cell in data[column]]
-            named = [replace(row, subset=(column, names[row.index])) for row in light if names[row.index]]
-            by_subset = [plan for plan in plans if plan.name not in {UNPARSED, ROTATION}]
-            results += [result for result in reduce_rows(named, by_subset, context) if result.subset]
-    order = {(plan.name, plan.filter): number for number, plan in enumerate(plans)}
-    return sorted(results, key=lambda result: order[result.metric, result.filter])
+    seen: dict[MetricKey, MetricPlan] = {}
 
+    def plan_of(key: MetricKey) -> MetricPlan:
+        return seen.setdefault(key, MetricPlan(*key, MEAN, metrics.get(key[0])))
 
-def _keys(rows: Sequence[ScoredRow], metrics: Mapping[str, bool]) -> list[MetricKey]:
-    """The metrics that rows have, in the order of ``metrics``, then of their appearance."""
-    keys: dict[MetricKey, None] = {}
+    def plan_of_part(key: MetricKey) -> MetricPlan | None:
+        return None if key[0] in OF_WHOLE else plan_of(key)
+
+    whole = RowReduction((), plan_of)
+    of_parts = [
+        (column, [text_of(cell) for cell in data[column]], RowReduction((), plan_of_part))
+        for column in GROUP_COLUMNS
+        if column in data.columns
+    ]
     for row in rows:
-        if row.score is not None:
-            keys.update(dict.fromkeys(row.score.values))
-    names = [*metrics]
-    fallback = [(names[0], _NO_FILTER)] if names else []
-    return sorted(keys, key=lambda key: names.index(key[0]) if key[0] in names else len(names)) or fallback
+        whole.add(row.score, (), row.cluster, row.id)
+        for column, names, parts in of_parts:
+            if names[row.index]:
+                parts.add(row.score, (column, names[row.index]), row.cluster, row.id)
+    if not seen and metrics:
+        whole.expect(plan_of((next(iter(metrics)), _NO_FILTER)))
+    results = whole.results(context.seed)
+    for _, _, parts in of_parts:
+        for plan in seen.values():
+            if plan.name not in OF_WHOLE:
+                parts.expect(plan)
+        results += [result for result in parts.results(context.seed) if result.subset]
+    places = {name: place for place, name in enumerate(metrics)}
+    keys = sorted(seen, key=lambda key: places.get(key[0], len(places)))
+    order = {key: place for place, key in enumerate(keys)}
+    return sorted(results, key=lambda result: order[result.metric, result.filter])

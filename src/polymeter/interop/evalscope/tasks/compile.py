@@ -199,12 +199,15 @@ def _modalities(form: RequestForm, records: Sequence[PromptedRecord]) -> frozens
     return frozenset(modalities)
 
 
+_sorted_json = json.JSONEncoder(sort_keys=True).encode  # made once: ``json.dumps`` makes one for each call
+
+
 def _digest_of_prompts(records: Sequence[PromptedRecord]) -> str:
     """What is asked, since prompts may be made of files that lie beside the code."""
     state = hashlib.blake2b(digest_size=16)
     for item in records:
         prompt = {key: jsonable(value) for key, value in item.prompt.items() if key != "raw_input"}
-        state.update(json.dumps([item.subset, prompt], sort_keys=True).encode())
+        state.update(_sorted_json([item.subset, prompt]).encode())
     return state.hexdigest()
 
 

@@ -20,6 +20,7 @@ REVIEW_KEY: MetricKey = ("review", "none")
 """Where a score keeps what ``match`` gave for each answer, exactly as it was."""
 _SAME_AS_INPUT = "*Same as Input*"
 _MOST_CHARACTERS = 2000
+_NUMBERS = frozenset({int, float, bool})
 
 
 class Review(TypedDict):
@@ -126,7 +127,10 @@ def answers_of(benchmark: OpenBenchmark, index: int, responses: Sequence[Respons
 def _values(results: list[Any], metric_list: Sequence[str]) -> dict[MetricKey, Any]:
     """What ``match`` gave, exactly as it was, and numbers under the metrics that they are averaged for."""
     values: dict[MetricKey, Any] = {}
-    if all(isinstance(result, Mapping) for result in results):
+    if len(results) == 1 and type(results[0]) in _NUMBERS:  # most benchmarks: neither generator nor abstract class
+        if len(metric_list) == 1:
+            values[metric_list[0], "none"] = 0 + float(results[0])  # as in any sum, -0.0 becomes 0.0
+    elif all(isinstance(result, Mapping) for result in results):
         for name in results[0]:
             _add_mean(values, str(name), [result.get(name) for result in results])
     elif len(metric_list) == 1:

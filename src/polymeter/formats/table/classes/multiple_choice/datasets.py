@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
+from polymeter.data.text_tables import TextTable
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
-from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
+from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow, held_table
 from polymeter.formats.table.classes.cells import cell_name_of, column, is_empty, options_of, required
 from polymeter.formats.table.classes.columns import OPTION_COLUMNS
 from polymeter.formats.table.classes.multiple_choice import circular
@@ -103,7 +104,7 @@ class MultipleChoice(BuiltIn):
             PlanError: if none does; the message shows the first.
         """
         first: DataError | None = None
-        for line in self.data.iloc[rows.start : rows.stop].to_dict("records"):
+        for line in _records(held_table(self), rows):
             try:
                 if right_letter(line) is not None:
                     return
@@ -114,10 +115,10 @@ class MultipleChoice(BuiltIn):
 
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
+        if not self._is_circular:
+            return sorted_results(rows, held_table(self), self.METRICS, context)
         kept = list(rows)
         results = sorted_results(kept, self.data, self.METRICS, context)
-        if not self._is_circular:
-            return results
         groups = circular.groups_of(self.data)
         results += sorted_results(_questions(kept, groups), self.data, {CIRCULAR: True}, context)
         order, planned = [*self.METRICS], _planned(kept, groups)
@@ -155,10 +156,19 @@ class MultipleChoice(BuiltIn):
     def _is_circular(self) -> bool:
         """Whether the table has rotated copies of its questions; computed once for each table."""
         cached = self.__dict__.get("_rotations_of")
-        if cached is None or cached[0] is not self.data:
-            cached = (self.data, circular.has_rotations(self.data))
+        data = held_table(self)
+        if cached is None or cached[0] is not data:
+            cached = (data, circular.has_rotations(data))
             self.__dict__["_rotations_of"] = cached
         return bool(cached[1])
+
+
+def _records(data: pd.DataFrame | TextTable, rows: range) -> Iterable[Mapping[str, Any]]:
+    """Rows of a table as mappings."""
+    if isinstance(data, TextTable):
+        return data.rows(rows.start, rows.stop)
+    records: list[Mapping[str, Any]] = data.iloc[rows.start : rows.stop].to_dict("records")
+    return records
 
 
 @own_class

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
-from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
+from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow, held_table
 from polymeter.formats.table.classes.cells import column, list_of, required
 from polymeter.formats.table.classes.multiple_choice.reading import may_ask
 from polymeter.formats.table.classes.prediction_files import percentages, scored, side_file
@@ -81,7 +81,7 @@ class OpenQuestions(BuiltIn):
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
         metrics = {ACC: True, UNPARSED: False} if self._is_yes_no else self.METRICS
-        return sorted_results(rows, self.data, metrics, context)
+        return sorted_results(rows, held_table(self), metrics, context)
 
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> pd.DataFrame:
         """One row of scores in percent of a prediction file, kept beside it as ``…_acc.csv``: ``Overall``, then by
@@ -115,10 +115,11 @@ class OpenQuestions(BuiltIn):
     def _is_yes_no(self) -> bool:
         """Whether all references of the table are yes or no; computed once for each table."""
         cached = self.__dict__.get("_yes_no_of")
-        if cached is None or cached[0] is not self.data:
-            cells = self.data.get("answer", ())
+        data = held_table(self)
+        if cached is None or cached[0] is not data:
+            cells = data.get("answer", ())
             answers = {text for cell in cells for text in list_of({"answer": cell}, "answer")}
-            cached = (self.data, bool(answers) and all(map(is_yes_or_no, answers)))
+            cached = (data, bool(answers) and all(map(is_yes_or_no, answers)))
             self.__dict__["_yes_no_of"] = cached
         return bool(cached[1])
 

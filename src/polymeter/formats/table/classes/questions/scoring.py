@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from polymeter.formats.table.classes.multiple_choice.reading import Reading, ask_judge
@@ -31,6 +32,7 @@ _BY_NAME = {
 }
 
 
+@cache
 def main_metric(dataset: str) -> str:
     """The metric by which the field reports a dataset, chosen by its name as in VLMEvalKit; else ``exact_match``."""
     return next((metric for part, metric in _BY_NAME.items() if part in dataset), EXACT)

@@ -1,0 +1,177 @@
+"""Log-probabilities over a shared prefix, for decoders with a plain cache of keys and values: each prefix is computed
+once, media included, and what its continuations add is computed on top of it.
+
+There are three ways, with the same numbers. The fastest is one forward over each prefix and all its tails, without a
+cache. Where that would take too much memory, prefixes are read first and their tails then, packed into one sequence.
+Both need a mask in four dimensions, which not every architecture takes as it is, and which some overrule for media. So
+the first batch of each kind that would make a difference is also computed the third way, on which the others have to
+agree with: each tail on its own copy of its prefix's cache.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from polymeter.core.errors import is_out_of_memory
+from polymeter.core.request import ChoiceLogprob
+from polymeter.models.hf.agreement import scores_agree
+from polymeter.models.hf.packed import Layout, Pack, rounds
+from polymeter.models.hf.prefix import PrefixReader
+from polymeter.models.hf.score_rows import LOGIT_BYTES, Row, RowScores, longest_first, shifted, vocabulary
+from polymeter.models.hf.score_tokens import Split
+
+if TYPE_CHECKING:
+    import torch
+
+PACK_TOKENS: Final = 512
+"""Maximum tokens of a pack: each is compared with all others of its pack, though it sees only those of its tail."""
+WHOLE_TOKENS: Final = 2048
+"""Maximum tokens of a prefix and its tails in one forward. Attention without a mask of its own is faster on more."""
+_ATTENTION = ("sdpa", "eager")
+"""Implementations of attention that take a mask in four dimensions."""
+_TOLERANCE: Final = 1e-4
+_LOG = logging.getLogger("polymeter")
+
+
+class SharedScorer:
+    """Scores continuations over shared prefixes, and remembers which ways are correct for the model.
+
+    Args:
+        model: A Transformers model.
+        first_token: Token of an otherwise empty prefix.
+
+    Attributes:
+        is_whole: For each kind of batch, by the names of its tensors, whether prefixes and tails are read in one
+            forward. What is missing is not known yet.
+        is_packed: Whether tails that are read on a cache are packed; ``None``: not known yet.
+    """
+
+    def __init__(self, model: Any, first_token: int) -> None:
+        self._model = model
+        self._first_token = first_token
+        text = model.config.get_text_config(decoder=True)
+        self._takes_masks = getattr(text, "_attn_implementation", None) in _ATTENTION
+        self.is_whole: dict[frozenset[str], bool] = {}
+        self.is_packed: bool | None = None
+
+    def score(self, inputs: Mapping[str, torch.Tensor], splits: Sequence[Split]) -> list[list[ChoiceLogprob]]:
+        """Score every continuation of every request with one computation of each prefix.
+
+        Args:
+            inputs: The encoded contexts, padded on the left: ``input_ids`` and ``attention_mask`` of shape
+                ``(requests, width)``, and whatever media the model takes.
+            splits: The shared part of each context, and the tails.
+
+        Returns:
+            For each request one score for each of its tails.
+
+        Raises:
+            UnsharableError: if the model has no cache that tails could be read on.
+        """
+        inputs = shifted(inputs, [split.n_dropped for split in splits], self._first_token)
+        rows = [Row(request, tail) for request, split in enumerate(splits) for tail in split.tails]
+        longer = longest_first(rows)
+        kind, is_small = frozenset(inputs), self._is_small(inputs, rows)
+        scores = None
+        if is_small and self.is_whole.get(kind):
+            scores = self._tried(lambda: self._whole(inputs, rows, longer))
+        if scores is None:
+            reader = PrefixReader(self._model)
+            begun = _begun(rows, reader.read(inputs))
+            if not longer:
+                scores = begun
+            elif not (self._takes_masks and reader.is_packable):
+                scores = _apart(reader, rows, longer, begun)
+            elif is_small and kind not in self.is_whole:
+                scores = _apart(reader, rows, longer, begun)
+                self.is_whole[kind] = self._agrees(lambda: self._whole(inputs, rows, longer), rows, scores)
+            else:
+                scores = self._on_cache(reader, rows, longer, begun)
+        results = iter(scores.result(rows))
+        return [[next(results) for _ in split.tails] for split in splits]
+
+    def _is_small(self, inputs: Mapping[str, torch.Tensor], rows: Sequence[Row]) -> bool:
+        """Whether one forward over prefixes and tails has a mask and logits within ``LOGIT_BYTES``."""
+        n_requests, n_before = inputs["input_ids"].shape
+        n_read = [0] * n_requests
+        for row in rows:
+            n_read[row.request] += row.n_read
+        width = n_before + max(n_read)
+        n_numbers = max(width * width, (1 + max(n_read)) * vocabulary(self._model))
+        return width <= WHOLE_TOKENS and max(n_read) <= PACK_TOKENS and 4 * n_requests * n_numbers <= LOGIT_BYTES
+
+    def _whole(self, inputs: Mapping[str, torch.Tensor], rows: Sequence[Row], longer: Sequence[int]) -> RowScores:
+        """Scores by one forward over each prefix and its tails."""
+        reader = PrefixReader(self._model)
+        if not longer:
+            return _begun(rows, reader.read(inputs, keeps_cache=False))
+        own: list[list[int]] = [[] for _ in inputs["input_ids"]]
+        for number in longer:
+            own[rows[number].request].append(number)
+        layout = Layout([Pack(request, tuple(numbers)) for request, numbers in enumerate(own)], rows)
+        logits = reader.read_whole(inputs, layout)
+        scores = _begun(rows, logits[:, 0])
+        layout.score(logits[:, 1:], scores)
+        return scores
+
+    def _on_cache(
+        self, reader: PrefixReader, rows: Sequence[Row], longer: Sequence[int], begun: RowScores
+    ) -> RowScores:
+        """Scores by tails on the cache of prefixes that were read, packed if that is correct."""
+        n_requests, width = reader.shape
+        most = min(PACK_TOKENS, LOGIT_BYTES // (4 * n_requests * max(vocabulary(self._model), width + PACK_TOKENS)))
+
+        def packed() -> RowScores:
+            scores = copy.deepcopy(begun)
+            for packs in rounds(longer, rows, most):
+                layout = Layout(packs, rows)
+                layout.score(reader.read_packed([pack.request for pack in packs], layout), scores)
+            return scores
+
+        is_alone = len({rows[number].request for number in longer}) == len(longer)
+        fits = not is_alone and rows[longer[0]].n_read <= most
+        if fits and self.is_packed:
+            return packed()
+        scores = _apart(reader, rows, longer, begun)
+        if fits and self.is_packed is None:
+            self.is_packed = self._agrees(packed, rows, scores)
+        return scores
+
+    def _agrees(self, read: Callable[[], RowScores], rows: Sequence[Row], expected: RowScores) -> bool:
+        """Whether a way gives the numbers of the slowest one."""
+        given = self._tried(read)
+        return given is not None and scores_agree(
+            given.result(rows), expected.result(rows), self._model.dtype, per_token=_TOLERANCE
+        )
+
+    def _tried(self, read: Callable[[], RowScores]) -> RowScores | None:
+        """What a way gives; ``None`` if it fails, since an architecture's own code may refuse a mask with anything."""
+        try:
+            return read()
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            _LOG.debug("Choices are not read together: %s", error)
+            return None
+
+
+def _begun(rows: Sequence[Row], last: torch.Tensor) -> RowScores:
+    """Scores of the tails' first tokens.
+
+    Args:
+        rows: The rows.
+        last: Logits after each prefix, shape ``(requests, vocabulary)``.
+    """
+    scores = RowScores(len(rows), last.device)
+    scores.add_first(rows, last)
+    return scores
+
+
+def _apart(reader: PrefixReader, rows: Sequence[Row], longer: Sequence[int], begun: RowScores) -> RowScores:
+    """Scores by tails, each on its own copy of its prefix's cache."""
+    scores = copy.deepcopy(begun)
+    reader.score_apart(longer, rows, scores)
+    return scores
