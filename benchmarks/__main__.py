@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import data, endpoint, generated_images, rows
+from benchmarks import compare, data, endpoint, generated_images, rows
 from benchmarks.book import Book
 from benchmarks.measure import Measured, best_of, measure, polymeter
 
@@ -160,6 +160,22 @@ def local_models(folder: Path, book: Book) -> None:
     subprocess.run([sys.executable, "-m", "benchmarks.local_models"], check=True)
 
 
+def comparison(folder: Path, book: Book) -> None:
+    """Two runs of 100,000 samples compared, as a table and as a page."""
+    n_docs = 100_000
+    home = make_apart(compare.two_runs, folder / "compared", n_docs)
+    runs = [str(folder / f"run-{name}") for name in ("first", "second")]
+    for name, run in zip(("first", "second"), runs, strict=True):
+        answers = f"answers={home / name}.json"
+        words = ("run", "--model", "mock", "--model-args", answers, "--tasks", str(home / "bench_text.yaml"))
+        polymeter(*words, "--output", run, "--quiet", cwd=folder)
+    fastest = best_of(3, "compare", *runs, cwd=folder)
+    told = f"{fastest.wall_s:.2f} s ({fastest.cpu_s:.2f} s CPU, {fastest.peak_mb:.0f} MB)"
+    book.line(f"compare of two runs of {n_docs:,} samples", told, "at most 5 s", [fastest])
+    page = polymeter("compare", *runs, "--output", "page.html", cwd=folder)
+    book.line("the same with a page", f"{page.wall_s:.2f} s ({page.cpu_s:.2f} s CPU)", "", [page])
+
+
 def memory(folder: Path, book: Book) -> None:
     """Peak memory and time with more and more documents."""
     for n_docs in (10_000, 100_000):
@@ -187,7 +203,8 @@ def make_apart(make: Callable[[Path, int], object], folder: Path, n: int) -> Pat
     The peak memory that the system reports for a process includes that of the process that started it, so this one
     must stay small.
     """
-    code = f"from pathlib import Path; from benchmarks import data; data.{make.__name__}(Path({str(folder)!r}), {n})"
+    module = make.__module__
+    code = f"from pathlib import Path; import {module} as made; made.{make.__name__}(Path({str(folder)!r}), {n})"
     subprocess.run([sys.executable, "-c", code], check=True)
     return folder
 
@@ -199,7 +216,7 @@ def by_wall(process: Measured) -> float:
 
 PARTS: dict[str, Callable[[Path, Book], None]] = {
     part.__name__: part
-    for part in (startup, index, text, peers, images, generated, endpoints, local_models, memory, million)
+    for part in (startup, index, text, peers, images, generated, endpoints, local_models, comparison, memory, million)
 }
 
 

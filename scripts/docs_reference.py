@@ -23,6 +23,8 @@ _OF_POLYMETER = {
         "rerun",
         "verify",
         "agree",
+        "compare",
+        "Comparison",
         "RunResult",
         "SampleRecord",
         "RunOptions",

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 from polymeter.core.lazy import from_homes
 
 if TYPE_CHECKING:
-    from polymeter.api import RunResult, SampleRecord, agree, evaluate, open_run, rerun, resume, score, verify
+    from polymeter.api import (
+        Comparison,
+        RunResult,
+        SampleRecord,
+        agree,
+        compare,
+        evaluate,
+        open_run,
+        rerun,
+        resume,
+        score,
+        verify,
+    )
     from polymeter.core.errors import DataError, ModelError, PlanError, PolymeterError, ScoreError, StorageError
     from polymeter.core.metric import Aggregation, Metric
     from polymeter.core.model import AsyncModel, BatchModel, ModelSpec, ModelTraits
@@ -20,9 +32,11 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "polymeter.api": (
+        "Comparison",
         "RunResult",
         "SampleRecord",
         "agree",
+        "compare",
         "evaluate",
         "open_run",
         "rerun",
@@ -53,6 +67,7 @@ __all__ = [
     "AsyncModel",
     "Audio",
     "BatchModel",
+    "Comparison",
     "DataError",
     "Generate",
     "GenerateImage",
@@ -77,6 +92,7 @@ __all__ = [
     "Usage",
     "Video",
     "agree",
+    "compare",
     "evaluate",
     "open_run",
     "register_aggregation",

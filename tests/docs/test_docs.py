@@ -31,6 +31,7 @@ GUIDES = (
     "settings.md",
     "extending.md",
     "python.md",
+    "statistics.md",
     "json.md",
     "../README.md",
 )
@@ -59,7 +60,16 @@ def _two_checkpoints(folder: Path) -> None:
         link.symlink_to(TINY_VLM)
 
 
-_READER_HAS = {"recipes.md: Checkpoints in a loop": _two_checkpoints}
+def _three_runs(folder: Path) -> None:
+    run_section("statistics.md", "Three models", folder)
+
+
+_READER_HAS = {
+    "recipes.md: Checkpoints in a loop": _two_checkpoints,
+    "statistics.md: Different samples": _three_runs,
+    "statistics.md: A gate for training and CI": _three_runs,
+    "statistics.md: Look at the samples": _three_runs,
+}
 """What the reader of a section has before it begins."""
 
 

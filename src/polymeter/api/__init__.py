@@ -8,6 +8,7 @@ from polymeter.core.lazy import from_homes
 
 if TYPE_CHECKING:
     from polymeter.api.agreement import agree
+    from polymeter.api.comparing import Comparison, compare
     from polymeter.api.outlines import TaskOutline, outline_tasks
     from polymeter.api.records import SampleRecord
     from polymeter.api.rerunning import Rerun, rerun
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "polymeter.api.agreement": ("agree",),
+    "polymeter.api.comparing": (
+        "Comparison",
+        "compare",
+    ),
     "polymeter.api.outlines": (
         "TaskOutline",
         "outline_tasks",
@@ -56,6 +61,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Comparison",
     "Rerun",
     "RunResult",
     "SampleRecord",
@@ -64,6 +70,7 @@ __all__ = [
     "agree",
     "build_catalog",
     "check_path",
+    "compare",
     "describe_task",
     "evaluate",
     "failed_samples",

@@ -1,8 +1,8 @@
 """The entry point: builds the app, runs a command, and turns every outcome into an exit code.
 
 0: all samples scored; 1: the run ended with failed samples; 2: usage or plan error, or a disk that refuses; 3: a number
-misses its threshold; 130: interrupted. Polymeter's own errors are printed as what happened, where, and what to do;
-tracebacks only with ``--debug``.
+misses its threshold, or a run is worse than another one by more than was allowed; 130: interrupted. Polymeter's own
+errors are printed as what happened, where, and what to do; tracebacks only with ``--debug``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ USAGE = 2
 PIPE_CLOSED = 141
 """What a shell reports of a program whose reader went away: 128 + ``SIGPIPE``."""
 _COMMANDS = (
-    *("run", "resume", "score", "report", "show", "verify", "rerun", "agree", "tasks", "models", "check", "init"),
-    *("docs", "doctor", "python"),
+    *("run", "resume", "score", "report", "show", "verify", "rerun", "compare", "agree", "tasks", "models", "check"),
+    *("init", "docs", "doctor", "python"),
 )
 """Polymeter's own commands as ``--help`` lists them: each is the function of its name in its module of this package."""
 _SETTINGS = {"python": SETTINGS}

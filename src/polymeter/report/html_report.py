@@ -35,7 +35,7 @@ _TEXT_SHARE = 0.5
 _FRAME_BYTES = 80_000
 """Room kept for everything but samples and images: the template, style, scripts, table and provenance."""
 _STYLES = ("base.css", "table.css", "samples.css", "detail.css")
-_SCRIPTS = ("dom.js", "diff.js", "exchange.js", "drawn.js", "detail.js", "samples.js")
+_SCRIPTS = ("dom.js", "diff.js", "exchange.js", "drawn.js", "answer.js", "detail.js", "samples.js")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ def make_html_report(
     image_budget = max(max_bytes - len(data.encode("utf-8", "replace")) - _FRAME_BYTES, 0)
     images = embed(_images_by_priority(shown), media, image_budget)
     lines = table_lines(results)
-    style = "\n".join(_asset(name) for name in _STYLES)
-    script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
+    style = "\n".join(asset(name) for name in _STYLES)
+    script = '(() => {\n"use strict";\n' + "\n".join(asset(name) for name in _SCRIPTS) + "\n})();"
     html = (
-        _environment()
+        environment()
         .get_template("report.html")
         .render(
             head=headline(manifest, results),
@@ -86,9 +86,9 @@ def make_html_report(
             statement=_statement(shown, images, is_partial=results.get("status") == "partial"),
             has_samples=any(one.samples for one in shown),
             style=style,
-            style_hash=_csp_hash(style),
+            style_hash=csp_hash(style),
             script=script,
-            script_hash=_csp_hash(script),
+            script_hash=csp_hash(script),
             data=data,
             images=script_json(images.uris),
         )
@@ -102,7 +102,7 @@ def get_ready() -> None:
     for module in ("rich.console", "rich.table"):
         import_module(module)
     for template in ("report.html", "table.html"):
-        _environment().get_template(template)
+        environment().get_template(template)
 
 
 def _show_tasks(
@@ -198,7 +198,8 @@ def _statement(shown: list[_Shown], images: EmbeddedImages, *, is_partial: bool)
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates of reports, which escape what they are given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -210,9 +211,11 @@ def _environment() -> Environment:
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A style or script of reports."""
     return (files("polymeter.report") / "templates" / name).read_text(encoding="utf-8").strip()
 
 
-def _csp_hash(text: str) -> str:
+def csp_hash(text: str) -> str:
+    """A style or script as a content security policy names it."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

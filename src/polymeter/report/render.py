@@ -53,14 +53,14 @@ def print_table(console: Console, results: Mapping[str, Any]) -> None:
         cells = zip((column for column, _ in shown), _cells(line, "  ", [column for column, _ in shown]), strict=True)
         table.add_row(*(Text(text, style=_STYLES.get(column.weight, style)) for column, text in cells))
     needed = sum(width for _, width in shown) + _frame(len(shown))
-    with _at_least(console, needed):
+    with at_least(console, needed):
         console.print(table)
     for note in footnotes(results):
         console.print(Text(note, style="yellow"), soft_wrap=True)
 
 
 @contextmanager
-def _at_least(console: Console, width: int) -> Iterator[None]:
+def at_least(console: Console, width: int) -> Iterator[None]:
     """Print for a width inside this; a terminal that is narrower breaks the lines, and no number is cut."""
     before = console.width
     if width <= before:
@@ -146,9 +146,9 @@ def to_markdown(results: Mapping[str, Any]) -> str:
     rows = [
         TEXT_COLUMNS,
         rules,
-        *(tuple(_escaped(cell) for cell in _cells(line, "– ", columns)) for line in table_lines(results)),
+        *(tuple(escaped(cell) for cell in _cells(line, "– ", columns)) for line in table_lines(results)),
     ]
-    notes = "".join(f"\n- {_escaped(note)}" for note in footnotes(results))
+    notes = "".join(f"\n- {escaped(note)}" for note in footnotes(results))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n" + (f"{notes}\n" if notes else "")
 
 
@@ -163,7 +163,7 @@ def _cells(line: Line, indent: str, columns: Sequence[Column]) -> tuple[str, ...
     return (indent * line.depth + name if name else "", *others)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """A text with everything escaped that Markdown or HTML would interpret."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|~])", r"\\\1", text)

@@ -7,6 +7,7 @@ Knows values, not benchmarks: what a value means is up to ``polymeter.metrics`` 
 from polymeter.stats.additive import Additive
 from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval
 from polymeter.stats.clusters import Partition
+from polymeter.stats.comparisons import CombinedDifference, MemberDifference, group_difference, unpaired_difference
 from polymeter.stats.errors import (
     clustered_standard_error,
     pooled_standard_error,
@@ -20,13 +21,17 @@ from polymeter.stats.moments import mean_spread
 from polymeter.stats.paired import PairedDifference, paired_difference, t_test_p_value
 from polymeter.stats.power import achieved_power, detectable_effect, difference_variance, needed_samples
 from polymeter.stats.reduction import MetricPlan, RowReduction, reduce_rows
+from polymeter.stats.significance import PairedTest, effect_size, holm, mcnemar_test, paired_test, permutation_test
 
 __all__ = [
     "Additive",
+    "CombinedDifference",
     "Estimate",
     "MeanInterval",
+    "MemberDifference",
     "MetricPlan",
     "PairedDifference",
+    "PairedTest",
     "Partition",
     "RowReduction",
     "achieved_power",
@@ -37,13 +42,19 @@ __all__ = [
     "clustered_standard_error",
     "detectable_effect",
     "difference_variance",
+    "effect_size",
     "estimate",
+    "group_difference",
+    "holm",
+    "mcnemar_test",
     "mean_interval",
     "mean_spread",
     "needed_samples",
     "normal_interval",
     "normal_quantile",
     "paired_difference",
+    "paired_test",
+    "permutation_test",
     "pooled_standard_error",
     "reduce_rows",
     "standard_error",
@@ -51,6 +62,7 @@ __all__ = [
     "t_interval",
     "t_quantile",
     "t_test_p_value",
+    "unpaired_difference",
     "weighted_standard_error",
     "wilson_interval",
 ]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeter.core.spread import Spread
 from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import clustered_standard_error, standard_error
 from polymeter.stats.intervals import LEVEL, Interval, normal_quantile
@@ -39,6 +40,7 @@ class PairedDifference:
         correlation: Pearson's, between the two models' values; ``None`` if either does not vary.
         ci_method: How the interval was computed: ``tango``, ``score`` or ``hall``.
         no_interval: Why there is none; empty if there is one.
+        spread: What the interval of a group rests on that this is a part of; ``None`` with fewer than two pairs.
     """
 
     difference: float | None
@@ -51,6 +53,7 @@ class PairedDifference:
     correlation: float | None = None
     ci_method: str | None = None
     no_interval: str = ""
+    spread: Spread | None = field(default=None, repr=False, compare=False)
 
 
 def paired_difference(
@@ -91,10 +94,11 @@ def paired_difference(
         return PairedDifference(difference, n, no_interval=_FEW)
     df, error = float(n - 1), stderr
     if is_clustered:
-        spread = mean_spread(differences, partition)
-        df, error = spread.df, math.sqrt(spread.variance)
+        moments = mean_spread(differences, partition)
+        df, error = moments.df, math.sqrt(moments.variance)
     t = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
-    found = _interval(a, b, partition if is_clustered else None)
+    spread = difference_spread(a, b, partition if is_clustered else None)
+    found = _interval(a, b, spread, is_clustered=is_clustered)
     return PairedDifference(
         difference,
         n,
@@ -106,6 +110,7 @@ def paired_difference(
         _correlation(a, b),
         found.method,
         found.problem,
+        spread,
     )
 
 
@@ -139,24 +144,38 @@ def tango_interval(n: int, only_first: int, only_second: int) -> Interval:
     return bounds[0], bounds[1]
 
 
-def _interval(first: NDArray[np.float64], second: NDArray[np.float64], partition: Partition | None) -> MeanInterval:
+def difference_spread(first: NDArray[np.float64], second: NDArray[np.float64], partition: Partition | None) -> Spread:
+    """The moments of the mean difference of paired values, shape ``(n,)`` each, at least one.
+
+    Differences of shares have a range. It says whether there can be an interval, but not how far they vary: they hardly
+    ever come near its ends.
+    """
+    differences = first - second
+    spread = mean_spread(differences, partition)
+    if _are_shares(first, second):
+        spread = replace(spread, problem=mean_spread(differences, partition, (-1.0, 1.0)).problem)
+    return spread
+
+
+def _interval(
+    first: NDArray[np.float64], second: NDArray[np.float64], spread: Spread, *, is_clustered: bool
+) -> MeanInterval:
     differences = first - second
     values = np.concatenate([first, second])
-    if partition is None and differences.size >= FEWEST_SAMPLES and bool(np.isin(values, (0.0, 1.0)).all()):
+    if not is_clustered and differences.size >= FEWEST_SAMPLES and bool(np.isin(values, (0.0, 1.0)).all()):
         only_first, only_second = int((differences > 0).sum()), int((differences < 0).sum())
         return MeanInterval(tango_interval(differences.size, only_first, only_second), "tango")
     if differences.size >= FEWEST_SAMPLES and int((differences != np.median(differences)).sum()) < FEWEST_OTHERS:
         return MeanInterval(problem=f"fewer than {FEWEST_OTHERS} differences are unlike the others")
-    spread = mean_spread(differences, partition)
-    if not bool(((values >= 0) & (values <= 1)).all()):
-        return mean_interval(spread)
-    # Differences of shares have a range. It says whether there can be an interval, but not how far they vary: they
-    # hardly ever come near its ends.
-    found = mean_interval(replace(spread, problem=mean_spread(differences, partition, (-1.0, 1.0)).problem))
-    if found.interval is None:
+    found = mean_interval(spread)
+    if found.interval is None or not _are_shares(first, second):
         return found
     low, high = found.interval
     return replace(found, interval=(max(low, -1.0), min(high, 1.0)))
+
+
+def _are_shares(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
+    return all(bool(((values >= 0) & (values <= 1)).all()) for values in (first, second))
 
 
 def t_test_p_value(t: float, df: float) -> float:

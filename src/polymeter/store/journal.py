@@ -257,6 +257,27 @@ class Journal:
                 score,
             )
 
+    def model_answers(self, task: str) -> Iterator[tuple[int, str, str]]:
+        """All answers of the model to samples of a task, by sample and turn: sample, fingerprint of the request and
+        body of the response.
+        """
+        yield from self._db.cursor().execute(
+            "SELECT sample, fingerprint, body FROM responses"
+            " WHERE task=? AND sample>=0 AND turn>=0 AND role='model' ORDER BY sample, turn",
+            (self.task_ids.get(task),),
+        )
+
+    def request(self, fingerprint: str) -> str | None:
+        """The body of a request; ``None`` if the journal has none with this fingerprint."""
+        row = self._db.execute("SELECT body FROM requests WHERE fingerprint=?", (fingerprint,)).fetchone()
+        return row[0] if row else None
+
+    def docs(self, task: str) -> Iterator[tuple[str, str | None]]:
+        """The ids and rows, as JSON, of all ended samples of a task, in sample order."""
+        yield from self._db.cursor().execute(
+            "SELECT id, doc FROM samples WHERE task=? ORDER BY sample", (self.task_ids.get(task),)
+        )
+
     def exchanges(self, task: str) -> Iterator[tuple[int, str, str, str, str]]:
         """All exchanges of a task: sample, role, fingerprint of the model, request body, response body.
 

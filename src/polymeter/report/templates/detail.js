@@ -6,22 +6,9 @@ function promptOf(sample) {
   return ((first && first.request && first.request.messages) || []).filter((message) => typeof message === "object");
 }
 
-function answerOf(sample) {
-  if (typeof sample.answer === "string") return sample.answer;
-  for (const exchange of sample.exchanges || []) {
-    const output = ((exchange.response || {}).outputs || [])[0];
-    if ((exchange.role || "model") === "model" && output && typeof output.text === "string") return output.text;
-  }
-  return null;
-}
-
 function scoreNode([name, text, value]) {
   const isShare = typeof value === "number" && value >= 0 && value <= 1;
   return el("div", {}, el("dt", {}, name), el("dd", {}, text, isShare ? gauge(value, 56) : null));
-}
-
-function block(title, tag, ...children) {
-  return el("section", { class: "block" }, el("h4", {}, title, tag ? el("span", { class: "aside" }, ` ${tag}`) : null), ...children);
 }
 
 function textBlocks(sample) {

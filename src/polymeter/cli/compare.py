@@ -1,0 +1,150 @@
+"""``polymeter compare``: is the difference between runs more than noise?"""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polymeter.cli.state import Debug
+
+if TYPE_CHECKING:
+    from polymeter.api.comparing import Comparison
+
+_REGRESSION = 3
+_PIPED = 100
+"""The width of tables that no terminal shows: every column fits."""
+
+
+class Form(str, Enum):
+    """What is printed."""
+
+    text = "text"
+    json = "json"
+    markdown = "markdown"
+    csv = "csv"
+    latex = "latex"
+
+
+def compare(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run folders of the same tasks. Each is compared with the first.",
+            metavar="RUN RUN...",
+            show_default=False,
+        ),
+    ],
+    *,
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric", help="Only this metric; default: the first of each task.", metavar="NAME", show_default=False
+        ),
+    ] = "",
+    tasks: Annotated[
+        str,
+        typer.Option(
+            "--tasks", help="Only these tasks and groups (comma, * allowed).", metavar="NAMES", show_default=False
+        ),
+    ] = "",
+    max_regression: Annotated[
+        float | None,
+        typer.Option(
+            "--max-regression",
+            help="Exit with 3 if a run is worse than the first by more than this, and more than by noise.",
+            metavar="X",
+            show_default=False,
+        ),
+    ] = None,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="Compare the means of different samples, which shows less.")
+    ] = False,
+    allow: Annotated[
+        str,
+        typer.Option(
+            "--allow",
+            help="What may differ beside the model: samples, data, task, prompts, judge, unfinished (comma).",
+            metavar="WHAT",
+            show_default=False,
+        ),
+    ] = "",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            help="Write a page with the answers side by side, those that differ first.",
+            metavar="FILE.html",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[Form, typer.Option("--format", help="How to print the comparison.")] = Form.text,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    debug: Debug = False,
+) -> int:
+    """Show whether runs differ from the first one by more than noise, sample by sample.
+
+    Differences of scores come with an interval, a p-value and the samples behind them. Runs of other samples, prompts,
+    data or ways to score are refused, with what differs, until --allow names it.
+
+    Exit codes: 0; 2: the runs cannot be compared; 3: worse than --max-regression allows.
+    """
+    from polymeter.api.comparing import compare as compare_runs
+    from polymeter.core.errors import PlanError
+
+    if max_regression is not None and not max_regression >= 0:
+        raise PlanError("The largest tolerated loss is 0 or more.", where=f"--max-regression {max_regression}")
+    comparison = compare_runs(*runs, unpaired=unpaired, metric=metric, tasks=_words(tasks), allow=_words(allow))
+    form = Form.json if as_json else form
+    document = comparison.document()
+    is_regressed = False
+    if max_regression is not None:
+        worse, unclear = comparison.regressions(max_regression)
+        is_regressed = bool(worse)
+        document["max_regression"] = {"limit": max_regression, "regressions": worse, "unclear": unclear}
+    _print(document, form)
+    if output is not None:
+        _write_page(comparison, output, is_quiet=form is not Form.text)
+    return _REGRESSION if is_regressed else 0
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _print(document: dict[str, Any], form: Form) -> None:
+    from polymeter.cli.printing import as_json, say
+    from polymeter.report.comparison_tables import print_comparison, to_csv, to_latex, to_markdown
+
+    if form is Form.json:
+        typer.echo(as_json(document))
+        return
+    if form is not Form.text:
+        made = {Form.markdown: to_markdown, Form.csv: to_csv, Form.latex: to_latex}[form](document)
+        say(made.rstrip("\n"))
+    else:
+        from rich.console import Console
+
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            console.width = max(console.width, _PIPED)
+        print_comparison(console, document)
+    gate = document.get("max_regression")
+    if gate is not None:
+        is_err = form is not Form.text
+        for sentence in gate["regressions"]:
+            say(f"REGRESSION: {sentence}", err=is_err)
+        for sentence in gate["unclear"]:
+            say(f"Cannot tell: {sentence}", err=is_err)
+        if not gate["regressions"]:
+            say(f"No loss of more than {gate['limit']:g} is shown.", err=is_err)
+
+
+def _write_page(comparison: Comparison, output: Path, *, is_quiet: bool) -> None:
+    from polymeter.api.comparison_page import write_page
+    from polymeter.cli.printing import say
+
+    write_page(comparison, output)
+    say(f"page     {output}", err=is_quiet)

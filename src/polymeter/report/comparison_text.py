@@ -1,0 +1,176 @@
+"""A comparison of runs in plain words: one sentence for each number, and what the columns mean.
+
+Works on the document of ``polymeter.api.comparing``, so that a stored one can be shown as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from polymeter.report.formatting import DASH, count, listing, number, one_line
+
+_IDS_SHOWN = 5
+_LEAST_P = 0.001
+Score = Mapping[str, Any]
+
+
+def value(item: Any) -> str:
+    """A mean: three decimals, two for large ones."""
+    if not isinstance(item, (int, float)):
+        return number(item)
+    return f"{item:.3f}" if abs(item) < 10 else f"{item:.2f}"
+
+
+def signed(item: Any) -> str:
+    """A difference, with its sign."""
+    if not isinstance(item, (int, float)):
+        return DASH
+    text = value(item)
+    return f"+{text}" if item > 0 else text.replace("-0.000", "0.000")
+
+
+def interval(score: Score) -> str:
+    """The interval of a difference."""
+    if score["interval"] is None:
+        return DASH
+    low, high = score["interval"]
+    return f"{signed(low)} to {signed(high)}"
+
+
+def p_value(item: float | None) -> str:
+    """A p-value."""
+    if item is None:
+        return DASH
+    return f"<{_LEAST_P}" if item < _LEAST_P else f"{item:.3f}"
+
+
+def is_shown(score: Score) -> bool:
+    """Whether a number belongs to the short table: the first metric of each task and group."""
+    return bool(score["is_main"])
+
+
+def sentence(score: Score, first: str, second: str) -> str:
+    """What the comparison says of one number."""
+    name = one_line(str(score["title"]))
+    verdict, difference = score["verdict"], score["difference"]
+    metric = one_line(str(score["metric"]))
+    if verdict == "untested":
+        why = "no sample has a score in both runs" if difference is None else "too few samples to test"
+        return f"{name}: cannot tell; {why}."
+    if verdict == "equal":
+        return f"{name}: all {count(score['n'], 'sample')} have the same value of {metric} in {first} and {second}."
+    if verdict == "not shown":
+        limits = _limits(score)
+        return f"{name}: no difference between {first} and {second} is shown.{limits}{_tally(score, first, second)}"
+    size = f"{value(abs(difference))}{_between(score)}"
+    if verdict in ("better", "worse"):
+        better = second if verdict == "better" else first
+        return f"{name}: {better} is better, by {size}.{_tally(score, first, second)}"
+    return f"{name}: {second} has the {verdict} {metric}, by {size}.{_tally(score, first, second)}"
+
+
+def sentences(document: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """What the comparison says of each number of the short table."""
+    first, second = document["first"]["name"], other["name"]
+    for score in other["scores"]:
+        if is_shown(score):
+            yield sentence(score, first, second)
+
+
+def flipped(score: Score, first: str, second: str) -> str:
+    """The samples that one of the runs wins; empty if there is none."""
+    parts = [
+        f"better in {name}: {_ids(score[key])}" for key, name in (("gained", second), ("lost", first)) if score[key]
+    ]
+    return f"{one_line(str(score['title']))}, samples {'; '.join(parts)}." if parts else ""
+
+
+def answers(answer: Mapping[str, Any], title: str, first: str, second: str) -> Iterator[str]:
+    """What the comparison says of the answers to one task."""
+    for drift in answer["lengths"]:
+        if drift["unit"] == "tokens" and len(answer["lengths"]) > 1:
+            continue
+        low, high = drift["interval"] or (None, None)
+        between = "" if low is None else f", 95 % interval {low:+.2f} to {high:+.2f}"
+        yield (
+            f"{title}: answers have {drift['first']:.1f} {drift['unit']} on average in {first}, "
+            f"{drift['second']:.1f} in {second} ({drift['difference']:+.2f}{between})."
+        )
+    choices = answer["choices"]
+    if choices:
+        yield (
+            f"{title}: the probabilities of the choices are {choices['divergence_bits']:.3f} bits apart on average "
+            f"(Jensen-Shannon: 0 equal, 1 opposite); another choice is the most probable one in "
+            f"{choices['n_changed']:,} of {count(choices['n'], 'sample')}."
+        )
+
+
+def not_compared(one: Mapping[str, Any], first: str, second: str) -> str:
+    """Why a metric is not compared, with both values."""
+    name, metric = one_line(str(one["title"])), one_line(str(one["metric"]))
+    values = f"{first} {number(one['first'])}, {second} {number(one['second'])}"
+    return f"{name} ({metric}) is not compared: {one_line(str(one['why']))}. {values}."
+
+
+def legend(document: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the columns mean."""
+    scores = [score for other in others for score in other["scores"] if is_shown(score)]
+    first = document["first"]["name"]
+    seconds = listing(other["name"] for other in others)
+    methods = "; ".join(dict.fromkeys(_method(score["p_method"]) for score in scores if score["p_method"]))
+    found = [f"Differences are {seconds} less {first}, with a 95 % interval."]
+    if methods:
+        size = max(score["family"] for score in scores)
+        corrected = f", corrected for {size} tests (Holm)" if size > 1 else ""
+        found.append(
+            f"p: how likely so large a difference would be if the models were equally good ({methods}){corrected}. "
+            "A difference counts as shown if p is at most 0.05."
+        )
+    if not document["paired"]:
+        found.append("Unpaired: the samples are different ones, so only large differences can be shown.")
+    return found
+
+
+def _method(method: str) -> str:
+    kind, _, how = method.partition(", ")
+    kind = {"McNemar": "McNemar's test"}.get(kind, kind.replace("permutation", "permutation test", 1))
+    return f"{kind}, {how}" if how else kind
+
+
+def _limits(score: Score) -> str:
+    """What a difference that is not shown could still be."""
+    parts = []
+    if score["interval"] is not None:
+        low, high = score["interval"]
+        parts.append(f" The true one lies between {signed(low)} and {signed(high)} (95 %).")
+        if low > 0 or high < 0:
+            corrected = f", corrected for {score['family']} tests," if score["family"] > 1 else ""
+            parts.append(f" That leaves out zero, but the test{corrected} has p {p_value(score['p_corrected'])}.")
+    elif score["no_interval"]:
+        parts.append(f" There is no interval: {one_line(str(score['no_interval']))}.")
+    if score["detectable"] is not None:
+        parts.append(f" One of {value(score['detectable'])} or more would likely have been seen.")
+    return "".join(parts)
+
+
+def _between(score: Score) -> str:
+    if score["interval"] is None:
+        return ""
+    low, high = sorted(abs(end) for end in score["interval"])
+    has_both_signs = score["interval"][0] < 0 < score["interval"][1]
+    return "" if has_both_signs else f" (95 % interval {value(low)} to {value(high)})"
+
+
+def _tally(score: Score, first: str, second: str) -> str:
+    if score["wins"] is None:
+        return ""
+    return (
+        f" Of {count(score['n'], 'sample')}, {score['wins']:,} are better in {second}, {score['losses']:,} in {first}, "
+        f"{score['ties']:,} equal."
+    )
+
+
+def _ids(ids: Sequence[str]) -> str:
+    shown = ", ".join(one_line(str(name)) for name in ids[:_IDS_SHOWN])
+    return f"{shown} and {len(ids) - _IDS_SHOWN:,} more" if len(ids) > _IDS_SHOWN else shown
