@@ -157,7 +157,9 @@ def endpoints(folder: Path, book: Book) -> None:
 
 def local_models(folder: Path, book: Book) -> None:
     """Checkpoints on this machine, in a separate process: otherwise torch would count in the memory of what follows."""
-    subprocess.run([sys.executable, "-m", "benchmarks.local_models"], check=True)
+    lines = folder / "local_models.json"
+    subprocess.run([sys.executable, "-m", "benchmarks.local_models", str(lines)], check=True)
+    book.take(lines)
 
 
 def comparison(folder: Path, book: Book) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from importlib.metadata import version
@@ -25,13 +25,23 @@ class Book:
     def __init__(self) -> None:
         self._lines: list[dict[str, Any]] = []
 
-    def line(self, what: str, measured: str, budget: str = "", runs: Sequence[Measured] = ()) -> None:
-        """Print one line, and keep it with the processes that it was computed from."""
+    def line(
+        self,
+        what: str,
+        measured: str,
+        budget: str = "",
+        runs: Sequence[Measured] = (),
+        seconds: Mapping[str, Sequence[float]] | None = None,
+    ) -> None:
+        """Print one line, and keep it with the processes, or the seconds of each way, that it was computed from."""
         told = f"  {what:<38} {measured:<66}" + (f" budget: {budget}" if budget else "")
         print(told.rstrip(), flush=True)
-        self._lines.append(
-            {"what": what, "measured": measured, "budget": budget, "runs": [asdict(run) for run in runs]}
-        )
+        line = {"what": what, "measured": measured, "budget": budget, "runs": [asdict(run) for run in runs]}
+        self._lines.append(line if seconds is None else {**line, "seconds": seconds})
+
+    def take(self, file: Path) -> None:
+        """Take over the lines that another process has saved and printed."""
+        self._lines += json.loads(file.read_text(encoding="utf-8"))["lines"]
 
     def save(self, file: Path) -> None:
         """Write all lines, with the machine that they were measured on."""

@@ -39,7 +39,7 @@ metric_list:
 
 def whole_process(
     home: Path, checkpoint: Path, asked: Sequence[tuple[str, Any, tuple[str, ...]]], n_rounds: int
-) -> str:
+) -> tuple[str, list[Measured]]:
     """Ask the questions both ways in turn.
 
     Args:
@@ -49,7 +49,8 @@ def whole_process(
         n_rounds: How often.
 
     Returns:
-        Polymeter's time beside the script's, and whether both have the same accuracy.
+        A line with Polymeter's time beside the script's and both accuracies, and the processes: Polymeter's, then the
+        script's.
     """
     home.mkdir(exist_ok=True)
     task = _write(home / "task", asked)
@@ -69,10 +70,11 @@ def whole_process(
         statistics.median(getattr(one, name) / getattr(other, name) for one, other in zip(hand, ours, strict=True))
         for name in ("wall_s", "cpu_s")
     )
-    return (
+    line = (
         f"{wall:.2f} x by hand ({min(one.wall_s for one in ours):.1f} s; processor time {cpu:.2f} x), "
         f"accuracy {found:.3f} (by hand {told:.3f})"
     )
+    return line, [*ours, *hand]
 
 
 def _write(folder: Path, asked: Sequence[tuple[str, Any, tuple[str, ...]]]) -> Path:

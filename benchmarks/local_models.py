@@ -3,7 +3,7 @@
 The alternatives are timed in turn, so that a busy moment of the machine affects all of them. A ratio is the median of
 the ratios of the rounds.
 
-Usage: ``python -m benchmarks.local_models``.
+Usage: ``python -m benchmarks.local_models [FILE]``. The file gets the raw numbers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import random
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from benchmarks.book import Book
 from benchmarks.local_by_hand import PROMPT, SIDE, ByHand, make_llava
 from benchmarks.local_choices import whole_process
 
@@ -50,10 +52,11 @@ N_ROUNDS = 15
 _WORDS = ("red", "green", "blue", "yellow", "square", "circle", "star", "triangle", "left", "right", "one", "three")
 _QUESTION = "What is in the picture? Answer directly. The colour of the square is red, green, blue or"
 Question = tuple[str, Any, tuple[str, ...]]
+BOOK = Book()
 
 
-def main() -> None:
-    """Make the checkpoint and print one line for each figure."""
+def main(file: Path | None = None) -> None:
+    """Make the checkpoint, print one line for each figure, and write the raw numbers into a file."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     from transformers.utils import logging
 
@@ -68,14 +71,16 @@ def main() -> None:
         multiple_choice(model, by_hand)
         generation(model, by_hand)
         model.close()
-        told = whole_process(Path(home) / "processes", folder, questions(N_WHOLE), N_PROCESSES)
-        show(f"4 choices, {N_WHOLE} images, whole process", told, "at least 1.15 x by hand")
+        told, runs = whole_process(Path(home) / "processes", folder, questions(N_WHOLE), N_PROCESSES)
+        BOOK.line(f"4 choices, {N_WHOLE} images, whole process", told, "at least 1.15 x by hand", runs)
         folder = make_llava(Path(home) / "wide", wide=WIDE)
         model, by_hand = HfModel(str(folder), device="cpu"), ByHand(folder)
         model.load()
         mixed_lengths(model, by_hand)
         model.close()
         padding(Path(home))
+    if file is not None:
+        BOOK.save(file)
 
 
 def multiple_choice(model: Any, by_hand: ByHand) -> None:
@@ -119,10 +124,11 @@ def generation(model: Any, by_hand: ByHand) -> None:
     )
     over, gain = 1 / ratio(seconds, "hand", "ours") - 1, ratio(seconds, "one", "ours")
     same = sum(one == other for one, other in zip(given["ours"], given["hand"], strict=True))
-    show(
+    BOOK.line(
         f"{N_NEW_TOKENS} tokens, batch {N_QUESTIONS}",
         f"{over:+.1%} over a loop by hand, {gain:.2f} x batch 1, same text {same} of {len(texts)}",
         "at most +5 %",
+        seconds=seconds,
     )
 
 
@@ -150,11 +156,12 @@ def mixed_lengths(model: Any, by_hand: ByHand) -> None:
     )
     alone = [answers(model, [one], N_MIXED_TOKENS, extra)[0] for one in asked]
     same = sum(one == other for one, other in zip(given["ours"], alone, strict=True))
-    show(
+    BOOK.line(
         f"{N_MIXED} answers of mixed lengths, batch {N_QUESTIONS}",
         f"{ratio(seconds, 'hand', 'ours'):.2f} x a loop by hand over whole batches, "
         f"same text as alone {same} of {N_MIXED}",
-        "at least 1.2",
+        "at least 1.2 x",
+        seconds=seconds,
     )
 
 
@@ -218,17 +225,13 @@ def show_choices(what: str, seconds: dict[str, list[float]], given: dict[str, An
     apart = max(abs(one - other) for one, other in pairs)
     ours, hand = ratio(seconds, "plain", "ours"), ratio(seconds, "plain", "hand")
     over_hand = ratio(seconds, "hand", "ours")
-    show(
+    BOOK.line(
         what,
         f"{over_hand:.2f} x by hand, {ours:.2f} x one forward per choice (by hand {hand:.2f}); "
         f"{1000 * statistics.median(seconds['ours']):.0f} ms; log-probs within {apart:.0e}",
         f"{budget}, 1e-4",
+        seconds=seconds,
     )
-
-
-def show(what: str, measured: str, budget: str) -> None:
-    """Print one line."""
-    print(f"  {what:<38} {measured:<66} budget: {budget}", flush=True)
 
 
 def mixed_task(folder: Path, n_docs: int) -> Path:
@@ -266,7 +269,7 @@ def padding(home: Path, *, n_docs: int = 400, batch_size: int = 8) -> None:
         model, [str(mixed_task(home / "mixed", n_docs) / "bench_mixed.yaml")], batch_size=batch_size,
         output=home / "run",
     )  # fmt: skip
-    show(
+    BOOK.line(
         f"padding, {n_docs} mixed prompts, batch {batch_size}",
         f"{model.n_computed / model.n_needed - 1:.1%} more tokens than needed ({run.n_failed} failed, "
         f"{time.perf_counter() - started:.1f} s)",
@@ -275,4 +278,4 @@ def padding(home: Path, *, n_docs: int = 400, batch_size: int = 8) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if sys.argv[1:] else None)
