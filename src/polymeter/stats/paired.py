@@ -75,19 +75,12 @@ def paired_difference(
     Raises:
         ValueError: if the lists differ in length.
     """
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if a.shape != b.shape or (clusters is not None and len(clusters) != len(a)):
-        raise ValueError("The lists of values and clusters differ in length, so they cannot be paired.")
-    is_pair = ~(np.isnan(a) | np.isnan(b))
-    a, b = a[is_pair], b[is_pair]
+    a, b, partition = pairs_of(first, second, clusters)
     differences = a - b
     if differences.size == 0:
         return PairedDifference(None, 0)
     difference = math.fsum(differences.tolist()) / differences.size
-    partition = None
-    if clusters is not None:
-        partition = Partition.of(compress(clusters, is_pair.tolist()))
-    is_clustered = partition is not None and partition.count < differences.size
+    is_clustered = partition is not None
     stderr = standard_error(differences) if partition is None else clustered_standard_error(differences, partition)
     n = int(differences.size)
     if stderr is None:
@@ -97,7 +90,7 @@ def paired_difference(
         moments = mean_spread(differences, partition)
         df, error = moments.df, math.sqrt(moments.variance)
     t = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
-    spread = difference_spread(a, b, partition if is_clustered else None)
+    spread = difference_spread(a, b, partition)
     found = _interval(a, b, spread, is_clustered=is_clustered)
     return PairedDifference(
         difference,
@@ -112,6 +105,25 @@ def paired_difference(
         found.problem,
         spread,
     )
+
+
+def pairs_of(
+    first: Sequence[float], second: Sequence[float], clusters: Sequence[Hashable | None] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Partition | None]:
+    """The values of those samples that have one in both lists, and their clusters; ``None`` if each stands alone.
+
+    Raises:
+        ValueError: if the lists differ in length.
+    """
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.shape != b.shape or (clusters is not None and len(clusters) != len(a)):
+        raise ValueError("The lists of values and clusters differ in length, so they cannot be paired.")
+    is_pair = ~(np.isnan(a) | np.isnan(b))
+    a, b = a[is_pair], b[is_pair]
+    if clusters is None:
+        return a, b, None
+    partition = Partition.of(compress(clusters, is_pair.tolist()))
+    return a, b, partition if partition.count < a.size else None
 
 
 def tango_interval(n: int, only_first: int, only_second: int) -> Interval:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.stats.clusters import Partition
+from polymeter.stats.paired import pairs_of
 
 RESAMPLES = 9_999
 """With the observed one, ten thousand: p-values come in steps of 0.0001."""
@@ -72,18 +72,10 @@ def paired_test(
     Raises:
         ValueError: if the lists differ in length.
     """
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if a.shape != b.shape or (clusters is not None and len(clusters) != len(a)):
-        raise ValueError("The lists of values and clusters differ in length, so they cannot be paired.")
-    is_pair = ~(np.isnan(a) | np.isnan(b))
-    a, b = a[is_pair], b[is_pair]
+    a, b, partition = pairs_of(first, second, clusters)
     differences = a - b
     if differences.size == 0:
         return PairedTest(None)
-    partition = None
-    if clusters is not None:
-        partition = Partition.of(compress(clusters, is_pair.tolist()))
-        partition = partition if partition.count < differences.size else None
     odds_ratio = None
     is_right_or_wrong = bool(np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all())
     only_first, only_second = int((differences > 0).sum()), int((differences < 0).sum())

@@ -46,16 +46,6 @@ function choose() {
     && (!wanted || outcome(sample.gains[Number(number)]) === wanted) && (!sought || words(sample).includes(sought)));
 }
 
-function promptNodes(messages) {
-  const texts = messages.map((message) => ({
-    role: message.role,
-    text: (message.parts || []).filter((part) => typeof part.text === "string").map((part) => part.text).join("\n"),
-  })).filter((message) => message.text);
-  if (!texts.length) return null;
-  const isPlain = texts.length === 1 && texts[0].role === "user";
-  return block("Prompt", "", texts.map(({ role, text }) => [isPlain ? null : el("h5", {}, role), el("pre", { class: "text prompt" }, text)]));
-}
-
 function mediaNodes(messages) {
   return messages.flatMap((message) => message.parts || []).filter((part) => !("text" in part)).map((part) => partNode(part, false));
 }
@@ -65,7 +55,7 @@ function askedNode(sample) {
   const target = typeof sample.target === "string" ? block("Expected", "", el("pre", { class: "text" }, sample.target)) : null;
   return el("div", { class: media.length ? "asked with-media" : "asked" },
     media.length ? el("div", { class: "images" }, media) : null,
-    el("div", { class: "texts" }, promptNodes(sample.messages), target));
+    el("div", { class: "texts" }, promptBlock(sample.messages), target));
 }
 
 function sideNode(sample, side, number) {
@@ -80,7 +70,7 @@ function sideNode(sample, side, number) {
     el("h4", {}, DATA.runs[number], verdict ? el("span", { class: "aside" }, verdict === "identical" ? "as expected" : verdict) : null,
       el("span", { class: "score" }, side.status === "ok" ? side.value || "no value" : "no score")),
     side.status !== "ok" ? el("div", { class: "failure" }, el("pre", { class: "text" }, `${side.status}: ${(side.error || {}).message || "no message was recorded"}`)) : null,
-    side.messages ? [el("h5", {}, "Its own prompt"), promptNodes(side.messages), mediaNodes(side.messages)] : null,
+    side.messages ? [el("h5", {}, "Its own prompt"), promptBlock(side.messages), mediaNodes(side.messages)] : null,
     made.length ? el("div", { class: "gallery" }, made.map((file) => imageFigure({ file }, false, { kind: "made" }))) : null,
     typeof answer === "string" && !(made.length && !answer)
       ? answer ? el("pre", { class: "text" }, marked(answer, pairs, 1)) : el("p", { class: "aside" }, "The answer is empty.")

@@ -28,16 +28,6 @@ function textBlocks(sample) {
   return [el("div", { class: "pair" }, texts), toggle];
 }
 
-function promptBlock(messages) {
-  const texts = messages.map((message) => ({
-    role: message.role,
-    text: (message.parts || []).filter((part) => typeof part.text === "string").map((part) => part.text).join("\n"),
-  })).filter((message) => message.text);
-  if (!texts.length) return null;
-  const isPlain = texts.length === 1 && texts[0].role === "user";
-  return block("Prompt", "", texts.map(({ role, text }) => [isPlain ? null : el("h5", {}, role), el("pre", { class: "text prompt" }, text)]));
-}
-
 function errorBlock(sample) {
   if (sample.status === "ok" && !sample.error) return null;
   const error = sample.error || {};
