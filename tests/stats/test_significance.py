@@ -1,5 +1,6 @@
 """Paired tests against scipy and statsmodels on 1,000 random cases each, and against published examples."""
 
+import gc
 import itertools
 import math
 
