@@ -25,8 +25,8 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_what_is_kept_is_bounded(image_bytes: float) -> None:
     memory.keep_blocks(image_bytes)
     n_kept = pil.core.get_blocks_max()
-    assert n_kept >= 3
-    assert n_kept * image_bytes <= 48 * MB
+    assert n_kept >= 1
+    assert n_kept * image_bytes <= 24 * MB
     memory.keep_blocks(0)
     assert pil.core.get_blocks_max() == 0
 
@@ -59,10 +59,10 @@ def test_a_run_learns_how_large_its_images_are() -> None:
     trimmer = Trimmer(has_media=True)
     for _ in range(10):
         trimmer.freed(2 * MB, MB)
-    assert pil.core.get_blocks_max() == 48
+    assert pil.core.get_blocks_max() == 24
     for _ in range(64):
         trimmer.freed(16 * MB, 16 * MB)
-    assert pil.core.get_blocks_max() == 3
+    assert pil.core.get_blocks_max() == 1
     trimmer.close()
     assert pil.core.get_blocks_max() == 0
 

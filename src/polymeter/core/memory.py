@@ -26,8 +26,8 @@ _MAP_FROM_BESIDE_NETWORK_BYTES = 32 * 2**20  # the most that the library allows
 _KEPT_BESIDE_NETWORK_BYTES = 256 * 2**20
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
 
-_KEPT_BLOCKS_BYTES = 48 * 2**20
-"""What Pillow may keep in blocks of pixels: half of the media that a run holds unless its user says otherwise."""
+_KEPT_BLOCKS_BYTES = 24 * 2**20
+"""What Pillow may keep in blocks of pixels: a quarter of the media that a run holds unless its user says otherwise."""
 _MOST_KEPT_BLOCKS = 64
 _LARGEST_IMAGE_BYTES = 16 * 2**20
 """Larger ones are in several blocks, of which a run holds few images anyway: nothing is kept of them."""
