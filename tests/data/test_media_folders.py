@@ -54,7 +54,10 @@ def test_a_folder_without_a_table_is_not_remarked_on(tmp_path: Path) -> None:
     [
         (
             {"metadata.csv": rows(*ALL, "nope.png", "also.png")},
-            ["2 of 6 rows: the file that they name is not there (nope.png, also.png); their samples fail."],
+            [
+                "2 of 6 rows: the file that they name is not there (nope.png, also.png); their samples fail. "
+                "Correct the names"
+            ],
         ),
         (
             {"metadata.csv": rows(*ALL, *(f"x{number}.png" for number in range(5)))},
