@@ -21,10 +21,9 @@ from polymeter.report.comparison_text import (
 )
 from polymeter.report.extract import image_files, sample_data, script_json
 from polymeter.report.formatting import clean, count, listing, number, one_line
-from polymeter.report.html_report import MAX_BYTES, asset, csp_hash, environment
 from polymeter.report.images import LoadMedia, embed
+from polymeter.report.page import MAX_BYTES, TEXT_SHARE, make_page
 
-_TEXT_SHARE = 0.5
 _FRAME_BYTES = 60_000
 _STYLES = ("base.css", "table.css", "samples.css", "detail.css", "comparison.css")
 _SCRIPTS = ("dom.js", "diff.js", "exchange.js", "answer.js", "comparison.js")
@@ -74,7 +73,7 @@ def make_comparison_page(
     for sample in samples:
         card = _card(sample, tasks.index(sample.task), mains[sample.task])
         n_bytes += len(script_json(card).encode("utf-8", "replace"))
-        if cards and n_bytes > max_bytes * _TEXT_SHARE:
+        if cards and n_bytes > max_bytes * TEXT_SHARE:
             break
         cards.append(card)
     data = script_json(
@@ -86,31 +85,24 @@ def make_comparison_page(
     )
     files = (file for sample in samples[: len(cards)] for side in sample.sides for file in image_files(side))
     images = embed(files, media, max(max_bytes - len(data.encode("utf-8", "replace")) - _FRAME_BYTES, 0))
-    style = "\n".join(asset(name) for name in _STYLES)
-    script = '(() => {\n"use strict";\n' + "\n".join(asset(name) for name in _SCRIPTS) + "\n})();"
     reach = _reach(document)
-    html = (
-        environment()
-        .get_template("comparison.html")
-        .render(
-            title=f"{listing(run['name'] for run in runs)} compared",
-            runs=runs,
-            has_many=len(runs) > 2,
-            warnings=[one_line(text) for other in document["others"] for text in other["warnings"]],
-            rows=[*_rows(document, reach)],
-            reach=reach,
-            sentences=[line for other in document["others"] for line in sentences(document, other)],
-            notes=[*_notes(document)],
-            statement=_statement(len(cards), n_samples, images.n_left_out),
-            style=style,
-            style_hash=csp_hash(style),
-            script=script,
-            script_hash=csp_hash(script),
-            data=data,
-            images=script_json(images.uris),
-        )
+    return make_page(
+        "comparison.html",
+        title=f"{listing(run['name'] for run in runs)} compared",
+        kind="comparison",
+        styles=_STYLES,
+        scripts=_SCRIPTS,
+        data=data,
+        images=images.uris,
+        runs=runs,
+        has_many=len(runs) > 2,
+        warnings=[one_line(text) for other in document["others"] for text in other["warnings"]],
+        rows=[*_rows(document, reach)],
+        reach=reach,
+        sentences=[line for other in document["others"] for line in sentences(document, other)],
+        notes=[*_notes(document)],
+        statement=_statement(len(cards), n_samples, images.n_left_out),
     )
-    return html.encode("utf-8", "replace").decode()
 
 
 def _card(sample: SideBySide, task: int, score: Mapping[str, Any]) -> dict[str, Any]:

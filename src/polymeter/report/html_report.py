@@ -1,20 +1,11 @@
-"""The HTML report: one file with the table, the provenance and the samples of a run. It fetches nothing.
-
-Everything that came from a model or a dataset enters the report as text: escaped by the template, or as JSON that its
-script writes with ``textContent``. A content security policy names the report's own style and script by their hashes,
-so that nothing else could run even if something slipped through.
-"""
+"""The HTML report: one file with the table, the provenance and the samples of a run."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polymeter.report.choose import Choice, choose
 from polymeter.report.columns import page_columns
@@ -22,16 +13,12 @@ from polymeter.report.extract import image_files, sample_data, script_json
 from polymeter.report.failures import failures_of
 from polymeter.report.formatting import clean, count
 from polymeter.report.images import EmbeddedImages, LoadMedia, embed
+from polymeter.report.page import MAX_BYTES, TEXT_SHARE, environment, make_page
 from polymeter.report.provenance import headline, provenance
 from polymeter.report.scales import MainMetric, bars, main_metric, sample_scale
 from polymeter.report.table import footnotes, table_lines, title_of
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
 SAMPLES_PER_TASK = 100
-MAX_BYTES = 6_000_000
-_TEXT_SHARE = 0.5
 _FRAME_BYTES = 80_000
 """Room kept for everything but samples and images: the template, style, scripts, table and provenance."""
 _STYLES = ("base.css", "table.css", "samples.css", "detail.css")
@@ -66,42 +53,35 @@ def make_html_report(
         samples_per_task: The number of samples of each task to show.
         max_bytes: Upper limit of the report's size; texts take at most half of it, images the remainder.
     """
-    shown = _show_tasks(results, samples, samples_per_task, int(max_bytes * _TEXT_SHARE))
+    shown = _show_tasks(results, samples, samples_per_task, int(max_bytes * TEXT_SHARE))
     data = script_json({"tasks": [one.task for one in shown], "samples": [s for one in shown for s in one.samples]})
     image_budget = max(max_bytes - len(data.encode("utf-8", "replace")) - _FRAME_BYTES, 0)
     images = embed(_images_by_priority(shown), media, image_budget)
     lines = table_lines(results)
-    style = "\n".join(asset(name) for name in _STYLES)
-    script = '(() => {\n"use strict";\n' + "\n".join(asset(name) for name in _SCRIPTS) + "\n})();"
-    html = (
-        environment()
-        .get_template("report.html")
-        .render(
-            head=headline(manifest, results),
-            rows=[*zip(lines, bars(lines), strict=True)],
-            columns=page_columns(lines),
-            footnotes=footnotes(results),
-            failures=failures_of(results),
-            provenance=provenance(manifest),
-            statement=_statement(shown, images, is_partial=results.get("status") == "partial"),
-            has_samples=any(one.samples for one in shown),
-            style=style,
-            style_hash=csp_hash(style),
-            script=script,
-            script_hash=csp_hash(script),
-            data=data,
-            images=script_json(images.uris),
-        )
+    head = headline(manifest, results)
+    return make_page(
+        "report.html",
+        title=head.model,
+        styles=_STYLES,
+        scripts=_SCRIPTS,
+        data=data,
+        images=images.uris,
+        head=head,
+        rows=[*zip(lines, bars(lines), strict=True)],
+        columns=page_columns(lines),
+        footnotes=footnotes(results),
+        failures=failures_of(results),
+        provenance=provenance(manifest),
+        statement=_statement(shown, images, is_partial=results.get("status") == "partial"),
+        has_samples=any(one.samples for one in shown),
     )
-    # A lone surrogate in a model's answer cannot be written as UTF-8.
-    return html.encode("utf-8", "replace").decode()
 
 
 def get_ready() -> None:
     """Import and compile what the page and the printed table are drawn with, while a run waits for something else."""
     for module in ("rich.console", "rich.table"):
         import_module(module)
-    for template in ("report.html", "table.html"):
+    for template in ("page.html", "report.html", "table.html"):
         environment().get_template(template)
 
 
@@ -195,27 +175,3 @@ def _statement(shown: list[_Shown], images: EmbeddedImages, *, is_partial: bool)
     if images.n_missing:
         sentences.append(f"{count(images.n_missing, 'image')} could not be read from media/.")
     return sentences
-
-
-@lru_cache(maxsize=1)
-def environment() -> Environment:
-    """The templates of reports, which escape what they are given."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("polymeter.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def asset(name: str) -> str:
-    """A style or script of reports."""
-    return (files("polymeter.report") / "templates" / name).read_text(encoding="utf-8").strip()
-
-
-def csp_hash(text: str) -> str:
-    """A style or script as a content security policy names it."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
