@@ -2,7 +2,8 @@
 
 Usage: ``python -m benchmarks [--quick] [--peers] [--only PART]… [--save FILE]``. Everything is measured from outside,
 start-up included. ``--quick`` leaves out the million documents, ``--peers`` runs what is installed of other tools and
-nothing else, and ``--save`` writes the raw numbers.
+nothing else, and ``--save`` writes the raw numbers. ``--only honesty`` measures no speed: it prints how often the tests
+and intervals of ``polymeter compare`` err.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import compare, data, endpoint, generated_images, rows
+from benchmarks import compare, data, endpoint, generated_images, leaderboard, rows
 from benchmarks.book import Book
 from benchmarks.measure import Measured, best_of, measure, polymeter
 
@@ -33,8 +34,8 @@ def main() -> None:
     try:
         print(f"Polymeter on {len(os.sched_getaffinity(0))} cores, whole processes, start-up included")
         for name, run in PARTS.items():
-            is_asked = name in options.only if options.only else (name == "peers") == options.peers
-            if is_asked and not (options.quick and name == "million"):
+            is_usual = name not in ("peers", "honesty") and not (options.quick and name == "million")
+            if name in options.only or (not options.only and (name == "peers" if options.peers else is_usual)):
                 run(folder, book)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -178,6 +179,26 @@ def comparison(folder: Path, book: Book) -> None:
     book.line("the same with a page", f"{page.wall_s:.2f} s ({page.cpu_s:.2f} s CPU)", "", [page])
 
 
+def ranking(folder: Path, book: Book) -> None:
+    """A leaderboard of 200 runs with 1 and with 20 tasks each."""
+    n_runs, n_docs = 200, 250
+    for n_tasks in (1, 20):
+        home = folder / f"ranked{n_tasks}"
+        leaderboard.many_runs(home, n_runs, n_tasks, n_docs)
+        for words in ((), ("--output", "page.html")):
+            fastest = best_of(3, "leaderboard", "runs", *words, cwd=home)
+            told = f"{fastest.wall_s:.2f} s ({fastest.cpu_s:.2f} s CPU, {fastest.peak_mb:.0f} MB)"
+            page = " with a page" if words else ""
+            book.line(f"leaderboard of {n_runs} runs, tasks: {n_tasks}{page}", told, "at most 2 s", [fastest])
+
+
+def honesty(folder: Path, book: Book) -> None:
+    """How often the tests and intervals of a comparison err, by simulation."""
+    from benchmarks.honesty import honesty as simulate
+
+    simulate(book)
+
+
 def memory(folder: Path, book: Book) -> None:
     """Peak memory and time with more and more documents."""
     for n_docs in (10_000, 100_000):
@@ -218,7 +239,21 @@ def by_wall(process: Measured) -> float:
 
 PARTS: dict[str, Callable[[Path, Book], None]] = {
     part.__name__: part
-    for part in (startup, index, text, peers, images, generated, endpoints, local_models, comparison, memory, million)
+    for part in (
+        startup,
+        index,
+        text,
+        peers,
+        images,
+        generated,
+        endpoints,
+        local_models,
+        comparison,
+        ranking,
+        memory,
+        million,
+        honesty,
+    )
 }
 
 

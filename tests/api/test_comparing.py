@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import polymeter
-from polymeter.api.compared_answers import divergences
+from polymeter.api.comparison.answers import divergences
 
 METRIC = "acc"
 

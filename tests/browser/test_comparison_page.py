@@ -53,6 +53,10 @@ def test_filters_narrow_the_list(page):
     assert page.locator("#count").text_content() == "6 samples"
     page.get_by_label("Who is better").select_option(label="after (6)")
     assert page.locator(".card").count() == 6
+    page.get_by_label("Subset").select_option(label="odd (3)")
+    assert page.locator("#count").text_content() == "3 of 6 samples"
+    assert "odd" in page.locator(".card-head").first.text_content()
+    page.get_by_label("Subset").select_option("")
     page.get_by_label("Search").fill("no such thing anywhere")
     assert page.locator(".card").count() == 0
     assert page.locator("#count").text_content() == "0 of 6 samples"

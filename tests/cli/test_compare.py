@@ -70,7 +70,7 @@ def test_noise_and_a_real_difference(typing: Typing) -> None:
     assert "or more would likely have been seen." in done.out
     assert "sums: good is better, by 0." in done.out
     assert "Differences are alike and good less base" in done.out
-    assert "McNemar's test, exact), corrected for 2 tests (Holm)" in done.out
+    assert "McNemar's test, mid-p), corrected for 2 tests (Holm)" in done.out
     assert max(map(len, (line for line in done.out.splitlines() if line.startswith(" ")))) <= 100
 
 
@@ -145,6 +145,34 @@ def test_other_prompts_are_refused_with_the_place(typing: Typing) -> None:
     assert "the task is defined differently: doc_to_text" in done.err
     assert "--allow task,prompts" in done.err
     assert typing("compare base good --allow task,prompts").code == 0
+
+
+def test_other_choices_are_other_prompts(typing: Typing) -> None:
+    """They may come from code, so that neither the rows nor the settings of the task show it."""
+    task = (
+        "task: colours\ndataset_path: json\ndataset_kwargs: {data_files: {test: rows.jsonl}}\ntest_split: test\n"
+        "output_type: multiple_choice\ndoc_to_text: '{{question}}'\ndoc_to_choice: !function choices.of\n"
+        "doc_to_target: 0\nmetric_list: [{metric: acc}]\n"
+    )
+    for name, choices in (("short", "['red', 'blue']"), ("long", "['a red one', 'a blue one']")):
+        code = f"def of(doc):\n    return {choices}\n"
+        typing.write({f"{name}/colours.yaml": task, f"{name}/choices.py": code, f"{name}/rows.jsonl": rows(20)})
+        run(typing, f"of_{name}", tasks=f"{name}/colours.yaml", answers="mode=gold")
+    done = typing("compare of_short of_long")
+    assert done.code == 2
+    assert "colours: 20 of 20 samples were sent different prompts, first 0:" in done.err
+    assert "a red one" in done.err
+    assert "--allow prompts" in done.err
+
+
+def test_few_samples_promise_nothing(typing: Typing) -> None:
+    typing.write({"rows.jsonl": rows(5), "some.json": json.dumps({"0": "0", "1": "2"}), "none.json": "{}"})
+    run(typing, "some")
+    run(typing, "none")
+    done = typing("compare some none --max-regression 0.9")
+    assert "no difference between some and none is shown" in done.out
+    assert "would likely have been seen" not in done.out
+    assert "Cannot tell: sums (exact_match): fewer than 20 samples." in done.out
 
 
 def test_the_same_rows_in_another_place_are_the_same(typing: Typing) -> None:
@@ -260,10 +288,57 @@ def test_repeats_and_clusters_are_those_of_the_run(typing: Typing) -> None:
     (other,) = json.loads(typing("compare base good --json").out)["others"]
     (score,) = other["scores"]
     assert score["n"] == N
-    assert score["p_method"] == "permutation of clusters, exact"
+    assert score["p_method"] == "permutation of clusters, mid-p"
     assert score["first"] == polymeter.open_run("base").value("sums", "exact_match")
     characters = other["answers"][0]["lengths"][0]
     assert 2 <= characters["first"] <= 3  # of one answer, not of three
+
+
+QUIZ = "index\tquestion\tA\tB\tanswer\tcategory\n" + "".join(
+    f"{i}\tWhich is {i}?\t{i}\t{i + 1}\t{'AB'[i % 2]}\t{('sums', 'products', 'powers')[i % 3]}\n" for i in range(90)
+)
+
+
+def test_subsets_are_compared_when_asked(typing: Typing) -> None:
+    right = {str(i): "AB"[i % 2] for i in range(90)}
+    wrong = {str(i): "AB"[(i + 1) % 2] for i in range(90) if i % 3 == 0 and i < 60}
+    typing.write({"quiz.tsv": QUIZ, "base.json": json.dumps(right | wrong), "good.json": json.dumps(right)})
+    for name in ("base", "good"):
+        run(typing, name, tasks="quiz.tsv")
+    plain = json.loads(typing("compare base good --json").out)["others"][0]["scores"]
+    assert {score["kind"] for score in plain} == {"task"}
+    document = json.loads(typing("compare base good --subsets --json").out)
+    scores = document["others"][0]["scores"]
+    whole = [score for score in scores if score["kind"] == "task"]
+    assert whole == plain
+    found = {score["subset"][1]: score for score in scores if score["kind"] == "subset"}
+    assert set(found) == {"sums", "products", "powers"}
+    assert {(score["subset"][0], score["n"], score["family"]) for score in found.values()} == {("category", 30, 3)}
+    assert (found["sums"]["wins"], found["sums"]["losses"], found["sums"]["verdict"]) == (20, 0, "better")
+    assert found["sums"]["first"] == pytest.approx(1 / 3)
+    assert (found["powers"]["verdict"], found["powers"]["false_positive_rate"]) == ("equal", 0.0)
+    done = typing("compare base good --subsets")
+    assert "\n   category/sums" in done.out
+    assert "quiz, category/sums: good is better, by 0.667" in done.out
+    assert "(McNemar's test, mid-p), corrected for 3 tests of subsets (Holm)" in done.out
+    lines = csv.DictReader(io.StringIO(typing("compare base good --subsets --format csv").out))
+    assert [line["subset"] for line in lines if line["is_main"] == "True"] == [
+        "",
+        *(f"category/{one}" for one in found),
+    ]
+    unpaired = json.loads(typing("compare base good --subsets --unpaired --json").out)["others"][0]["scores"]
+    (sums_of,) = [score for score in unpaired if score["subset"] == ["category", "sums"]]
+    assert (sums_of["difference"], sums_of["p_method"]) == (pytest.approx(2 / 3), "score test")
+    assert typing("compare good base --subsets --max-regression 0.3").code == 0  # the whole lost 0.22
+
+
+def test_a_page_knows_the_subsets_of_samples(typing: Typing) -> None:
+    typing.write({"quiz.tsv": QUIZ})
+    for name, mode in (("base", "wrong"), ("good", "gold")):
+        run(typing, name, tasks="quiz.tsv", answers=f"mode={mode}")
+    typing("compare base good --output page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert page.count('"subsets":["category/sums"]') == page.count('"subsets":["category/powers"]') == 30
 
 
 def test_a_page_is_written_and_needs_pairs(typing: Typing) -> None:

@@ -35,7 +35,8 @@ def pairs() -> tuple[SyntheticRun, list[SideBySide]]:
     listed = run.samples(next(iter(run.results["tasks"])))[:6]
     spoilt = [{**sample, "answer": HOSTILE, "status": "ok"} for sample in listed]
     return run, [
-        SideBySide("signs", one["id"], [one, two], [0.2, 0.9]) for one, two in zip(listed, spoilt, strict=True)
+        SideBySide("signs", one["id"], [one, two], [0.2, 0.9], ("even", "odd")[place % 2 : place % 2 + 1])
+        for place, (one, two) in enumerate(zip(listed, spoilt, strict=True))
     ]
 
 

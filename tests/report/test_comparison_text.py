@@ -32,10 +32,32 @@ from tests.report.test_comparison_page import document, score
             {"verdict": "not shown", "interval": None, "no_interval": "fewer than 20 samples", "detectable": None},
             "is shown. There is no interval: fewer than 20 samples. Of 40 samples,",
         ),
+        (
+            {"verdict": "not shown", "interval": [-0.1, 0.2], "false_positive_rate": 0.0},
+            "have been seen. With 12 samples that differ, no outcome would count as a difference. Of 40 samples,",
+        ),
+        (
+            {"verdict": "not shown", "interval": [-0.1, 0.2], "false_positive_rate": 0.0313},
+            "With 12 samples that differ, the test finds 3.1 % of equal models different, not 5 %.",
+        ),
+        (
+            {"false_positive_rate": 0.0703, "wins": 1, "p_corrected": 0.04},
+            "0.500). With 1 sample that differs, the test finds 7.0 % of equal models different, not 5 %. "
+            "Of 40 samples, 1 is better in after, 0 in before",
+        ),
+        (
+            {"interval": [-0.01, 0.6]},
+            "by 0.300. Its 95 % interval, -0.010 to +0.600, holds zero all the same: it is close to noise. Of",
+        ),
     ],
 )
 def test_each_verdict_in_words(values: dict[str, object], said: str) -> None:
     assert said in sentence(score(**values), "before", "after")
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.03, 0.05, 0.07, None])
+def test_a_clear_difference_is_not_doubted(rate: float | None) -> None:
+    assert "of equal models" not in sentence(score(false_positive_rate=rate), "before", "after")
 
 
 def test_numbers_are_short() -> None:

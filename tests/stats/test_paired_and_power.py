@@ -13,6 +13,7 @@ from polymeter.stats import (
     difference_variance,
     needed_samples,
     paired_difference,
+    repeated_variance,
     t_test_p_value,
 )
 
@@ -125,3 +126,36 @@ def test_bad_arguments() -> None:
         difference_variance(std_a=-1)
     with pytest.raises(ValueError, match="alpha"):
         needed_samples(0.1, alpha=0)
+
+
+def test_the_variance_of_shares_is_taken_apart() -> None:
+    generator = np.random.default_rng(8)
+    chances = generator.beta(2, 2, size=40_000)
+    shares = generator.binomial(5, chances) / 5
+    found = repeated_variance(shares.tolist(), 5)
+    assert found is not None
+    assert found.between == pytest.approx(chances.var(), rel=0.02)
+    assert found.within == pytest.approx((chances * (1 - chances)).mean(), rel=0.02)
+    assert found.at(5) == pytest.approx(shares.var(ddof=1))
+    assert found.at(np.inf) == found.between
+
+
+@pytest.mark.parametrize(("values", "repeats"), [([0.5, 1.0], 1), ([0.3, 0.5], 4), ([0.0, 1.0], 4), ([0.5], 4)])
+def test_values_that_are_no_shares_of_repeats_tell_nothing(values: list[float], repeats: int) -> None:
+    assert repeated_variance(values, repeats) is None
+
+
+def test_a_difference_as_large_as_said_is_found_four_times_of_five() -> None:
+    """Right and wrong answers of two models whose true difference is the one that so many samples detect."""
+    generator = np.random.default_rng(9)
+    n, n_runs, gap = 400, 600, 0.06
+    hard = generator.random((n_runs, n))
+    first = (hard + generator.normal(0, 0.1, hard.shape) < 0.6).astype(float)
+    second = (hard + generator.normal(0, 0.1, hard.shape) < 0.6 + gap).astype(float)
+    spread = float((second - first).std())
+    true_gap = float((second - first).mean())
+    power = achieved_power(true_gap, n, std_a=spread, std_b=0.0, correlation=0.0)
+    found = [paired_difference(b.tolist(), a.tolist()).p_value for a, b in zip(first, second, strict=True)]
+    assert np.mean([p is not None and p <= 0.05 for p in found]) == pytest.approx(power, abs=0.04)
+    needed = needed_samples(true_gap, std_a=spread, std_b=0.0, correlation=0.0, power=power)
+    assert needed == pytest.approx(n, abs=1)

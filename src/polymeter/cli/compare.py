@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polymeter.cli.forms import Form, print_document, words
 from polymeter.cli.state import Debug
 
 if TYPE_CHECKING:
-    from polymeter.api.comparing import Comparison
+    from polymeter.api.comparison.comparing import Comparison
 
 _REGRESSION = 3
-_PIPED = 100
-"""The width of tables that no terminal shows: every column fits."""
-
-
-class Form(str, Enum):
-    """What is printed."""
-
-    text = "text"
-    json = "json"
-    markdown = "markdown"
-    csv = "csv"
-    latex = "latex"
 
 
 def compare(
@@ -71,6 +59,9 @@ def compare(
             show_default=False,
         ),
     ] = "",
+    subsets: Annotated[
+        bool, typer.Option("--subsets", help="Compare each subset of a task, too: one line each.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -91,12 +82,14 @@ def compare(
 
     Exit codes: 0; 2: the runs cannot be compared; 3: worse than --max-regression allows.
     """
-    from polymeter.api.comparing import compare as compare_runs
+    from polymeter.api.comparison.comparing import compare as compare_runs
     from polymeter.core.errors import PlanError
 
     if max_regression is not None and not max_regression >= 0:
         raise PlanError("The largest tolerated loss is 0 or more.", where=f"--max-regression {max_regression}")
-    comparison = compare_runs(*runs, unpaired=unpaired, metric=metric, tasks=_words(tasks), allow=_words(allow))
+    comparison = compare_runs(
+        *runs, unpaired=unpaired, metric=metric, tasks=words(tasks), allow=words(allow), subsets=subsets
+    )
     form = Form.json if as_json else form
     document = comparison.document()
     is_regressed = False
@@ -110,27 +103,13 @@ def compare(
     return _REGRESSION if is_regressed else 0
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
 def _print(document: dict[str, Any], form: Form) -> None:
-    from polymeter.cli.printing import as_json, say
+    from polymeter.cli.printing import say
     from polymeter.report.comparison_tables import print_comparison, to_csv, to_latex, to_markdown
 
+    print_document(document, form, text=print_comparison, markdown=to_markdown, csv=to_csv, latex=to_latex)
     if form is Form.json:
-        typer.echo(as_json(document))
         return
-    if form is not Form.text:
-        made = {Form.markdown: to_markdown, Form.csv: to_csv, Form.latex: to_latex}[form](document)
-        say(made.rstrip("\n"))
-    else:
-        from rich.console import Console
-
-        console = Console(highlight=False)
-        if not console.is_terminal:
-            console.width = max(console.width, _PIPED)
-        print_comparison(console, document)
     gate = document.get("max_regression")
     if gate is not None:
         is_err = form is not Form.text
@@ -143,7 +122,7 @@ def _print(document: dict[str, Any], form: Form) -> None:
 
 
 def _write_page(comparison: Comparison, output: Path, *, is_quiet: bool) -> None:
-    from polymeter.api.comparison_page import write_page
+    from polymeter.api.comparison.page import write_page
     from polymeter.cli.printing import say
 
     write_page(comparison, output)

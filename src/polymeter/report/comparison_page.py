@@ -12,6 +12,7 @@ from polymeter.report.comparison_text import (
     answers,
     interval,
     is_shown,
+    label,
     legend,
     not_compared,
     p_value,
@@ -40,12 +41,14 @@ class SideBySide:
         id: Its id.
         sides: The sample in each run, the first one first, as in ``samples/<task>.jsonl``.
         values: Its value in each run; ``None``: no score.
+        subsets: The subsets that it belongs to.
     """
 
     task: str
     id: str
     sides: Sequence[Sample]
     values: Sequence[float | None]
+    subsets: Sequence[str] = ()
 
 
 def make_comparison_page(
@@ -66,8 +69,13 @@ def make_comparison_page(
         max_bytes: Upper limit of the page's size; texts take at most half of it, images the remainder.
     """
     runs = [document["first"], *document["others"]]
-    mains = {score["name"]: score for other in document["others"] for score in other["scores"] if is_shown(score)}
-    tasks = [name for name, score in mains.items() if score["kind"] == "task"]
+    mains = {
+        score["name"]: score
+        for other in document["others"]
+        for score in other["scores"]
+        if is_shown(score) and score["kind"] == "task"
+    }
+    tasks = [*mains]
     cards: list[dict[str, Any]] = []
     n_bytes = 0
     for sample in samples:
@@ -96,6 +104,7 @@ def make_comparison_page(
         images=images.uris,
         runs=runs,
         has_many=len(runs) > 2,
+        is_corrected=any(score["family"] > 1 for other in document["others"] for score in other["scores"]),
         warnings=[one_line(text) for other in document["others"] for text in other["warnings"]],
         rows=[*_rows(document, reach)],
         reach=reach,
@@ -118,6 +127,7 @@ def _card(sample: SideBySide, task: int, score: Mapping[str, Any]) -> dict[str, 
     return {
         "task": task,
         "id": sample.id,
+        "subsets": [one_line(name) for name in sample.subsets],
         "target": target,
         "messages": messages,
         "gains": [None if good is None or goods[0] is None else good - goods[0] for good in goods[1:]],
@@ -169,7 +179,7 @@ def _rows(document: Mapping[str, Any], reach: float) -> Iterator[dict[str, Any]]
             name = one_line(str(score["metric"]))
             yield {
                 "kind": score["kind"],
-                "title": one_line(str(score["title"])),
+                "title": label(score),
                 "metric": name if score["filter"] in ("", "none") else f"{name} · {one_line(str(score['filter']))}",
                 "direction": {True: "↑", False: "↓"}.get(score["higher_is_better"], ""),
                 "run": other["name"],
@@ -181,6 +191,7 @@ def _rows(document: Mapping[str, Any], reach: float) -> Iterator[dict[str, Any]]
                 "no_interval": score["no_interval"],
                 "bar": _bar(score, reach),
                 "p": p_value(score["p_corrected"]),
+                "won": None if score["wins"] is None else f"{score['wins']:,}–{score['losses']:,}",
                 "verdict": _verdict(score["verdict"], first, other["name"]),
                 "tone": {"better": "gain", "worse": "loss"}.get(score["verdict"], "even"),
             }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +11,7 @@ from polymeter.report.comparison_text import (
     flipped,
     interval,
     is_shown,
+    label,
     legend,
     not_compared,
     p_value,
@@ -21,6 +20,7 @@ from polymeter.report.comparison_text import (
     value,
 )
 from polymeter.report.formatting import DASH, count, one_line
+from polymeter.report.grids import Heading, csv_table, latex_table, markdown_table, terminal_table
 from polymeter.report.render import at_least, escaped
 
 if TYPE_CHECKING:
@@ -28,30 +28,10 @@ if TYPE_CHECKING:
 
 Score = Mapping[str, Any]
 _WIDE = 100
-_WIDEST_TEXT = 28
-_BETWEEN = 2
-_NARROWEST = 8
-"""The width that names keep; a terminal that is narrower still breaks the lines, and no number is cut."""
-_LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "&": r"\&",
-        "%": r"\%",
-        "$": r"\$",
-        "#": r"\#",
-        "_": r"\_",
-        "{": r"\{",
-        "}": r"\}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "–": "--",
-        "<": "$<$",
-        "−": "$-$",
-    }
-)
 _CSV = (
     "kind",
     "name",
+    "subset",
     "metric",
     "filter",
     "is_main",
@@ -63,6 +43,7 @@ _CSV = (
     "p_value",
     "p_corrected",
     "p_method",
+    "false_positive_rate",
     "effect_size",
     "odds_ratio",
     "wins",
@@ -92,7 +73,9 @@ def print_comparison(console: Console, document: Mapping[str, Any]) -> None:
         first, second = document["first"]["name"], other["name"]
         for warning in other["warnings"]:
             console.print(Text(f"Note: {one_line(warning)}", style="yellow"), soft_wrap=True)
-        table, needed = _table(document, other, console.width)
+        headings, rows = _cells(document, other, is_terminal=True, is_narrow=console.width < _WIDE)
+        styles = ["bold" if score["kind"] == "group" else "" for score in _shown(other)]
+        table, needed = terminal_table(headings, rows, styles)
         with at_least(console, needed):
             console.print(table)
         for line in sentences(document, other):
@@ -116,13 +99,7 @@ def to_markdown(document: Mapping[str, Any]) -> str:
     """The comparison as Markdown."""
     blocks = []
     for other in document["others"]:
-        columns = _columns(document, other)
-        rows = [
-            [escaped(column.heading) for column in columns],
-            ["--:" if column.is_number else ":--" for column in columns],
-            *([escaped(column.cell(score)) for column in columns] for score in _shown(other)),
-        ]
-        table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        table = markdown_table(*_cells(document, other))
         told = [*other["warnings"], *sentences(document, other)]
         blocks.append(f"{table}\n\n" + "".join(f"- {escaped(one_line(line))}\n" for line in told))
     notes = "".join(f"{escaped(line)} " for line in legend(document, document["others"])).rstrip()
@@ -131,43 +108,31 @@ def to_markdown(document: Mapping[str, Any]) -> str:
 
 def to_csv(document: Mapping[str, Any]) -> str:
     """All numbers of the comparison as CSV: one line for each metric of each task and group in each run."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["first_run", "second_run", *_CSV, "interval_low", "interval_high"])
-    for other in document["others"]:
-        for score in other["scores"]:
-            low, high = score["interval"] or ("", "")
-            cells = ["" if score[name] is None else score[name] for name in _CSV]
-            writer.writerow([document["first"]["name"], other["name"], *cells, low, high])
-    return buffer.getvalue()
+    return csv_table(
+        ["first_run", "second_run", *_CSV, "interval_low", "interval_high"],
+        (
+            [
+                document["first"]["name"],
+                other["name"],
+                *(_subset(score) if name == "subset" else score.get(name) for name in _CSV),
+                *(score["interval"] or ("", "")),
+            ]
+            for other in document["others"]
+            for score in other["scores"]
+        ),
+    )
 
 
 def to_latex(document: Mapping[str, Any]) -> str:
     """The short tables as LaTeX, for the package booktabs."""
-    blocks = []
-    for other in document["others"]:
-        columns = _columns(document, other)
-        rows = [" & ".join(_latex(column.cell(score)) for column in columns) for score in _shown(other)]
-        blocks.append(
-            "\n".join(
-                [
-                    f"\\begin{{tabular}}{{{''.join('r' if column.is_number else 'l' for column in columns)}}}",
-                    "\\toprule",
-                    " & ".join(_latex(column.heading) for column in columns) + r" \\",
-                    "\\midrule",
-                    *(f"{row} \\\\" for row in rows),
-                    "\\bottomrule",
-                    "\\end{tabular}",
-                ]
-            )
-        )
+    blocks = [latex_table(*_cells(document, other)) for other in document["others"]]
     notes = "".join(f"% {line}\n" for line in legend(document, document["others"]))
     return "\n\n".join(blocks) + f"\n{notes}"
 
 
-def _columns(document: Mapping[str, Any], other: Mapping[str, Any]) -> list[_Column]:
+def _columns(document: Mapping[str, Any], other: Mapping[str, Any], *, is_terminal: bool = False) -> list[_Column]:
     return [
-        _Column("task", lambda score: one_line(str(score["title"])), is_number=False),
+        _Column("task", _indented if is_terminal else label, is_number=False),
         _Column("metric", _metric, is_number=False),
         _Column("", _direction, is_number=False, is_optional=True),
         _Column("n", lambda score: f"{score['n']:,}", is_optional=True),
@@ -180,35 +145,14 @@ def _columns(document: Mapping[str, Any], other: Mapping[str, Any]) -> list[_Col
     ]
 
 
-def _table(document: Mapping[str, Any], other: Mapping[str, Any], width: int) -> tuple[Any, int]:
-    """The table for a console of this width, and the width that it needs at least."""
-    from rich import box
-    from rich.cells import cell_len
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    columns = [column for column in _columns(document, other) if width >= _WIDE or not column.is_optional]
+def _cells(
+    document: Mapping[str, Any], other: Mapping[str, Any], *, is_terminal: bool = False, is_narrow: bool = False
+) -> tuple[list[Heading], list[list[str]]]:
+    known = _columns(document, other, is_terminal=is_terminal)
+    columns = [column for column in known if not (is_narrow and column.is_optional)]
     runs = (document["first"]["name"], other["name"])
-    needed = 0
-    for column in columns:
-        cells = [cell_len(column.cell(score)) for score in _shown(other)]
-        is_wrapped = not column.is_number or column.heading in runs
-        heading = min(cell_len(column.heading), _NARROWEST) if is_wrapped else cell_len(column.heading)
-        least = max([heading, *cells]) if column.is_number else max(heading, min(_NARROWEST, max(cells, default=0)))
-        needed += least + _BETWEEN
-        table.add_column(
-            Text(column.heading),
-            justify="right" if column.is_number else "left",
-            no_wrap=not is_wrapped,
-            overflow="fold",
-            min_width=least,
-            max_width=None if column.is_number else _WIDEST_TEXT,
-        )
-    for score in _shown(other):
-        style = "bold" if score["kind"] == "group" else ""
-        table.add_row(*(Text(column.cell(score), style=style) for column in columns))
-    return table, needed
+    headings = [Heading(column.heading, column.is_number, column.heading in runs) for column in columns]
+    return headings, [[column.cell(score) for column in columns] for score in _shown(other)]
 
 
 def _shown(other: Mapping[str, Any]) -> Sequence[Score]:
@@ -224,9 +168,15 @@ def _metric(score: Score) -> str:
     return name if score["filter"] in ("", "none") else f"{name}, {one_line(str(score['filter']))}"
 
 
+def _indented(score: Score) -> str:
+    """A task or group, or below it a subset."""
+    subset = _subset(score)
+    return f"  {subset}" if subset else label(score)
+
+
 def _won(score: Score) -> str:
     return DASH if score["wins"] is None else f"{score['wins']:,}–{score['losses']:,}"
 
 
-def _latex(text: str) -> str:
-    return text.translate(_LATEX).replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$")
+def _subset(score: Score) -> str:
+    return "/".join(one_line(str(part)) for part in score.get("subset") or ())

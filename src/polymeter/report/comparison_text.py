@@ -1,6 +1,6 @@
 """A comparison of runs in plain words: one sentence for each number, and what the columns mean.
 
-Works on the document of ``polymeter.api.comparing``, so that a stored one can be shown as well.
+Works on the document of ``polymeter.api.comparison.comparing``, so that a stored one can be shown as well.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from polymeter.report.formatting import DASH, count, listing, number, one_line
 
 _IDS_SHOWN = 5
 _LEAST_P = 0.001
+_ERRS_SELDOM, _ERRS_OFTEN = 0.04, 0.06
+"""How often a test at 0.05 may find a difference between equal models without a word about it."""
+_CLEAR = 0.01
+"""At or below this p-value it does not matter how often a test at 0.05 errs."""
 Score = Mapping[str, Any]
 
 
@@ -46,13 +50,20 @@ def p_value(item: float | None) -> str:
 
 
 def is_shown(score: Score) -> bool:
-    """Whether a number belongs to the short table: the first metric of each task and group."""
+    """Whether a number belongs to the short table: the first metric of each task, group and subset."""
     return bool(score["is_main"])
+
+
+def label(score: Score) -> str:
+    """What a number is of: a task or a group, or a task and its subset."""
+    subset = "/".join(one_line(str(part)) for part in score.get("subset") or ())
+    title = one_line(str(score["title"]))
+    return f"{title}, {subset}" if subset else title
 
 
 def sentence(score: Score, first: str, second: str) -> str:
     """What the comparison says of one number."""
-    name = one_line(str(score["title"]))
+    name = label(score)
     verdict, difference = score["verdict"], score["difference"]
     metric = one_line(str(score["metric"]))
     if verdict == "untested":
@@ -64,10 +75,11 @@ def sentence(score: Score, first: str, second: str) -> str:
         limits = _limits(score)
         return f"{name}: no difference between {first} and {second} is shown.{limits}{_tally(score, first, second)}"
     size = f"{value(abs(difference))}{_between(score)}"
+    doubts = f"{_doubts(score)}{_tally(score, first, second)}"
     if verdict in ("better", "worse"):
         better = second if verdict == "better" else first
-        return f"{name}: {better} is better, by {size}.{_tally(score, first, second)}"
-    return f"{name}: {second} has the {verdict} {metric}, by {size}.{_tally(score, first, second)}"
+        return f"{name}: {better} is better, by {size}.{doubts}"
+    return f"{name}: {second} has the {verdict} {metric}, by {size}.{doubts}"
 
 
 def sentences(document: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
@@ -83,7 +95,7 @@ def flipped(score: Score, first: str, second: str) -> str:
     parts = [
         f"better in {name}: {_ids(score[key])}" for key, name in (("gained", second), ("lost", first)) if score[key]
     ]
-    return f"{one_line(str(score['title']))}, samples {'; '.join(parts)}." if parts else ""
+    return f"{label(score)}, samples {'; '.join(parts)}." if parts else ""
 
 
 def answers(answer: Mapping[str, Any], title: str, first: str, second: str) -> Iterator[str]:
@@ -108,7 +120,7 @@ def answers(answer: Mapping[str, Any], title: str, first: str, second: str) -> I
 
 def not_compared(one: Mapping[str, Any], first: str, second: str) -> str:
     """Why a metric is not compared, with both values."""
-    name, metric = one_line(str(one["title"])), one_line(str(one["metric"]))
+    name, metric = label(one), one_line(str(one["metric"]))
     values = f"{first} {number(one['first'])}, {second} {number(one['second'])}"
     return f"{name} ({metric}) is not compared: {one_line(str(one['why']))}. {values}."
 
@@ -121,8 +133,13 @@ def legend(document: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> 
     methods = "; ".join(dict.fromkeys(_method(score["p_method"]) for score in scores if score["p_method"]))
     found = [f"Differences are {seconds} less {first}, with a 95 % interval."]
     if methods:
-        size = max(score["family"] for score in scores)
-        corrected = f", corrected for {size} tests (Holm)" if size > 1 else ""
+        size, of_subsets = (
+            max((score["family"] for score in scores if (score["kind"] == "subset") is is_part), default=1)
+            for is_part in (False, True)
+        )
+        tests = [f"{size} tests"] if size > 1 else []
+        tests += [f"{of_subsets} of subsets" if tests else f"{of_subsets} tests of subsets"] if of_subsets > 1 else []
+        corrected = f", corrected for {', and for '.join(tests)} (Holm)" if tests else ""
         found.append(
             f"p: how likely so large a difference would be if the models were equally good ({methods}){corrected}. "
             "A difference counts as shown if p is at most 0.05."
@@ -151,7 +168,30 @@ def _limits(score: Score) -> str:
         parts.append(f" There is no interval: {one_line(str(score['no_interval']))}.")
     if score["detectable"] is not None:
         parts.append(f" One of {value(score['detectable'])} or more would likely have been seen.")
+    rate = score.get("false_positive_rate")
+    if rate is not None and rate < _ERRS_SELDOM:
+        parts.append(_errs(score, rate))
     return "".join(parts)
+
+
+def _doubts(score: Score) -> str:
+    """What speaks against a difference that is shown."""
+    parts = []
+    if score["interval"] is not None and score["interval"][0] <= 0 <= score["interval"][1]:
+        parts.append(f" Its 95 % interval, {interval(score)}, holds zero all the same: it is close to noise.")
+    rate = score.get("false_positive_rate")
+    if rate is not None and rate > _ERRS_OFTEN and score["p_corrected"] > _CLEAR:
+        parts.append(_errs(score, rate))
+    return "".join(parts)
+
+
+def _errs(score: Score, rate: float) -> str:
+    """How often the test errs, given the samples that differ."""
+    n = (score["wins"] or 0) + (score["losses"] or 0)
+    where = f"With {n:,} sample{'' if n == 1 else 's'} that {'differs' if n == 1 else 'differ'}"
+    if rate == 0:
+        return f" {where}, no outcome would count as a difference."
+    return f" {where}, the test finds {100 * rate:.1f} % of equal models different, not 5 %."
 
 
 def _between(score: Score) -> str:
@@ -166,8 +206,8 @@ def _tally(score: Score, first: str, second: str) -> str:
     if score["wins"] is None:
         return ""
     return (
-        f" Of {count(score['n'], 'sample')}, {score['wins']:,} are better in {second}, {score['losses']:,} in {first}, "
-        f"{score['ties']:,} equal."
+        f" Of {count(score['n'], 'sample')}, {score['wins']:,} {'is' if score['wins'] == 1 else 'are'} better in "
+        f"{second}, {score['losses']:,} in {first}, {score['ties']:,} equal."
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.report.formatting import clean, clip, count, duration, moment, one_line
+from polymeter.store.imported import IMPORTED, imported_from
 
 _MAX_DEPTH = 3
 _MARKS = {"stopped": "Stopped before its end", "partial": "Partial: the run has not ended"}
@@ -51,7 +52,9 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
     """The head of the report."""
     tasks: Mapping[str, Any] = results.get("tasks", {})
     planned, scored = (sum(int(task.get(key, 0)) for task in tasks.values()) for key in ("n_samples", "n_scored"))
-    facts = [("Scored", count(planned, "sample") if scored == planned else f"{scored:,} of {planned:,} samples")]
+    source = imported_from(manifest)
+    facts = [("Imported from", source)] if source else []
+    facts += [("Scored", count(planned, "sample") if scored == planned else f"{scored:,} of {planned:,} samples")]
     if manifest.get("started"):
         facts.append(("Started", moment(str(manifest["started"]))))
     if manifest.get("seconds") is not None:
@@ -88,6 +91,7 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
             _section(f"Model in the role {one_line(str(role))}", _role(entry))
             for role, entry in (manifest.get("roles") or {}).items()
         ),
+        _section("Log of another tool", _imported(manifest.get(IMPORTED))),
         _section("Values as in another system (parity)", manifest.get("parity")),
         _section("Settings that can change a number", options.get("identity")),
         _section("Settings that cannot", options.get("runtime")),
@@ -104,6 +108,15 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
         _section("Hardware", manifest.get("hardware")),
     ]
     return [section for section in sections if section.pairs or section.text]
+
+
+def _imported(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What an imported run's manifest says of the log."""
+    if not found:
+        return None
+    files = {str(file.get("name")): file.get("digest") for file in found.get("files", ())}
+    head = {"tool": found.get("title"), "version": found.get("version")}
+    return {**head, "files": files, "settings": found.get("settings")}
 
 
 def endpoints(manifest: Mapping[str, Any]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.report.formatting import as_float, clip, count, listing, number, one_line
+from polymeter.report.panel_text import panel_sentences
 
 _MAX_DEPTH = 3
 _VERSION_LENGTH = 16
@@ -112,6 +113,7 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
                 f"{title}: {count(task['n_nondeterministic'], 'sample')} made a different request when replayed."
             )
         notes.extend(f"{title}: scored by {one_line(scorer)}." for scorer in _scorers(task))
+        notes.extend(f"{title}: {sentence}" for sentence in panel_sentences(task.get("judges")))
     return [*notes, *(one_line(str(note)) for note in results.get("notes", ()))]
 
 

@@ -9,7 +9,7 @@ let limit = CHUNK;
 function words(sample) {
   if (!sample.words) {
     const prompt = sample.messages.flatMap((message) => (message.parts || []).map((part) => part.text || ""));
-    const all = [sample.id, sample.target, ...sample.sides.map(answerOf), ...prompt];
+    const all = [sample.id, ...sample.subsets, sample.target, ...sample.sides.map(answerOf), ...prompt];
     Object.defineProperty(sample, "words", { value: all.filter(Boolean).join("\n").toLowerCase() });
   }
   return sample.words;
@@ -40,9 +40,10 @@ function winners() {
 
 function choose() {
   const task = byId("by-task").value;
+  const subset = byId("by-subset").value;
   const [number, wanted] = byId("by-winner").value.split(":");
   const sought = byId("by-text").value.trim().toLowerCase();
-  matches = DATA.samples.filter((sample) => (task === "" || String(sample.task) === task)
+  matches = DATA.samples.filter((sample) => (task === "" || String(sample.task) === task) && (subset === "" || sample.subsets.includes(subset))
     && (!wanted || outcome(sample.gains[Number(number)]) === wanted) && (!sought || words(sample).includes(sought)));
 }
 
@@ -97,7 +98,7 @@ function cardNode(sample) {
   return el("li", { class: "card" },
     el("header", { class: "card-head" },
       el("h3", {}, /^\d+$/.test(sample.id) ? `Sample ${sample.id}` : sample.id),
-      el("span", { class: "aside" }, [task.title, task.metric].filter(Boolean).join(" · ")),
+      el("span", { class: "aside" }, [task.title, ...sample.subsets, task.metric].filter(Boolean).join(" · ")),
       who(sample)),
     askedNode(sample),
     el("div", { class: "sides" }, sample.sides.map((side, number) => sideNode(sample, side, number))));
@@ -120,9 +121,25 @@ function fill(select, entries) {
   select.replaceChildren(...entries.map(([value, text]) => el("option", { value }, text)));
 }
 
+// The subsets of the task that is chosen, or of all; hidden where there is none.
+function subsets() {
+  const task = byId("by-task").value;
+  const counts = new Map();
+  for (const sample of DATA.samples) {
+    if (task !== "" && String(sample.task) !== task) continue;
+    for (const name of sample.subsets) counts.set(name, (counts.get(name) || 0) + 1);
+  }
+  const before = byId("by-subset").value;
+  fill(byId("by-subset"), [["", "All subsets"], ...[...counts].map(([name, n]) => [name, `${name} (${n})`])]);
+  byId("by-subset").value = counts.has(before) ? before : "";
+  byId("of-subset").hidden = !counts.size;
+}
+
 fill(byId("by-task"), [["", "All tasks"], ...DATA.tasks.map((task, number) => [number, task.title])]);
+subsets();
+byId("by-task").addEventListener("change", subsets);
 fill(byId("by-winner"), winners());
-for (const id of ["by-task", "by-winner"]) byId(id).addEventListener("change", refresh);
+for (const id of ["by-task", "by-subset", "by-winner"]) byId(id).addEventListener("change", refresh);
 byId("by-text").addEventListener("input", refresh);
 byId("more").addEventListener("click", () => { limit += CHUNK; draw(); });
 byId("zoom").addEventListener("click", (event) => { if (event.target === event.currentTarget) event.currentTarget.close(); });

@@ -1,0 +1,1 @@
+"""Many runs in one ranking: ``polymeter leaderboard``."""

@@ -1,0 +1,136 @@
+"""``polymeter leaderboard``: the models of many runs, with rank intervals."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from polymeter.cli.forms import Form, print_document, words
+from polymeter.cli.state import Debug
+
+
+class Against(str, Enum):
+    """What scores are plotted against."""
+
+    tokens = "tokens"
+    cost = "cost"
+    time = "time"
+
+
+def leaderboard(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run folders, and folders that hold some, up to two levels deep.",
+            metavar="RUN RUN...",
+            show_default=False,
+        ),
+    ],
+    *,
+    tasks: Annotated[
+        str,
+        typer.Option(
+            "--tasks", help="Only these tasks and groups (comma, * allowed).", metavar="NAMES", show_default=False
+        ),
+    ] = "",
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric", help="Only this metric; default: the first of each task.", metavar="NAME", show_default=False
+        ),
+    ] = "",
+    every: Annotated[
+        bool, typer.Option("--all", help="A row for each run, also where several are of one model.")
+    ] = False,
+    members: Annotated[bool, typer.Option("--members", help="Also the tasks below a group.")] = False,
+    paired: Annotated[
+        Optional[bool],  # noqa: UP045  (typer reads this form in all versions)
+        typer.Option(
+            "--paired/--unpaired",
+            help="Compare samples one by one, or intervals alone; default: samples, if there are not too many.",
+            show_default=False,
+        ),
+    ] = None,
+    allow: Annotated[
+        str,
+        typer.Option(
+            "--allow",
+            help="What may differ between numbers that are ranked together: samples, data, task, prompts, judge, "
+            "unfinished (comma).",
+            metavar="WHAT",
+            show_default=False,
+        ),
+    ] = "",
+    x: Annotated[
+        Optional[Against],  # noqa: UP045
+        typer.Option("--x", help="What the page plots scores against; default: tokens if known.", show_default=False),
+    ] = None,
+    prices: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--price",
+            help="The price of a million tokens of input and of output of models, for --x cost. May be repeated.",
+            metavar="MODEL=IN/OUT",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", help="Write a page that can be sorted.", metavar="FILE.html", show_default=False),
+    ] = None,
+    form: Annotated[Form, typer.Option("--format", help="How to print the leaderboard.")] = Form.text,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    debug: Debug = False,
+) -> int:
+    """Rank the models of many runs, with an interval for each rank.
+
+    Models that the data cannot tell apart share their ranks. A number of other samples, prompts, data or ways to score
+    is shown with a footnote that says how, and not ranked; what is missing is missing.
+
+    Exit codes: 0; 2: there is nothing to rank.
+    """
+    from polymeter.api.leaderboards.board import leaderboard as make
+    from polymeter.report.leaderboard_tables import print_leaderboard, to_csv, to_latex, to_markdown
+
+    board = make(
+        *runs,
+        tasks=words(tasks),
+        metric=metric,
+        every=every,
+        members=members,
+        paired=paired,
+        allow=words(allow),
+        x=None if x is None else x.value,
+        prices=dict(_price(text) for text in prices or ()),
+    )
+    document = board.document()
+    form = Form.json if as_json else form
+    print_document(document, form, text=print_leaderboard, markdown=to_markdown, csv=to_csv, latex=to_latex)
+    if output is not None:
+        from polymeter.cli.printing import say
+        from polymeter.report.leaderboard_page import make_leaderboard_page
+        from polymeter.store.folder import write_text
+
+        write_text(output, make_leaderboard_page(document))
+        say(f"page     {output}", err=form is not Form.text)
+    return 0
+
+
+def _price(text: str) -> tuple[str, tuple[float, float]]:
+    from polymeter.core.errors import PlanError
+
+    name, _, numbers = text.rpartition("=")
+    try:
+        sent, answered = (float(number) for number in numbers.split("/"))
+    except ValueError:
+        sent = answered = -1.0
+    if not name or not 0 <= sent < float("inf") or not 0 <= answered < float("inf"):
+        raise PlanError(
+            f"{text!r} is no price.",
+            where="--price",
+            hint="Write MODEL=IN/OUT, such as 'gpt-*=2.50/10': the price of a million tokens of input and of output.",
+        )
+    return name, (sent, answered)
