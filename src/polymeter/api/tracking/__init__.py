@@ -1,0 +1,1 @@
+"""The checkpoints of a training: each is measured once, and a curve shows how the model changes."""
