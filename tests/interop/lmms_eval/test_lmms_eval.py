@@ -37,7 +37,9 @@ class Recorder:
         self.typed = typed
         code = self.codes.pop(0) if self.codes else 0
         folder = SimpleNamespace(read_manifest=lambda: {"tasks": [{"name": "t", "config": {"a": 1}}]})
-        run = SimpleNamespace(results={}, status="complete", exit_code=code, is_strict=False, missed=(), folder=folder)
+        run = SimpleNamespace(
+            results={}, status="complete", exit_code=code, is_strict=False, missed=(), logged=(), folder=folder
+        )
         facts = api.CommandFacts(command.model, command.model_args, "x")
         return api.LmmsEvalResult(run, (Path("out/x_results.json"),), ("one note",), facts)
 
@@ -204,7 +206,7 @@ def test_an_interrupted_run_ends_the_list(recorder, tmp_path):
         ("modle: mock", "Did you mean 'model'?"),
         ("limit: many", "'limit' must be a float, not 'many'."),
         ("log_samples: yes please", "'log_samples' must be true or false"),
-        ("wandb_args: project=x", "--wandb_args cannot be used here"),
+        ("swanlab_args: project=x", "--swanlab_args cannot be used here"),
         ("- 7", "must be a mapping of options"),
         ("a: [", "not valid YAML"),
         ("env: 7", "'env' must be a mapping"),

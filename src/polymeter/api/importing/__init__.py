@@ -1,0 +1,1 @@
+"""``import``: the log of another tool as a run folder."""

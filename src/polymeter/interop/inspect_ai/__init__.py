@@ -1,0 +1,20 @@
+"""Inspect (the UK AI Security Institute's inspect_ai): its logs, read and written.
+
+Its tasks are Python programs, which do not run here.
+"""
+
+from polymeter.core.registry import Target
+from polymeter.core.systems import System
+
+_HERE = "polymeter.interop.inspect_ai"
+
+SYSTEM = System(
+    name="inspect_ai",
+    title="Inspect",
+    summary="logs of Inspect (inspect_ai)",
+    logs=f"{_HERE}.logs:READER",
+    exports={
+        "inspect": Target(f"{_HERE}.exports:write_export", "polymeter", summary="Inspect: a .eval log for each task")
+    },
+    version="0.3.285",
+)

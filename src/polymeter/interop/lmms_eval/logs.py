@@ -1,0 +1,381 @@
+"""Reads logs of lmms-eval: ``<time>_results.json``, and beside it ``<time>_samples_<task>.jsonl`` if samples were
+logged.
+
+A file of samples has one line for each row and filter, all rows of the first filter first; a line does not name its
+filter. Rows themselves are not in the log, and of prompts only the text. Numbers of choices are losses, as lmms-eval
+scores them, unless they are negative.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from polymeter.core.errors import PlanError
+from polymeter.core.logs import (
+    LoggedChoice,
+    LoggedExchange,
+    LoggedGroup,
+    LoggedMedium,
+    LoggedMessage,
+    LoggedOutput,
+    LoggedRun,
+    LoggedSample,
+    LoggedTask,
+    LogReader,
+    StatedResult,
+    damaged,
+    generation_settings,
+    lines_by_row,
+    read_json,
+)
+
+_TIME = r"\d{8}_\d{6}"
+_RESULTS = re.compile(rf"(?P<time>{_TIME})_results\.json")
+_SAMPLES = re.compile(rf"(?P<time>{_TIME})_samples_(?P<task>.+)\.jsonl")
+_PARTS = ("results", "configs", "n-samples")
+_OF_LINE = frozenset(
+    {
+        *("doc_id", "doc", "target", "resps", "filtered_resps", "filter", "token_counts", "doc_hash", "input"),
+        "input_media",
+    }
+)
+_ERRORS = ("_stderr", "_stderr_clt", "_stderr_clustered")
+_OF_CHOICES = frozenset({"multiple_choice", "loglikelihood"})
+_LONGEST_SOURCE = 300
+
+
+def recognise(path: Path) -> bool:
+    """Whether a path is a file of results or samples, or a folder with one, that lmms-eval has written."""
+    return any(_is_ours(file) for file in _candidates(path))
+
+
+def read(path: Path) -> LoggedRun:
+    """The log at a path: a file of results, a file of samples, or the folder of one run.
+
+    Raises:
+        PlanError: if the folder holds several runs, or none.
+        DataError: if a file is damaged.
+    """
+    file = _results_file(path)
+    document = read_json(file)
+    for part in _PARTS:
+        if not isinstance(document.get(part), dict):
+            raise damaged(file, f"it has no {part!r}")
+    groups = _groups(document)
+    tasks = [_task(name, document, file) for name in document["results"] if name not in groups]
+    config = document.get("config") or {}
+    samples = [place for task in tasks if (place := _samples_file(file, task.name)) is not None]
+    begun, seconds = _begun(document), _number(document.get("total_evaluation_time_seconds"))
+    version = str(document.get("lmms_eval_version") or "").partition("@")[0]
+    return LoggedRun(
+        "lmms-eval",
+        "" if version == "unknown" else version,
+        str(document.get("model_name") or config.get("model") or ""),
+        tuple(tasks),
+        tuple(groups.values()),
+        _settings(document, config),
+        started="" if begun is None else begun.isoformat(),
+        ended="" if begun is None or seconds is None else (begun + timedelta(seconds=round(seconds))).isoformat(),
+        seconds=seconds,
+        files=(file, *samples),
+        notes=tuple(_notes(document)),
+    )
+
+
+READER = LogReader(recognise, read, "the folder with …_results.json and …_samples_….jsonl")
+
+
+def _candidates(path: Path) -> list[Path]:
+    """The files at a path that have the names of lmms-eval's: at the path, or in it and up to two folders below."""
+    if path.is_file():
+        return [path] if _SAMPLES.fullmatch(path.name) or _RESULTS.fullmatch(path.name) else []
+    found = [file for below in ("", "*/", "*/*/") for file in path.glob(f"{below}*.json")] if path.is_dir() else []
+    return sorted(file for file in found if _RESULTS.fullmatch(file.name))
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether a file of such a name is lmms-eval's by its content."""
+    with suppress(OSError):
+        if file.suffix == ".jsonl":
+            with file.open("rb") as opened:
+                head = opened.readline()
+            return b'"filtered_resps"' in head and b'"prompt_hash"' not in head
+        text = file.read_bytes()
+        return b'"lmms_eval_version"' in text and b'"n-samples"' in text
+    return False
+
+
+def _results_file(path: Path) -> Path:
+    """The file of results that a path means."""
+    if path.is_file():
+        named = _SAMPLES.fullmatch(path.name)
+        if named is None:
+            return path
+        beside = path.with_name(f"{named['time']}_results.json")
+        if not beside.is_file():
+            raise PlanError(
+                f"The file of results that belongs to {path.name} is not beside it.",
+                where=str(path.parent),
+                hint=f"Put {beside.name} there: it says what the samples come to.",
+            )
+        return beside
+    found = [file for file in _candidates(path) if _is_ours(file)]
+    if len(found) > 1:
+        names = ", ".join(str(file.relative_to(path)) for file in found[-3:])
+        raise PlanError(f"{path} holds {len(found)} runs of lmms-eval.", hint=f"Name the file of one: {names}.")
+    if not found:
+        raise PlanError(f"There are no results of lmms-eval in {path}.", hint="Name the folder with …_results.json.")
+    return found[0]
+
+
+def _samples_file(results: Path, task: str) -> Path | None:
+    """The file of a task's samples, whose name may be without characters that file systems refuse."""
+    named = _RESULTS.fullmatch(results.name)
+    safe = "".join(sign if sign.isalnum() or sign in "-_.@" else "_" for sign in task)
+    for name in (task, safe) if named else ():
+        place = results.with_name(f"{named['time']}_samples_{name}.jsonl") if named else results
+        if place.is_file():
+            return place
+    return None
+
+
+def _groups(document: Mapping[str, Any]) -> dict[str, LoggedGroup]:
+    """The groups by name. A task that stands in no group is listed with no members."""
+    stated = {**document["results"], **(document.get("groups") or {})}
+    return {
+        name: LoggedGroup(
+            name,
+            tuple(members),
+            _stated(name, stated.get(name) or {}, document),
+            _alias(stated.get(name) or {}, name),
+            _version(document, name),
+        )
+        for name, members in (document.get("group_subtasks") or {}).items()
+        if members and name not in document["configs"]
+    }
+
+
+def _task(name: str, document: Mapping[str, Any], file: Path) -> LoggedTask:
+    row = document["results"][name]
+    if not isinstance(row, dict):
+        raise damaged(file, f"the results of {name!r} are no object")
+    config = document["configs"].get(name) or {}
+    n_shot = (document.get("n-shot") or {}).get(name)
+    n_samples = (document["n-samples"].get(name) or {}).get("effective")
+    stated = _stated(name, row, document, _metrics(config))
+    place = _samples_file(file, name)
+    metrics = frozenset(one.metric for one in stated)
+    samples = None if place is None else partial(_samples, place, config, _filters(config, stated), metrics)
+    return LoggedTask(
+        name,
+        stated,
+        **({} if samples is None else {"samples": samples}),
+        alias=_alias(row, name),
+        version=_version(document, name),
+        num_fewshot=n_shot if isinstance(n_shot, int) else None,
+        n_samples=n_samples if isinstance(n_samples, int) else None,
+        config=config,
+    )
+
+
+def _metrics(config: Mapping[str, Any]) -> list[str]:
+    listed = config.get("metric_list")
+    entries = listed if isinstance(listed, list) else [listed]
+    return [str(entry.get("metric")) for entry in entries if isinstance(entry, dict)]
+
+
+def _filters(config: Mapping[str, Any], stated: Sequence[StatedResult]) -> tuple[str, ...]:
+    """The names of the filters, in the order in which the lines were written."""
+    listed = config.get("filter_list")
+    names = [str(one.get("name")) for one in listed or () if isinstance(one, dict)] if isinstance(listed, list) else []
+    return tuple(dict.fromkeys(names or [one.filter for one in stated])) or ("none",)
+
+
+def _stated(
+    name: str, row: Mapping[str, Any], document: Mapping[str, Any], order: Sequence[str] = ()
+) -> tuple[StatedResult, ...]:
+    """The stated numbers of a task or group, under ``metric,filter`` and ``metric_stderr,filter``; in the author's
+    order.
+    """
+    directions = (document.get("higher_is_better") or {}).get(name) or {}
+    n_samples = (document["n-samples"].get(name) or {}).get("effective")
+    found = [
+        StatedResult(
+            metric,
+            filtered,
+            value,
+            stderr=_number(row.get(f"{metric}_stderr,{filtered}")),
+            n=n_samples if isinstance(n_samples, int) else None,
+            higher_is_better=directions.get(metric),
+        )
+        for key, value in row.items()
+        for metric, comma, filtered in [key.rpartition(",")]
+        if comma and not metric.endswith(_ERRORS)
+    ]
+    places = {metric: place for place, metric in enumerate(order)}
+    return tuple(sorted(found, key=lambda one: places.get(one.metric, len(places))))
+
+
+def _alias(row: Mapping[str, Any], name: str) -> str:
+    return str(row.get("alias") or name).lstrip(" -")
+
+
+def _version(document: Mapping[str, Any], name: str) -> str:
+    version = (document.get("versions") or {}).get(name)
+    return "" if version in (None, "Yaml", "N/A") else str(version)
+
+
+def _settings(document: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("system_instruction", "chat_template", "fewshot_as_multiturn", "date")
+    own = {name: value for name, value in config.items() if name != "resolved_cli_args"}
+    found = {**own, **{name: document[name] for name in names if document.get(name) is not None}}
+    return {name: value for name, value in found.items() if value not in (None, [], {}, "")}
+
+
+def _begun(document: Mapping[str, Any]) -> datetime | None:
+    """When the run began: the time in the file names, which is that of the time zone which the command was given."""
+    zone = ((document.get("config") or {}).get("resolved_cli_args") or {}).get("timezone")
+    with suppress(TypeError, ValueError, LookupError, OSError):  # no such date, or a zone that this machine lacks
+        day, hour = str(document.get("date")).split("_")
+        begun = datetime.fromisoformat(f"{day[:4]}-{day[4:6]}-{day[6:]}T{hour[:2]}:{hour[2:4]}:{hour[4:]}")
+        return begun.replace(tzinfo=ZoneInfo(str(zone)))
+    return None
+
+
+def _notes(document: Mapping[str, Any]) -> Iterator[str]:
+    types = {config.get("output_type") for config in document["configs"].values() if isinstance(config, dict)}
+    if types & _OF_CHOICES:
+        yield "The log's numbers of choices are taken for losses, as lmms-eval scores them, unless they are negative."
+
+
+def _samples(
+    path: Path, config: Mapping[str, Any], filters: Sequence[str], metrics: frozenset[str]
+) -> Iterator[LoggedSample]:
+    """The samples in a file, by the number of their row."""
+    for row, lines in lines_by_row(path, "doc_id"):
+        if len(lines) > len(filters):
+            number = lines[len(filters)][0]
+            raise damaged(path, f"line {number} has row {row} once more", number)
+        try:
+            yield _sample(row, [line for _, line in lines], config, filters, metrics)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise damaged(path, f"line {lines[0][0]} is not a sample of lmms-eval: {error!r}", lines[0][0]) from None
+
+
+def _sample(
+    row: int,
+    lines: Sequence[Mapping[str, Any]],
+    config: Mapping[str, Any],
+    filters: Sequence[str],
+    metrics: frozenset[str],
+) -> LoggedSample:
+    scores = {
+        (metric, str(line.get("filter", name))): value
+        for name, line in zip(filters, lines, strict=False)
+        for metric, value in line.items()
+        if metric in metrics and metric not in _OF_LINE and value is not None
+    }
+    first = lines[0]
+    exchanges = tuple(_exchanges(first, config))
+    doc = first.get("doc")
+    return LoggedSample(
+        str(row),
+        row,
+        doc if isinstance(doc, dict) else None,
+        exchanges,
+        scores,
+        target=_target(str(first.get("target")), exchanges),
+        answer=_answer(first, exchanges),
+        log={name: value for name, value in first.items() if name not in _OF_LINE and name not in metrics},
+    )
+
+
+def _exchanges(line: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[LoggedExchange]:
+    """The requests of a row: one with all choices, or one for each answer."""
+    messages = _prompt(line)
+    if config.get("output_type") in _OF_CHOICES:
+        pairs = line["filtered_resps"]
+        pairs = [pairs] if pairs and not isinstance(pairs[0], list) else pairs
+        numbers = [float(pair[0]) for pair in pairs]
+        sign = -1.0 if all(number >= 0 for number in numbers) else 1.0
+        choices = tuple(
+            LoggedChoice(sign * number, str(pair[1]) == "True") for number, pair in zip(numbers, pairs, strict=True)
+        )
+        yield LoggedExchange((LoggedOutput(choices=choices),), messages, "loglikelihood", {}, _choices(config, pairs))
+        return
+    answers = line.get("resps", line["filtered_resps"])
+    answers = answers if isinstance(answers, list) else [answers]
+    if len(answers) == 1 and isinstance(answers[0], list):
+        answers = answers[0]
+    counts = [one for one in line.get("token_counts") or () if isinstance(one, dict)]
+    settings = generation_settings(config.get("generation_kwargs"))
+    for place, answer in enumerate(answers):
+        tokens = counts[place] if len(counts) == len(answers) else {}
+        output = LoggedOutput(
+            str(answer),
+            input_tokens=tokens.get("input_tokens"),
+            output_tokens=tokens.get("output_tokens"),
+            reasoning_tokens=tokens.get("reasoning_tokens"),
+        )
+        yield LoggedExchange((output,), messages, settings=settings)
+
+
+def _prompt(line: Mapping[str, Any]) -> tuple[LoggedMessage, ...] | None:
+    """The prompt: its text, after the media that the log names. Tasks that make their own messages log none."""
+    text = line.get("input")
+    if not isinstance(text, str):
+        return None
+    media = [one for one in line.get("input_media") or () if isinstance(one, (str, dict))]
+    return (LoggedMessage("user", (*map(_medium, media), text)),)
+
+
+def _medium(named: Any) -> LoggedMedium:
+    """A medium as its source: a file or address. One that is written out in the log is not repeated."""
+    if isinstance(named, dict):
+        kind = named.get("type")
+        source = str(named.get("file") or named.get("url") or "")
+        return LoggedMedium(kind if kind in ("image", "audio", "video") else "image", source)
+    return LoggedMedium("image", "" if named.startswith("data:") or len(named) > _LONGEST_SOURCE else named)
+
+
+def _choices(config: Mapping[str, Any], pairs: Sequence[Any]) -> tuple[str, ...]:
+    """The texts of the choices, if they are the same for every row; else the log does not hold them."""
+    listed = config.get("doc_to_choice")
+    if not isinstance(listed, list) or len(listed) != len(pairs):
+        return ()
+    delimiter = str(config.get("target_delimiter", " "))
+    return tuple(f"{delimiter}{choice}" for choice in listed)
+
+
+def _target(target: str, exchanges: Sequence[LoggedExchange]) -> str:
+    """A target that is the number of a choice, as the choice."""
+    choices = exchanges[0].continuations if exchanges else ()
+    return choices[int(target)].strip() if target.isdecimal() and int(target) < len(choices) else target
+
+
+def _answer(line: Mapping[str, Any], exchanges: Sequence[LoggedExchange]) -> str | None:
+    """What was scored, by the first filter; of choices the likeliest."""
+    first = exchanges[0] if exchanges else LoggedExchange()
+    if first.kind == "loglikelihood":
+        choices = first.outputs[0].choices
+        best = max(range(len(choices)), key=lambda place: choices[place].logprob, default=None)
+        return None if best is None or not first.continuations else first.continuations[best].strip()
+    filtered = line["filtered_resps"]
+    return " | ".join(map(str, filtered)) if isinstance(filtered, list) else str(filtered)
+
+
+def _number(value: Any) -> float | None:
+    """A number, also one written as text; ``None`` for what is none, such as ``N/A``."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
