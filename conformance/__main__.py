@@ -13,6 +13,7 @@ SUITES = {
     "lmms-eval": "conformance.lmms_eval.suite",
     "evalscope": "conformance.evalscope.suite",
     "ulmeval": "conformance.ulmeval.suite",
+    "lm-eval": "conformance.logs.suite",
 }
 """Each module has ``run(seed, work, parity, only) -> bool`` and may have ``census(work) -> bool``."""
 

@@ -15,6 +15,7 @@ from conformance.frame import MODELS, plain, python_of, read_observations, run_c
 from conformance.judge import judge_endpoint
 from conformance.lmms_eval.expected import EXPECTED, EXPECTED_OF_GROUPS
 from conformance.lmms_eval.original import OTHER_DRAW
+from conformance.logs.checking import check
 
 ENVIRONMENT = ".venv-lmms-eval"
 LEAST_TASKS = 120
@@ -51,7 +52,8 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
             title = "with --parity lmms-eval" if switched == "on" else "without --parity"
             is_good = print_comparison(made, title, LEAST_TASKS if only == "*" else 1) and is_good
             _print_kinds(made.tasks, book)
-        return _groups(stage, only, parity) and is_good
+        is_good = _groups(stage, only, parity) and is_good
+        return check("lmms-eval", work / "logs", stage.python) and is_good
 
 
 def _print_kinds(names: Iterable[str], book: Mapping[str, Mapping[str, Any]]) -> None:

@@ -51,6 +51,8 @@ class TaskSummary:
     why_unscored: str | None = None
     """Why nothing of it is scored, in a sentence or empty; ``None``: something is, or nothing is meant to be."""
     failures: Sequence[FailureKind] = ()
+    judges: Mapping[str, Any] | None = None
+    """Of several judges, what each of them gave and how well they agree; ``None``: there is one, or none was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def read_sample_heads(folder: RunFolder, task: str) -> Iterator[Mapping[str, Any
     path = sample_file(folder, task)
     if path.exists():
         with path.open(encoding="utf-8") as file:
-            yield from map(_SampleLine, file)
+            yield from map(SampleLine, file)
 
 
 _ANY_TEXT = r'(?:null|"[^"\\]*(?:\\.[^"\\]*)*")'
@@ -165,7 +167,7 @@ _match_scored = re.compile(
 ).match
 
 
-class _SampleLine(Mapping[str, Any]):
+class SampleLine(Mapping[str, Any]):
     """A line of a file of samples. How a sample ended and its scores are found in most lines without parsing them."""
 
     __slots__ = ("_is_whole", "_line", "_values")
@@ -319,6 +321,7 @@ def _task(task: TaskSummary) -> dict[str, Any]:
         "n_nondeterministic": task.n_nondeterministic,
         "source_hash": task.source_hash,
         **({"scorers": [dict(scorer) for scorer in task.scorers]} if task.scorers else {}),
+        **({"judges": jsonable(dict(task.judges))} if task.judges else {}),
         "results": [_result(result) for result in task.results],
     }
 

@@ -40,7 +40,7 @@ _MANIFEST_SHAPE = {
     "tasks": [{"name": str, "source_hash": str, "dataset_fingerprint": str}],
     "identity": dict,
     "options": {"identity": {"generation": dict}, "runtime": {"include_paths": [str]}},
-    "seconds": (int, float),
+    "seconds": (int, float, type(None)),
     "usage": {"input_tokens": int, "output_tokens": int},
 }
 _RESULTS_SHAPE = {"tasks": {"": {"results": [dict]}}, "groups": {"": {"results": [dict]}}}

@@ -257,6 +257,14 @@ class Journal:
                 score,
             )
 
+    def scores(self, task: str) -> list[tuple[str, str | None, str]]:
+        """The scored samples of a task, in sample order: id, cluster and body of the score."""
+        return self._db.execute(
+            "SELECT s.id, s.cluster, c.body FROM samples s JOIN scores c ON c.task = s.task AND c.sample = s.sample"
+            " WHERE s.task=? AND s.status='ok' ORDER BY s.sample",
+            (self.task_ids.get(task),),
+        ).fetchall()
+
     def model_answers(self, task: str) -> Iterator[tuple[int, str, str]]:
         """All answers of the model to samples of a task, by sample and turn: sample, fingerprint of the request and
         body of the response.

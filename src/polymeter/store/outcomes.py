@@ -37,6 +37,7 @@ class Outcome:
         characters: The mean length of the model's answers to it; ``None`` if it wrote no text.
         tokens: The same in tokens; ``None`` if the model does not count them.
         logprobs: The log-probabilities of its choices, for a request that has them.
+        subset: The path of its subset; empty if it is in none.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Outcome:
     characters: float | None = None
     tokens: float | None = None
     logprobs: tuple[float, ...] | None = None
+    subset: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -123,7 +125,7 @@ def _of_journal(folder: RunFolder, task: str) -> Iterator[Outcome]:
             own = found if found is not None and index == row.index else _Answered()
             values: Mapping[ScoreKey, float] = {}
             if row.status is SampleStatus.OK and row.score is not None:
-                values = _numbers(decode(row.score)["values"])
+                values = numbers_of(decode(row.score)["values"])
             yield Outcome(
                 row.id,
                 row.cluster,
@@ -133,6 +135,7 @@ def _of_journal(folder: RunFolder, task: str) -> Iterator[Outcome]:
                 own.characters,
                 own.tokens,
                 own.logprobs,
+                row.subset,
             )
 
 
@@ -151,7 +154,7 @@ def _of_file(folder: RunFolder, task: str) -> Iterator[Outcome]:
         for exchange in sample["exchanges"]:
             if exchange["role"] == "model":
                 _add_outputs(own, exchange["response"]["outputs"])
-        values = _numbers((score["metric"], score["filter"], score["value"]) for score in sample["scores"])
+        values = numbers_of((score["metric"], score["filter"], score["value"]) for score in sample["scores"])
         cluster = None if sample["cluster"] is None else str(sample["cluster"])
         yield Outcome(
             str(sample["id"]),
@@ -162,6 +165,7 @@ def _of_file(folder: RunFolder, task: str) -> Iterator[Outcome]:
             own.characters,
             own.tokens,
             own.logprobs,
+            tuple(str(part) for part in sample.get("subset") or ()),
         )
 
 
@@ -188,14 +192,14 @@ def _add_outputs(own: _Answered, outputs: list[Any]) -> None:
             own.logprobs = tuple(choice[0] for choice in choices)
 
 
-def _numbers(values: Any) -> dict[ScoreKey, float]:
+def numbers_of(values: Any) -> dict[ScoreKey, float]:
     """The numbers of a score, without those that are none."""
     found: dict[ScoreKey, float] = {}
     for metric, name, value in values:
         if isinstance(value, Mapping):
-            found |= _numbers((f"{metric}/{key}", name, item) for key, item in value.items())
+            found |= numbers_of((f"{metric}/{key}", name, item) for key, item in value.items())
         elif isinstance(value, (int, float)) and value == value:  # noqa: PLR0124  (NaN is what differs from itself)
             found[metric, name] = float(value)
         elif hasattr(value, "dtype") and getattr(value, "shape", None) == ():
-            found |= _numbers([(metric, name, value.item())])
+            found |= numbers_of([(metric, name, value.item())])
     return found

@@ -29,8 +29,17 @@ SYSTEM = System(
     ),
     scripts=Scripts(names=f"{_HERE}.tasks.guest:supplied_names"),
     library=f"{_HERE}.library",
+    exports={
+        "evalscope": Target(
+            f"{_HERE}.exports:write_export", "polymeter", summary="EvalScope 0.17: predictions/, reviews/, reports/"
+        ),
+        "evalscope-1": Target(
+            f"{_HERE}.exports_1x:write_export", "polymeter", summary="EvalScope 1.x: predictions/, reviews/, reports/"
+        ),
+    },
     version="0.17.0",
     differences=f"{_HERE}.differences:DIFFERENCES",
+    logs=f"{_HERE}.logs:READER",
     starters={
         "adapter": Starter(
             "a data adapter of EvalScope: a benchmark as a class",

@@ -310,4 +310,30 @@ DIFFERENCES = (
             ),
         ),
     ),
+    DifferenceTable(
+        "Imported logs",
+        (
+            Difference(
+                rule="a request that failed with `ignore_errors`",
+                there="no line, and in no number",
+                here="an error of its sample, which is found by the gap in the indices; of 0.17 not if it is the last of its subset",
+                why="a failure is not an answer",
+                switch=Stays.FAILURE,
+            ),
+            Difference(
+                rule="repeats of 1.x of which some have no score",
+                there="the mean over all answers that have one",
+                here="the mean over samples, each of which is the mean of its own; the stated number is called `…/as_stated`",
+                why="a sample counts once, and is compared with itself",
+                switch=Stays.FAILURE,
+            ),
+            Difference(
+                rule="numbers of reports",
+                there="rounded to four decimals",
+                here="as stated; a sample's own are whole",
+                why="what is not in the log is not made up",
+                switch=Stays.SAME,
+            ),
+        ),
+    ),
 )

@@ -50,13 +50,13 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Rep
         if name == COLLECTION:
             subsets = _write_together(root / "predictions" / model_id / f"{stem}.jsonl", predicted)
         else:
-            subsets = _write_lines(root / "predictions" / model_id, stem, predicted)
+            subsets = write_lines(root / "predictions" / model_id, stem, predicted)
         if config.stage != "infer":
             folder = root / "reviews" / model_id
             reviewed: Iterable[SubsetRecord] = review_records(read_samples(run, name), model_id)
             if name == COLLECTION:  # a limit draws from all of it, so the samples of a subset need not be adjacent
                 reviewed = sorted(reviewed, key=lambda pair: pair[0])
-            scored = _write_lines(folder, stem, reviewed)
+            scored = write_lines(folder, stem, reviewed)
             for subset in subsets - scored:
                 (folder / file_name(stem, subset)).unlink(missing_ok=True)
             (reports / model_id / f"{stem}.json").unlink(missing_ok=True)
@@ -100,7 +100,7 @@ def predictions(run: RunFolder, config: TaskConfig) -> dict[str, dict[str, list[
     return by_dataset
 
 
-def _write_lines(folder: Path, dataset: str, records: Iterable[SubsetRecord]) -> set[str]:
+def write_lines(folder: Path, dataset: str, records: Iterable[SubsetRecord]) -> set[str]:
     """Write one file for each subset and return the subsets. A subset's records must be adjacent."""
     subsets = set()
     for subset, lines in groupby(records, key=lambda pair: pair[0]):
@@ -166,7 +166,7 @@ def _prediction(sample: Sample, exchanges: list[Mapping[str, Any]], model_id: st
         "answer_id": _digest([model_id, request]),
         "subset_name": subset_of(sample),
         "raw_input": sample["doc"],
-        "index": _index(sample),
+        "index": index_of(sample),
     }
 
 
@@ -201,7 +201,8 @@ def _choice(number: int, output: Mapping[str, Any]) -> dict[str, Any]:
     return {"index": number, "finish_reason": output.get("finish_reason"), "message": message}
 
 
-def _index(sample: Sample) -> int:
+def index_of(sample: Sample) -> int:
+    """The place of a sample in its subset, if its id says it; else in its benchmark."""
     number = str(sample["id"]).rpartition("/")[2]
     return int(number) if number.isdecimal() else int(sample["index"])
 

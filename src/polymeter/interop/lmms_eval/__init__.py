@@ -50,6 +50,12 @@ SYSTEM = System(
         "task_yaml.code_needs": f"{_HERE}.code_needs:check_code_needs",
         "task_yaml.judge_use": f"{_HERE}.code_needs:judge_use",
     },
+    exports={
+        "lmms-eval": Target(
+            f"{_HERE}.exports:write_export", "polymeter", summary="lmms-eval 0.7: *_results.json, *_samples_TASK.jsonl"
+        )
+    },
     version="0.7.2",
     differences=f"{_HERE}.differences:DIFFERENCES",
+    logs=f"{_HERE}.logs:READER",
 )

@@ -843,6 +843,20 @@ DIFFERENCES = (
                 switch=Stays.NAMING,
             ),
             Difference(
+                rule="`--wandb_args`",
+                there="the tables `evaluation/eval_results` and, without images, `<task>_eval_results`; samples also as JSON",
+                here="the same numbers under the same names; the tables `results` and `samples/<task>`, with images; `results.json` and `report.html` as an artifact; sent when the run has ended",
+                why="one tracker for all command lines; a failed upload is told with the command that sends the run again",
+                switch=Stays.NAMING,
+            ),
+            Difference(
+                rule="`--hf_hub_log_args`",
+                there="`<model>/…_results.json` and `<model>/…_samples_<task>.jsonl`",
+                here="the results file at the same place, and in a folder for the run `results.json`, `numbers.parquet` and, with `push_samples_to_hub`, `samples/<task>.parquet` with media",
+                why="`load_dataset` reads every task, with images",
+                switch=Stays.NAMING,
+            ),
+            Difference(
                 rule="`--predict_only`",
                 there="scores with `bypass`",
                 here="no scoring; `bypass` is 999 as there",

@@ -19,6 +19,7 @@ from polymeter.api.result import RunResult
 from polymeter.api.running import evaluate
 from polymeter.api.settings import parity_of
 from polymeter.api.tasks import build_catalog
+from polymeter.api.trackers import make_trackers, send_to_all
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
@@ -31,6 +32,7 @@ from polymeter.interop.lmms_eval.model_names import model_and_arguments, path_in
 from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_string
 from polymeter.interop.lmms_eval.results import CommandFacts
 from polymeter.interop.lmms_eval.shim.lmms_eval.figures import reset_logged_metrics, summarize_logged_metrics
+from polymeter.interop.lmms_eval.tracking import hub_arguments, wandb_arguments
 from polymeter.store.folder import RunFolder
 
 Seeds = tuple[int | None, int | None, int | None, int | None]
@@ -72,6 +74,9 @@ class LmmsEvalCommand:
     repeats: int = 1
     baseline: str | None = None
     parity: str | None = None
+    wandb_args: str = ""
+    wandb_log_samples: bool = False
+    hf_hub_log_args: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -129,6 +134,8 @@ def evaluate_lmms_eval(
         [name, command.model_path, hide_secrets(command.model_args), sorted(patterns), _options_in_name(options)]
     )[:8]
     folder = _folder(command)
+    log_to = _log_to(command, stamp)
+    trackers = make_trackers(log_to)
     reset_logged_metrics()
     run = evaluate(
         name if model is None else model,
@@ -151,7 +158,10 @@ def evaluate_lmms_eval(
     written: tuple[Path, ...] = ()
     if folder is not None and run.is_complete:
         has_samples = command.log_samples or command.predict_only
-        written = files.write_files(run.folder, folder, facts, has_samples=has_samples, baseline=command.baseline or "")
+        stored = files.stored_run(run.folder)
+        written = files.write_files(stored, folder, facts, has_samples=has_samples, baseline=command.baseline or "")
+    further = {f"{files.model_name(command.model_args) or command.model}/{path.name}": path for path in written[:1]}
+    run = send_to_all(run, trackers, log_to, further)
     notes = [note, _seed_note(seeds)]
     return LmmsEvalResult(run, written, tuple(text for text in notes if text), facts)
 
@@ -167,11 +177,10 @@ def lmms_eval_document(result: LmmsEvalResult, *, has_samples: bool = True) -> d
     Raises:
         PlanError: if the run is not finished.
     """
-    run = result.run.folder
-    results = run.read_results()
-    document = files.results_document(run.read_manifest(), results, result.facts, errors=files.item_errors(run))
+    run = files.stored_run(result.run.folder)
+    document = files.results_document(run.manifest, run.results, result.facts, errors=files.item_errors(run))
     if has_samples:
-        document["samples"] = files.samples_with_docs(run, results)
+        document["samples"] = files.samples_with_docs(run)
         document["efficiency"] = build_efficiency_summary(document)
     return document
 
@@ -228,6 +237,20 @@ def _prompts(command: LmmsEvalCommand, name: str) -> dict[str, Any]:
     """
     is_ours = name.removeprefix("lmms:").partition(":")[0] == command.model.partition(":")[0]
     return {} if is_ours else {"prompt_key": command.model}
+
+
+def _log_to(command: LmmsEvalCommand, stamp: str) -> dict[str, dict[str, Any]]:
+    """Trackers with their arguments."""
+    log_to: dict[str, dict[str, Any]] = {}
+    if command.wandb_args:
+        given = parse_arguments(command.wandb_args, "--wandb_args")
+        name = f"{command.model}_{hide_secrets(command.model_args)}_{stamp}"
+        log_to["wandb"] = wandb_arguments(given, name=name, has_samples=command.wandb_log_samples)
+    if command.hf_hub_log_args:
+        given = parse_arguments(command.hf_hub_log_args, "--hf_hub_log_args")
+        hub = hub_arguments(given, has_samples=command.log_samples or command.predict_only)
+        log_to |= {} if hub is None else {"hub": hub}
+    return log_to
 
 
 def _folder(command: LmmsEvalCommand) -> Path | None:

@@ -35,7 +35,7 @@ def _refused(name: str, kind: Kind, default: Any, why: str) -> Flag:
     return _flag(name, kind, default, why, fate="refused")
 
 
-_ELSEWHERE = "Polymeter writes results to files and uploads nothing; upload those files yourself"
+_NO_SWANLAB = "there is no tracker for SwanLab; --wandb_args has one, and 'polymeter log' lists the others"
 
 EVAL = FlagTable(
     PROGRAM,
@@ -142,11 +142,16 @@ EVAL = FlagTable(
             "--launcher_args", "text", None, "Polymeter starts no judge; start one and name it in the environment"
         ),
         _refused("--max_tokens", "int", None, "a token budget would leave samples without an answer; use --limit"),
-        _refused("--wandb_args", "text", "", _ELSEWHERE),
-        _refused("--wandb_log_samples", "switch", False, _ELSEWHERE),
-        _refused("--swanlab_args", "text", "", _ELSEWHERE),
-        _refused("--swanlab_log_samples", "switch", False, _ELSEWHERE),
-        _refused("--hf_hub_log_args", "text", "", _ELSEWHERE),
+        _flag("--wandb_args", "text", "", "send the run to Weights & Biases: arguments of wandb.init, key=value,…"),
+        _flag("--wandb_log_samples", "switch", False, "send the samples there too"),
+        _flag(
+            "--hf_hub_log_args",
+            "text",
+            "",
+            "push the run to the Hugging Face Hub: hub_results_org=…,push_results_to_hub=True,…",
+        ),
+        _refused("--swanlab_args", "text", "", _NO_SWANLAB),
+        _refused("--swanlab_log_samples", "switch", False, _NO_SWANLAB),
         _refused("--tui", "switch", False, "there is no text interface; the HTML report shows every sample"),
     ),
     takes_prefixes=True,

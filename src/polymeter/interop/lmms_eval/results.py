@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -58,6 +58,30 @@ class CommandFacts:
     throughput: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """What a run folder says.
+
+    Attributes:
+        manifest: The content of ``run.json``.
+        results: The content of ``results.json``.
+        read: ``(task) → samples`` that have ended.
+    """
+
+    manifest: Mapping[str, Any]
+    results: Mapping[str, Any]
+    read: Callable[[str], Iterable[dict[str, Any]]]
+
+
+def stored_run(run: RunFolder) -> StoredRun:
+    """A finished run.
+
+    Raises:
+        PlanError: if it is not finished.
+    """
+    return StoredRun(run.read_manifest(), run.read_results(), lambda task: read_samples(run, task))
+
+
 def model_name(model_args: str) -> str:
     """The model's name as lmms-eval takes it from the model's arguments; empty if none of them names it."""
     for key in _MODEL_KEYS:
@@ -79,70 +103,62 @@ def results_file(folder: Path, stamp: str) -> Path:
 
 
 def write_files(
-    run: RunFolder, folder: Path, facts: CommandFacts, *, has_samples: bool = False, baseline: str = ""
+    run: StoredRun, folder: Path, facts: CommandFacts, *, has_samples: bool = False, baseline: str = ""
 ) -> tuple[Path, ...]:
-    """Write lmms-eval's files for a finished run.
+    """Write lmms-eval's files for a run.
 
     Args:
-        run: The run folder.
+        run: The run.
         folder: The folder for the files.
         facts: The command.
         has_samples: Whether to write the samples too.
         baseline: A sample file, or a folder of them, to compare with; empty for none.
 
     Raises:
-        PlanError: if the run is not finished, or the baseline cannot be read.
+        PlanError: if the baseline cannot be read.
     """
-    results = run.read_results()
-    manifest = run.read_manifest()
+    manifest, results = run.manifest, run.results
     parity = _parity(manifest)
     written: list[Path] = []
     hashes: dict[str, str] = {}
     efficiency: dict[str, Any] = {}
-    for name, task in results["tasks"].items() if has_samples else ():
+    for name in results["tasks"] if has_samples else ():
         path = samples.samples_file(folder, facts.stamp, name)
         with stored_at(path, "Writing samples"), replacing(path) as file:
-            lines = map(samples.file_line, _records(run, manifest, name, task))
+            lines = map(samples.file_line, _records(run, name))
             efficiency[name] = task_efficiency(_written(lines, file), _score_key(manifest, name))
-        hashes[name] = samples.task_hash(lambda name=name: read_samples(run, name), parity)  # type: ignore[misc]
+        hashes[name] = samples.task_hash(lambda name=name: run.read(name), parity)  # type: ignore[misc]
         written.append(path)
     document = results_document(manifest, results, facts, hashes, item_errors(run), overall_efficiency(efficiency))
     for name, task in results["tasks"].items() if baseline else ():
-        document["results"][name] |= _paired(run, manifest, name, task, Path(baseline))
+        document["results"][name] |= _paired(run, name, task, Path(baseline))
     path = results_file(folder, facts.stamp)
     write_json(path, document, nan=None)
     return (path, *written)
 
 
-def item_errors(run: RunFolder) -> dict[str, ItemErrors]:
+def item_errors(run: StoredRun) -> dict[str, ItemErrors]:
     """lmms-eval's own standard errors by task, for those tasks of which ``results.json`` does not have them: with
     clusters, or with an aggregation that is not the mean.
     """
-    manifest, results = run.read_manifest(), run.read_results()
-    configs = {task["name"]: task["config"] for task in manifest["tasks"]}
+    configs = {task["name"]: task["config"] for task in run.manifest["tasks"]}
     return {
         name: samples.item_errors(
-            lambda name=name: read_samples(run, name),  # type: ignore[misc]
-            _score_key(manifest, name),
+            lambda name=name: run.read(name),  # type: ignore[misc]
+            _score_key(run.manifest, name),
             configs[name].get("cluster_key"),
         )
-        for name, task in results["tasks"].items()
+        for name, task in run.results["tasks"].items()
         if any(result["stderr_method"] != "mean" for result in task["results"])
     }
 
 
-def samples_with_docs(run: RunFolder, results: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The samples by task, as ``simple_evaluate`` gives them: each with its row (``doc``) without media.
-
-    Args:
-        run: The run folder.
-        results: Its ``results.json``.
-    """
+def samples_with_docs(run: StoredRun) -> dict[str, list[dict[str, Any]]]:
+    """The samples by task, as ``simple_evaluate`` gives them: each with its row (``doc``) without media."""
     samples_of: dict[str, list[dict[str, Any]]] = {}
-    manifest = run.read_manifest()
-    for name, task in results["tasks"].items():
-        docs = {sample["index"]: sample["doc"] for sample in read_samples(run, name)}
-        samples_of[name] = [{**record, "doc": docs[record["doc_id"]]} for record in _records(run, manifest, name, task)]
+    for name in run.results["tasks"]:
+        docs = {sample["index"]: sample["doc"] for sample in run.read(name)}
+        samples_of[name] = [{**record, "doc": docs[record["doc_id"]]} for record in _records(run, name)]
     return samples_of
 
 
@@ -383,19 +399,15 @@ def _seconds(moment: str | None) -> float | None:
     return datetime.fromisoformat(moment).timestamp() if moment else None
 
 
-def _records(
-    run: RunFolder, manifest: Mapping[str, Any], name: str, task: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
-    planned = _planned(manifest, name)
-    options = manifest["options"]["identity"].get("dialect_options", {}).get(planned["dialect"], {})
+def _records(run: StoredRun, name: str) -> Iterator[dict[str, Any]]:
+    planned = _planned(run.manifest, name)
+    options = run.manifest["options"]["identity"].get("dialect_options", {}).get(planned["dialect"], {})
     filtered = filters_of_task(planned, options.get("reasoning_tags"))
-    filters = samples.filters_of(task)
-    return samples.sample_records(lambda: read_samples(run, name), filters, _parity(manifest), filtered)
+    filters = samples.filters_of(run.results["tasks"][name])
+    return samples.sample_records(lambda: run.read(name), filters, _parity(run.manifest), filtered)
 
 
-def _paired(
-    run: RunFolder, manifest: Mapping[str, Any], name: str, task: Mapping[str, Any], baseline: Path
-) -> dict[str, Any]:
+def _paired(run: StoredRun, name: str, task: Mapping[str, Any], baseline: Path) -> dict[str, Any]:
     """The comparison with a baseline; empty if a folder of baselines has no file for this task."""
     file = baseline
     if baseline.is_dir():
@@ -404,7 +416,7 @@ def _paired(
             return {}
         file = sample_files[-1]
     before = samples.paired_values(task, _lines(file))
-    return samples.paired_row(samples.paired_values(task, _records(run, manifest, name, task)), before, file.stem[:30])
+    return samples.paired_row(samples.paired_values(task, _records(run, name)), before, file.stem[:30])
 
 
 def _lines(path: Path) -> Iterable[dict[str, Any]]:

@@ -63,7 +63,16 @@ SYSTEM = System(
             "batch_generation_inner",
         ),
     ),
+    exports={
+        "vlmevalkit": Target(
+            f"{_HERE}.exports:write_export",
+            "polymeter",
+            "excel",
+            "VLMEvalKit: MODEL_DATASET.xlsx, with what each sample scored, and its _acc.csv",
+        )
+    },
     differences=f"{_HERE}.differences:DIFFERENCES",
+    logs=f"{_HERE}.logs:READER",
     starters={
         "dataset-class": Starter(
             "a dataset class of ULMEvalKit: code over a table",

@@ -285,4 +285,30 @@ DIFFERENCES = (
             ),
         ),
     ),
+    DifferenceTable(
+        "Imported logs",
+        (
+            Difference(
+                rule="an answer that failed (VLMEvalKit)",
+                there="scored like any other, in most classes as wrong",
+                here="an error; the mean is that of the other rows, and the stated number is called `…/as_stated`",
+                why="a failure is not an answer",
+                switch=Stays.FAILURE,
+            ),
+            Difference(
+                rule="a question of circular evaluation with a rotation that failed (VLMEvalKit)",
+                there="wrong",
+                here="unscored",
+                why="a failure is not an answer",
+                switch=Stays.FAILURE,
+            ),
+            Difference(
+                rule="numbers in percent (VLMEvalKit)",
+                there="percent for yes or no and for open questions, shares for multiple choice",
+                here="shares",
+                why="one unit for one metric",
+                switch=Stays.NAMING,
+            ),
+        ),
+    ),
 )

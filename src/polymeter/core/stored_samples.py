@@ -1,0 +1,89 @@
+"""A sample as run folders store it: what it says of prompt, answers, numbers and media, to be written elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+StoredSample = Mapping[str, Any]
+"""A line of ``samples/<task>.jsonl``."""
+MEDIA_KINDS = ("image", "audio", "video")
+
+
+def model_exchanges(sample: StoredSample) -> list[Mapping[str, Any]]:
+    """The requests to the model that is measured, with their responses; not those to a judge."""
+    return [exchange for exchange in sample["exchanges"] if exchange["role"] == "model"]
+
+
+def model_outputs(sample: StoredSample) -> list[Mapping[str, Any]]:
+    """The outputs of the model in the order of its requests."""
+    return [output for exchange in model_exchanges(sample) for output in exchange["response"]["outputs"]]
+
+
+def messages_of(exchange: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The messages of a request; none if the request is not stored."""
+    messages: Sequence[Mapping[str, Any]] = (exchange.get("request") or {}).get("messages", ())
+    return messages
+
+
+def first_messages(sample: StoredSample) -> Sequence[Mapping[str, Any]]:
+    """The messages of the first request."""
+    exchanges = model_exchanges(sample)
+    return messages_of(exchanges[0]) if exchanges else ()
+
+
+def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The text of messages, without media; messages are separated by a blank line."""
+    return "\n\n".join("".join(part["text"] for part in message["parts"] if "text" in part) for message in messages)
+
+
+def media_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The media of messages: the kind, and what the run folder keeps of each (``file``, if there is one)."""
+    for message in messages:
+        for part in message["parts"]:
+            yield from ((kind, part[kind]) for kind in MEDIA_KINDS if kind in part)
+
+
+def answer_text(sample: StoredSample) -> str | None:
+    """What was scored; where nothing was, the first text of the model. ``None``: it wrote none."""
+    if sample["answer"] is not None:
+        return str(sample["answer"])
+    return next((output["text"] for output in model_outputs(sample) if output.get("text") is not None), None)
+
+
+def images_of(sample: StoredSample) -> list[str]:
+    """The names of the files of generated images."""
+    return [name for output in model_outputs(sample) for name in output.get("images") or ()]
+
+
+def error_text(sample: StoredSample) -> str:
+    """Why a sample has no score; empty if it has one."""
+    return str((sample["error"] or {}).get("message") or "")
+
+
+def tokens_of(sample: StoredSample) -> tuple[int, int] | None:
+    """The tokens of prompts and answers; ``None`` if the model does not count them."""
+    counts = [output["usage"] for output in model_outputs(sample) if output.get("usage")]
+    if not counts:
+        return None
+    return sum(usage[0] or 0 for usage in counts), sum(usage[1] or 0 for usage in counts)
+
+
+def numbers_of(sample: StoredSample) -> dict[tuple[str, str], float]:
+    """The numbers of a sample by metric and filter. Those of a value with keys are each under ``metric/key``; values
+    that are no finite number are left out.
+    """
+    return dict(_numbers((score["metric"], score["filter"], score["value"]) for score in sample["scores"]))
+
+
+def _numbers(scores: Any) -> Iterator[tuple[tuple[str, str], float]]:
+    for metric, name, value in scores:
+        if isinstance(value, Mapping):
+            yield from _numbers((f"{metric}/{key}", name, item) for key, item in value.items())
+        elif isinstance(value, (int, float)) and abs(value) != float("inf") and value == value:  # noqa: PLR0124  (NaN)
+            yield (metric, name), float(value)
+
+
+def named(metric: str, name: str) -> str:
+    """A metric under a filter as one name: ``metric``, or ``metric,filter`` where answers went through a filter."""
+    return metric if name == "none" else f"{metric},{name}"

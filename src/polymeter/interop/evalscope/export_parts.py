@@ -1,0 +1,114 @@
+"""What the files of both generations of EvalScope have in common: the folder's shape, and numbers by subset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from math import fsum, isfinite
+from typing import Any
+
+import yaml
+
+from polymeter.core.exporting import ExportJob
+from polymeter.core.files import replacing
+from polymeter.core.places import stored_at
+
+SubsetNumber = tuple[str, float, int]
+"""A subset, its number, and how many samples that rests on."""
+WHOLE = "default"
+_DIGITS = 4
+_TOLERANCE = 1.5e-4
+"""Reports round to four digits before they average, so a mean of means may be this far from the mean."""
+
+
+def model_id(job: ExportJob) -> str:
+    """The model's name in folders and reports: the last part of its name, as EvalScope takes it."""
+    name = job.model.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return re.sub(r"[^\w.@+-]", "-", name) or "model"
+
+
+def write_config(job: ExportJob, name: str) -> None:
+    """Write the file without which EvalScope's dashboard opens no report: what was evaluated.
+
+    Args:
+        job: The run.
+        name: The file's name.
+    """
+    config = {
+        "model": job.model,
+        "model_id": model_id(job),
+        "model_args": job.model_args,
+        "datasets": list(job.results["tasks"]),
+        "dataset_args": {},
+        "eval_backend": "Native",
+        "limit": job.manifest["options"]["identity"].get("limit"),
+        "seed": job.manifest["options"]["identity"].get("seed"),
+        "work_dir": ".",
+    }
+    path = job.folder / "configs" / name
+    with stored_at(path, "Writing the configuration"), replacing(path) as file:
+        file.write(yaml.safe_dump(config, allow_unicode=True))
+
+
+def metrics_of(
+    task: Mapping[str, Any], subsets: Collection[str]
+) -> Iterator[tuple[str, str, Mapping[str, Any], list[SubsetNumber]]]:
+    """The numbers of a task: metric, filter, the result of the whole, and those of its subsets.
+
+    A report averages its subsets, and a dashboard opens the samples of each. So the whole is the only subset where its
+    number is no mean over the samples of subsets, and where numbers are of other parts than samples are.
+
+    Args:
+        task: The task's part of ``results.json``.
+        subsets: The subsets of which there are files of samples.
+    """
+    only = next(iter(subsets)) if len(subsets) == 1 else WHOLE
+    keys = dict.fromkeys((result["metric"], result["filter"]) for result in task["results"])
+    for metric, name in keys:
+        own = [result for result in task["results"] if (result["metric"], result["filter"]) == (metric, name)]
+        numbers = [result for result in own if _is_number(result["value"])]
+        whole = next((result for result in numbers if not result["subset"]), None)
+        if whole is None:
+            continue
+        parts = [(label(part["subset"]), part["value"], int(part["n"])) for part in numbers if part["subset"]]
+        parts = [part for part in parts if part[0] in subsets]
+        if not parts or not _is_mean(whole["value"], parts):
+            parts = [(only, whole["value"], int(whole["n"]))]
+        yield metric, name, whole, parts
+
+
+def label(path: Sequence[Any]) -> str:
+    """The name of a subset, which is part of a file's name."""
+    return "_".join(map(str, path)) or WHOLE
+
+
+def adjacent(
+    read: Callable[[], Iterable[tuple[str, dict[str, Any]]]],
+) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Records with those of a subset together. They are kept in memory only where they are not together already.
+
+    Args:
+        read: Reads records, each with its subset, from the start.
+    """
+    seen: set[str] = set()
+    last = None
+    for subset, _ in read():
+        if subset != last and subset in seen:
+            return sorted(read(), key=lambda pair: pair[0])
+        seen.add(subset)
+        last = subset
+    return read()
+
+
+def rounded(value: float) -> float:
+    """A score as reports have it."""
+    return round(float(value), _DIGITS)
+
+
+def _is_mean(whole: float, parts: list[SubsetNumber]) -> bool:
+    count = sum(n for _, _, n in parts)
+    return count > 0 and abs(fsum(value * n for _, value, n in parts) / count - whole) <= _TOLERANCE
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and isfinite(value)
