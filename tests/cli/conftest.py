@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from polymeter.api.result import RunResult
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PlanError
 from polymeter.core.registries import AGGREGATIONS, METRICS, MODELS
@@ -49,7 +50,9 @@ class FakeResult:
     is_strict: bool = False
     n_failed: int = 0
     missed: tuple[str, ...] = ()
+    logged: tuple[object, ...] = ()
     incomplete: tuple[str, ...] = ()
+    document = RunResult.document
 
     @property
     def report(self) -> Path:

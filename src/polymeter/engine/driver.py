@@ -67,7 +67,7 @@ class Driver:
         self._roles = dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}
         self.outcome = Outcome()
         self.scores = LiveScores()
-        self.worker = RolloutWorker(door, self._asker)
+        self.worker = RolloutWorker(door, self._asker, settings.panel)
         self._recorder = recorder
         self._recall = recall
         self._door = door
@@ -378,7 +378,9 @@ class Driver:
             dispatcher.poke(is_quiet=is_quiet or role not in (MODEL_ROLE, OWN_PROMPT_ROLE))
 
     def _asker(self, running: RunningSample) -> SampleRoleClient:
-        return SampleRoleClient(running, self._roles, self._door, self._guests, self._asked)
+        return SampleRoleClient(
+            running, self._roles, self._door, self._guests, self._asked, has_panel=self.settings.panel is not None
+        )
 
     def _asked(self, asked: PendingRequest) -> None:
         with self._count_lock:

@@ -22,6 +22,7 @@ from polymeter.engine.dispatchers import Dispatcher, Listener
 from polymeter.engine.driver import Driver, EndpointGoneError
 from polymeter.engine.events import Events
 from polymeter.engine.files import FilesOfRun
+from polymeter.engine.panel import panel_of
 from polymeter.engine.plan import Plan, cache_folder, model_name, selected_samples, skip
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.recall import Recall
@@ -229,7 +230,11 @@ class Execution:
             is_same = model is plan.model
             dispatchers[role] = dispatchers[MODEL_ROLE] if is_same else self._dispatcher(model, listener, f"the {role}")
         settings = Settings(
-            options.window or 0, options.media_budget_mb * 2**20, self._max_failed(), options.score_workers or 4
+            options.window or 0,
+            options.media_budget_mb * 2**20,
+            self._max_failed(),
+            options.score_workers or 4,
+            panel_of(plan),
         )
         return Driver(
             dispatchers,

@@ -24,6 +24,7 @@ from polymeter.engine.selection import describe_selection, file_endings, named_p
 from polymeter.engine.stored import StoredAnswers, describe_traits
 from polymeter.guests.opened_sources import hash_opened, hash_with_opened, opened_behind
 from polymeter.store.folder import RUNS, RunFolder
+from polymeter.store.imported import refuse_imported
 
 _OPENED = "opened_sources"
 
@@ -221,7 +222,12 @@ def software_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def options_of(manifest: Mapping[str, Any], output: Path) -> RunOptions:
-    """The options that a run was started with."""
+    """The options that a run was started with.
+
+    Raises:
+        PlanError: if one was a secret and was not stored, or the run was imported.
+    """
+    refuse_imported(manifest, output)
     values = {**manifest["options"]["identity"], **manifest["options"]["runtime"]}
     hidden = [name for name in ("generation", "dialect_options", "data", "weights") if HIDDEN in str(values.get(name))]
     if hidden:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from polymeter.core.errors import PolymeterError, ScoreError, StorageError, boundary
 from polymeter.core.guest_context import answering_through
@@ -16,11 +17,13 @@ from polymeter.core.role_client import no_role_client
 from polymeter.core.task import ReduceContext, Result, Sample, SampleStatus, Score, ScoredRow
 from polymeter.engine.driver import Driver
 from polymeter.engine.groups import mark_lost_subsets, reduce_groups
+from polymeter.engine.panel import panel_of
 from polymeter.engine.patterns import Patterns
 from polymeter.engine.plan import Plan, model_name, role_names
 from polymeter.engine.running_samples import REFUSED, RunningSample, RunningTask
 from polymeter.engine.unscored import ValueCount, n_scored, why_unscored
 from polymeter.guests.door import Door
+from polymeter.judge.panel import Panel, PanelTally
 from polymeter.store.export import GroupSummary, TaskSummary
 from polymeter.store.failures import failures_in
 from polymeter.store.folder import RunFolder
@@ -44,7 +47,9 @@ class Rows:
     the stored answers.
     """
 
-    def __init__(self, task: RunningTask, journal: Journal, media: MediaStore, again: Again) -> None:
+    def __init__(
+        self, task: RunningTask, journal: Journal, media: MediaStore, again: Again, panel: Panel | None = None
+    ) -> None:
         self._task = task
         self._journal = journal
         self._media = media
@@ -55,10 +60,14 @@ class Rows:
         self._next_asked = -1
         self.patterns: Patterns | None = None
         """What the scored rows have in common, once all were read."""
+        self._panel = panel
+        self.tally: PanelTally | None = None
+        """The judges' own values of the rows, if there are several judges and all rows were read."""
 
     def __iter__(self) -> Iterator[ScoredRow]:
         values = ValueCount()
         patterns = None if self.patterns else Patterns()
+        tally = PanelTally(self._panel) if self._panel is not None and self.tally is None else None
         for row in self._journal.rows(self._task.name):
             if row.index in self._task.selected:
                 scored = self._row(row)
@@ -69,9 +78,12 @@ class Rows:
                 self.subsets[row.subset] = self.subsets.get(row.subset, False) or scored.score is not None
                 if patterns is not None and scored.score is not None:
                     patterns.add(scored.score)
+                if tally is not None and scored.score is not None:
+                    tally.add(scored.score, scored.cluster)
                 yield scored
         self._task.values = values
         self.patterns = self.patterns or patterns
+        self.tally = self.tally or tally
 
     def _row(self, row: SampleRow) -> ScoredRow:
         score = self._score(row) if row.status is SampleStatus.OK else None
@@ -98,22 +110,24 @@ def reduce_task(
     again: Again,
     door: Door,
     context: ReduceContext,
-) -> tuple[list[Result], Patterns | None]:
-    """The results of one task, and what its samples have in common if its reduction has read them all.
+    panel: Panel | None = None,
+) -> tuple[list[Result], Patterns | None, PanelTally | None]:
+    """The results of one task, and if its reduction has read all samples, what they have in common and, of several
+    judges, what each of them gave.
 
     Raises:
         ScoreError: The task's own aggregation failed.
     """
     journal = open_journal()
     try:
-        rows = Rows(task, journal, media, again)
+        rows = Rows(task, journal, media, again, panel)
         with (
             answering_through(context.role_client or no_role_client),
             boundary(ScoreError, f"Aggregating task {task.name!r}"),
             door.hook(task.name, "", "reduce"),  # a task without code of its own may name a user's aggregation
         ):
             results = list(task.task.reduce(rows, context))
-        return mark_lost_subsets(results, rows.subsets), rows.patterns
+        return mark_lost_subsets(results, rows.subsets), rows.patterns, rows.tally
     finally:
         journal.close()
 
@@ -154,6 +168,8 @@ class Reduction:
     ) -> None:
         self.failures: list[str] = []
         self._patterns: dict[str, Patterns] = {}
+        self._panel = panel_of(plan)
+        self._tallies: dict[str, PanelTally] = {}
         self._plan = plan
         self._tasks = tasks
         self._folder = folder
@@ -181,16 +197,19 @@ class Reduction:
                 role_names(self._plan),
             )
             try:
-                results[task.name], patterns = reduce_task(
+                results[task.name], patterns, tally = reduce_task(
                     task,
                     lambda: Journal(self._folder.journal),
                     self._media,
                     self._driver.score_again,
                     self._door,
                     context,
+                    self._panel,
                 )
                 if patterns is not None:
                     self._patterns[task.name] = patterns
+                if tally is not None:
+                    self._tallies[task.name] = tally
             except StorageError:
                 raise
             except PolymeterError as error:
@@ -272,7 +291,16 @@ class Reduction:
             n_scored(values, n_ok, results) if is_known else None,
             why_unscored(values, n_ok, results) if is_known else None,
             failures_in(journal, task.name),
+            self._judges(task.name),
         )
+
+    def _judges(self, task: str) -> dict[str, Any] | None:
+        """Of several judges, what each of them gave and how well they agree."""
+        tally = self._tallies.get(task)
+        seed = seed_for(self._plan.options.seed, task, "panel")
+        # A judge given as an object has no name that a run scored again, or verified, would have for it as well.
+        names = {role: str(spec or role) for role, spec in self._plan.role_specs.items()}
+        return None if tally is None else tally.document(names, seed)
 
     def _scorer(self, by: str, instead_of: str) -> dict[str, str]:
         """What a task's scores were measured with; a model in a role by its name."""

@@ -24,12 +24,14 @@ from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import RunOutcome
 from polymeter.engine.models import make_model
+from polymeter.engine.panel import panel_of
 from polymeter.engine.plan import Plan, cache_folder, compile_tasks, skip
 from polymeter.engine.preflight import check_endpoints
 from polymeter.engine.run import RunRequest, make_plan, refuse_changes, run_plan
 from polymeter.engine.stored import StoredAnswers, traits_from
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
+from polymeter.judge.panel import seats_of
 from polymeter.store.copying import take_answers
 from polymeter.store.folder import RunFolder, open_folder
 
@@ -48,6 +50,7 @@ class ScoreRequest:
         roles: Models in place of those that the run had in these roles.
         command: What the user typed, for the record.
         check_plan: As of a ``RunRequest``.
+        began: As of a ``RunRequest``.
     """
 
     run: Path
@@ -56,6 +59,7 @@ class ScoreRequest:
     roles: Mapping[str, ModelSpec | Model] = field(default_factory=dict)
     command: str = ""
     check_plan: Callable[[Plan], None] | None = None
+    began: Callable[[RunFolder], None] | None = None
 
 
 def stored_options(run: Path) -> RunOptions:
@@ -89,6 +93,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     plan = plan_over_answers(manifest, request)
     if request.check_plan is not None:
         request.check_plan(plan)
+    panel_of(plan)
     refuse_changes(plan, target)
     check_endpoints(plan, target, progress)
     progress.stage("opening tasks")
@@ -103,7 +108,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
             target.write_manifest(_manifest(manifest, plan, source, request.command))
     finally:
         lock.release()
-    return run_plan(plan, target, progress, command=request.command, kind="score")
+    return run_plan(plan, target, progress, command=request.command, kind="score", began=request.began)
 
 
 def _kept_answers_only(source: RunFolder) -> bool:
@@ -141,6 +146,8 @@ def plan_over_answers(manifest: Mapping[str, Any], request: ScoreRequest) -> Pla
     roles: dict[str, ModelSpec | Model] = {
         role: _stand_in(role, entry, ModelTraits(family="judge")) for role, entry in manifest["roles"].items()
     }
+    if seats_of(request.roles):  # whoever names a judge replaces the whole panel
+        roles = {role: model for role, model in roles.items() if role not in seats_of(roles)}
     entry = manifest["model"]
     is_described = entry.get("traits") is not None
     model = (

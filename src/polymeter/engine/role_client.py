@@ -11,6 +11,7 @@ from polymeter.core.request import Error, Origin, Request, Response
 from polymeter.engine.pool import Pool
 from polymeter.engine.running_samples import REFUSED, PendingRequest, RunningSample
 from polymeter.guests.door import Door
+from polymeter.judge.llm_judge import ROLE
 
 
 class SampleRoleClient:
@@ -24,6 +25,8 @@ class SampleRoleClient:
         door: The run's way into guests.
         pool: The pool whose slot the caller may hold.
         send: Hands a request to the driver.
+        has_panel: Whether the run has several judges: then each scores the sample, and whoever asks the judge asks the
+            one whose turn it is.
     """
 
     def __init__(
@@ -33,12 +36,15 @@ class SampleRoleClient:
         door: Door,
         pool: Pool,
         send: Callable[[PendingRequest], None],
+        *,
+        has_panel: bool = False,
     ) -> None:
         self._running = running
         self.roles = roles
         self._door = door
         self._pool = pool
         self._send = send
+        self._has_panel = has_panel
         self._last_calls: dict[int, int] = {}
 
     def __call__(self, role: str, request: Request) -> Response:
@@ -51,6 +57,8 @@ class SampleRoleClient:
             absent = PlanError(f"No model has the role {role!r} in this run.", hint=f"Name one with --{role}.")
             self._running.lost_verdicts[role] = str(absent)
             raise absent
+        if self._has_panel and role == ROLE:
+            role = self._seat()
         asked = self._running.ask(role, self._from_here(request))
         asked.waiter = threading.Event()
         with self._running.lock:
@@ -68,6 +76,22 @@ class SampleRoleClient:
             else:
                 self._running.lost_verdicts.pop(asked.fingerprint, None)
         return response
+
+    def _seat(self) -> str:
+        """The role of the judge whose turn it is.
+
+        Raises:
+            PlanError: if it is nobody's, because results are being computed and not the score of a sample.
+        """
+        if not self._running.seat:
+            refused = PlanError(
+                "A judge is asked while results are computed, and the run has several.",
+                hint="Their verdicts on samples are combined, but nothing else: name one judge. 'polymeter score RUN "
+                "--judge SPEC' uses the answers of this run.",
+            )
+            self._running.lost_verdicts[ROLE] = str(refused)
+            raise refused
+        return self._running.seat
 
     def refuse(self, why: str) -> None:
         """Note that a judge's answer could not be used: the sample has no score."""

@@ -19,6 +19,7 @@ from polymeter.core.opened_files import is_own_file, noting
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Rollout, Sample, SampleStatus, Score
+from polymeter.engine.panel import score_by_panel
 from polymeter.engine.running_samples import (
     LONGEST_CHUNK_S,
     MODEL_ROLE,
@@ -29,6 +30,7 @@ from polymeter.engine.running_samples import (
     RunningTask,
 )
 from polymeter.guests.door import Door
+from polymeter.judge.panel import Panel
 from polymeter.store.journal import AnswerKey
 
 _OPEN = nullcontext()
@@ -59,10 +61,12 @@ class RolloutWorker:
     Args:
         door: The run's way into guests.
         make_asker: Gives a sample its RoleClient.
+        panel: The judges, if there are several.
     """
 
-    def __init__(self, door: Door, make_asker: Any) -> None:
+    def __init__(self, door: Door, make_asker: Any, panel: Panel | None = None) -> None:
         self._door = door
+        self._panel = panel
         self._make_asker = make_asker
 
     def begin(self, task: RunningTask, indices: range, known: Sequence[dict[AnswerKey, str]] | None) -> ChunkProgress:
@@ -145,6 +149,12 @@ class RolloutWorker:
             ScoreError: The task's own code failed.
             UnscoredError: A judge that it asked could not answer, or gave no verdict.
         """
+        if self._panel is None:
+            return self._score(running, rollout)
+        return score_by_panel(running, self._panel, lambda: self._score(running, rollout))
+
+    def _score(self, running: RunningSample, rollout: Rollout) -> Score:
+        """Score a finished running, once."""
         task, asker = running.task, self._make_asker(running)
         with (
             noting(running.files, is_own_file),

@@ -29,12 +29,14 @@ from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.engine.generation_settings import check_typed_settings
 from polymeter.engine.models import check_model, make_model, parse_model
+from polymeter.engine.panel import panel_of
 from polymeter.engine.plan import Plan, cache_folder, check_learned, compile_tasks, model_name, skip
 from polymeter.engine.preflight import check_endpoints, may_miss_judge
 from polymeter.engine.selection import build_catalog, file_endings, named_place, select
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
 from polymeter.store.folder import RUNS, RunFolder, open_folder
+from polymeter.store.imported import refuse_imported
 from polymeter.store.mending import find_damage, mend
 from polymeter.store.schema import upgrade
 
@@ -53,6 +55,7 @@ class RunRequest:
         check_plan: Called with the plan before anything is opened or sent; refuses it by raising PlanError.
         typed_data: The ids of datasets that the user has named a place for, for this run.
         meanwhile: What else is to be done while endpoints are asked before the run. Nothing may rest on it.
+        began: Called with the run folder once the run has begun there.
     """
 
     model: ModelSpec | Model
@@ -64,6 +67,7 @@ class RunRequest:
     check_plan: Callable[[Plan], None] | None = None
     typed_data: tuple[str, ...] = ()
     meanwhile: Callable[[], None] | None = None
+    began: Callable[[RunFolder], None] | None = None
 
 
 def run(request: RunRequest, progress: Progress) -> RunOutcome:
@@ -85,6 +89,7 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     plan = make_plan(request)
     if request.check_plan is not None:
         request.check_plan(plan)
+    panel_of(plan)  # refused before anything is opened
     was_there = RUNS.exists()
     folder = _folder(plan)
     try:
@@ -116,7 +121,7 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     if is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)
         check_learned(plan)
-    return run_plan(plan, folder, progress, command=request.command)
+    return run_plan(plan, folder, progress, command=request.command, began=request.began)
 
 
 def _remove_if_empty(folder: RunFolder, *, with_parent: bool) -> None:
@@ -138,7 +143,15 @@ def refuse_changes(plan: Plan, folder: RunFolder) -> None:
         parts.check_unchanged(manifest, plan, sorted(manifests.changed_tasks(manifest, plan)), folder)
 
 
-def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str = "", kind: str = "run") -> RunOutcome:
+def run_plan(
+    plan: Plan,
+    folder: RunFolder,
+    progress: Progress,
+    *,
+    command: str = "",
+    kind: str = "run",
+    began: Callable[[RunFolder], None] | None = None,
+) -> RunOutcome:
     """Run a plan whose tasks are open, as the only writer of its folder.
 
     Args:
@@ -147,6 +160,7 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
         progress: Told how far the run is.
         command: What the user typed, for the record.
         kind: What the part of the run that begins is: ``run`` or ``score``; a run that goes on is a ``resume``.
+        began: Called with the run folder once the run has begun there.
 
     Raises:
         PlanError: The folder holds another run, or another process is running it.
@@ -159,6 +173,8 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
             cache = cache_folder(plan.options)
             sweep([cache, cache / FETCHED_IMAGES])
         manifest, changed = _begin(plan, folder, command, kind, progress)
+        if began is not None:
+            began(folder)
         for note in (*plan.warnings, *plan.skipped.values()):
             progress.note(note)
         limits = ScoringLimits(plan.options.score_timeout_s, plan.options.score_memory_mb)
@@ -212,10 +228,12 @@ def resume_request(
         models: The models of roles (``model`` is the run's own) that cannot be made from the manifest.
 
     Raises:
-        PlanError: There is no run, or its model was given as a Python object that is not among ``models``.
+        PlanError: There is no run, it was imported, or its model was given as a Python object that is not among
+            ``models``.
     """
     folder = open_folder(path)
     manifest = folder.read_manifest(is_whole=True)
+    refuse_imported(manifest, path)
     given = dict(models or {})
     roles = {role: given.get(role) or _spec_of(entry, path) for role, entry in manifest["roles"].items()}
     return RunRequest(

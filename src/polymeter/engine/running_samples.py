@@ -211,7 +211,8 @@ class PendingRequest:
 @dataclass(slots=True, eq=False)
 class RunningSample:
     """A sample between its first prompt and its end. ``held_bytes``: what the decoded images of its row take, which
-    stay in memory until it ends, although their request was answered.
+    stay in memory until it ends, although their request was answered. ``seat``: of several judges, the role of the one
+    by whom it is being scored; empty: none is.
     """
 
     task: RunningTask
@@ -230,6 +231,7 @@ class RunningSample:
     judge_calls: list[str] = field(default_factory=list)
     judge_rules: dict[int, str] = field(default_factory=dict)
     scorers: dict[tuple[str, str], None] = field(default_factory=dict)
+    seat: str = ""
     lost_verdicts: dict[str, str] = field(default_factory=dict)
     n_asking: int = 0
     held_bytes: int = 0

@@ -20,7 +20,7 @@ from polymeter.core.registry import entry_points
 _PASSED = (
     *("core", "data", "formats", "guests", "interop", "judge", "library", "metrics"),
     *("engine/recall.py", "engine/role_client.py", "engine/rollouts.py", "engine/running_samples.py"),
-    *("engine/task_rows.py", "store/wire.py"),
+    *("engine/panel.py", "engine/task_rows.py", "store/wire.py"),
 )
 """What a sample passes through on its way from a row to requests, and from answers to a score."""
 _NOT_PASSED = frozenset(

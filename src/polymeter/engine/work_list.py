@@ -12,6 +12,7 @@ from polymeter.core.request import Error
 from polymeter.engine.files import FilesOfRun
 from polymeter.engine.running_samples import RunningTask
 from polymeter.engine.scoring_code import scoring_code
+from polymeter.judge.panel import Panel
 from polymeter.store.journal import Journal
 
 
@@ -128,12 +129,14 @@ class Settings:
         media_budget_bytes: Most memory for media that has been decoded and not answered.
         max_failed: Stop when more samples than this have failed; ``None``: never.
         workers: Threads for hooks and scoring.
+        panel: The judges, if there are several.
     """
 
     window: int
     media_budget_bytes: int
     max_failed: float | None
     workers: int
+    panel: Panel | None = None
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ Knows values, not benchmarks: what a value means is up to ``polymeter.metrics`` 
 
 from polymeter.stats.additive import Additive
 from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval
+from polymeter.stats.bradley_terry import Strengths, bradley_terry
 from polymeter.stats.clusters import Partition
 from polymeter.stats.comparisons import CombinedDifference, MemberDifference, group_difference, unpaired_difference
 from polymeter.stats.errors import (
@@ -19,27 +20,42 @@ from polymeter.stats.intervals import normal_interval, normal_quantile, t_interv
 from polymeter.stats.mean_intervals import MeanInterval, mean_interval, sum_interval
 from polymeter.stats.moments import mean_spread
 from polymeter.stats.paired import PairedDifference, paired_difference, t_test_p_value
-from polymeter.stats.power import achieved_power, detectable_effect, difference_variance, needed_samples
+from polymeter.stats.power import (
+    RepeatedVariance,
+    achieved_power,
+    detectable_effect,
+    difference_variance,
+    needed_samples,
+    repeated_variance,
+)
+from polymeter.stats.prediction_powered import CorrectedMean, corrected_mean
+from polymeter.stats.ranks import Gaps, mean_gaps, paired_gaps, rank_intervals, unpaired_gaps
 from polymeter.stats.reduction import MetricPlan, RowReduction, reduce_rows
 from polymeter.stats.significance import PairedTest, effect_size, holm, mcnemar_test, paired_test, permutation_test
 
 __all__ = [
     "Additive",
     "CombinedDifference",
+    "CorrectedMean",
     "Estimate",
+    "Gaps",
     "MeanInterval",
     "MemberDifference",
     "MetricPlan",
     "PairedDifference",
     "PairedTest",
     "Partition",
+    "RepeatedVariance",
     "RowReduction",
+    "Strengths",
     "achieved_power",
     "bootstrap",
     "bootstrap_additive",
     "bootstrap_error",
     "bootstrap_interval",
+    "bradley_terry",
     "clustered_standard_error",
+    "corrected_mean",
     "detectable_effect",
     "difference_variance",
     "effect_size",
@@ -47,22 +63,27 @@ __all__ = [
     "group_difference",
     "holm",
     "mcnemar_test",
+    "mean_gaps",
     "mean_interval",
     "mean_spread",
     "needed_samples",
     "normal_interval",
     "normal_quantile",
     "paired_difference",
+    "paired_gaps",
     "paired_test",
     "permutation_test",
     "pooled_standard_error",
+    "rank_intervals",
     "reduce_rows",
+    "repeated_variance",
     "standard_error",
     "sum_interval",
     "t_interval",
     "t_quantile",
     "t_test_p_value",
     "unpaired_difference",
+    "unpaired_gaps",
     "weighted_standard_error",
     "wilson_interval",
 ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polymeter.core.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.clusters import Partition
 from polymeter.stats.intervals import Interval
-from polymeter.stats.mean_intervals import MeanInterval, sum_interval
+from polymeter.stats.mean_intervals import MeanInterval, sum_interval, zero_p_value
 from polymeter.stats.moments import FEWEST_OTHERS, known_bounds, mean_spread
 from polymeter.stats.paired import t_test_p_value
 from polymeter.stats.significance import permutation_test
@@ -48,6 +48,8 @@ class CombinedDifference:
         p_value: Two-sided, of the hypothesis that there is no difference.
         p_method: How that was computed.
         effect_size: Cohen's d, where there is one.
+        false_positive_rate: How often the test finds a difference where there is none, given the pairs that differ;
+            ``None`` where that is not known.
     """
 
     difference: float
@@ -58,6 +60,7 @@ class CombinedDifference:
     p_value: float | None = None
     p_method: str = ""
     effect_size: float | None = None
+    false_positive_rate: float | None = None
 
 
 def group_difference(members: Sequence[MemberDifference], *, seed: int = 0) -> CombinedDifference:
@@ -83,10 +86,12 @@ def group_difference(members: Sequence[MemberDifference], *, seed: int = 0) -> C
     units = [
         member.weight / member.differences.size * _unit_sums(member.differences, member.partition) for member in members
     ]
-    p_value, method = permutation_test(np.concatenate(units), seed=seed)
+    p_value, rate, method = permutation_test(np.concatenate(units), seed=seed)
     if any(member.partition is not None for member in members):
         method = method.replace("permutation", "permutation of clusters", 1)
-    return CombinedDifference(difference, stderr, bounds, found.method, found.problem, p_value, method)
+    return CombinedDifference(
+        difference, stderr, bounds, found.method, found.problem, p_value, method, false_positive_rate=rate
+    )
 
 
 def unpaired_difference(
@@ -99,8 +104,9 @@ def unpaired_difference(
 ) -> CombinedDifference | None:
     """Compare the means of two models on different samples.
 
-    The test is Welch's (1947), with the standard errors of clusters where there are any. The interval is that of a
-    difference of two independent means (``polymeter.stats.mean_intervals``).
+    The interval is that of a difference of two independent means (``polymeter.stats.mean_intervals``), and the test its
+    inversion: of shares the score test, which errs as it says also where few fail or one side has far fewer samples.
+    With too few samples for an interval it is Welch's (1947), with the standard errors of clusters where there are any.
 
     Args:
         first: Values of one model, shape ``(n,)``, all finite.
@@ -122,23 +128,33 @@ def unpaired_difference(
     difference = one.mean - other.mean
     if a.size < 2 or b.size < 2:
         return CombinedDifference(difference, no_interval=found.problem)
-    # The test does not use the range: its moments are those of the values alone.
+    # The standard error does not use the range: its moments are those of the values alone.
     free, free_other = (mean_spread(data, own) for data, own in zip((a, b), partitions, strict=True))
-    variance = free.variance + free_other.variance
-    spent = sum(part.variance**2 / part.df for part in (free, free_other) if part.df > 0)
-    t = difference / math.sqrt(variance) if variance else math.copysign(math.inf, difference) if difference else 0.0
-    df = variance**2 / spent if spent else math.inf
+    p_value, test = zero_p_value(((1.0, one), (-1.0, other))) or (welch_p_value(free, free_other), "Welch's t-test")
     deviation = math.sqrt((np.square(a - a.mean()).sum() + np.square(b - b.mean()).sum()) / max(a.size + b.size - 2, 1))
     return CombinedDifference(
         difference,
-        math.sqrt(variance),
+        math.sqrt(free.variance + free_other.variance),
         found.interval,
         found.method,
         found.problem,
-        t_test_p_value(t, df),
-        "Welch's t-test",
+        p_value,
+        test,
         difference / deviation if deviation > 0 else None,
     )
+
+
+def welch_p_value(first: Spread, second: Spread) -> float:
+    """The two-sided p-value of Welch's t-test (1947) of two independent means.
+
+    Args:
+        first: The moments of one, from its values alone.
+        second: Those of the other.
+    """
+    difference, variance = first.mean - second.mean, first.variance + second.variance
+    spent = sum(part.variance**2 / part.df for part in (first, second) if part.df > 0)
+    t = difference / math.sqrt(variance) if variance else math.copysign(math.inf, difference) if difference else 0.0
+    return t_test_p_value(t, variance**2 / spent if spent else math.inf)
 
 
 def _with_least_variance(member: MemberDifference) -> MemberDifference:

@@ -31,6 +31,8 @@ Brown, Cai and DasGupta's 0.05 makes it longer than that needs.
 """
 _RARE_BOUNDS = {1.0: 0.0888312137066, 2.0: 0.4826876018189}
 _MANY_MEMBERS = 4
+_FARTHEST = 20.0
+"""Beyond so many times the distance to a 95 % bound every p-value is 0."""
 _SKEWED = 1.5
 """From this skewness of single values on, an interval on a known range takes account of it."""
 
@@ -83,6 +85,36 @@ def sum_interval(terms: Terms) -> MeanInterval:
     return MeanInterval((min(least, value), max(greatest, value)), method)
 
 
+def zero_p_value(terms: Terms) -> tuple[float, str] | None:
+    """The p-value of the hypothesis that a sum of independent means is zero, and the test: the one whose inversion is
+    ``sum_interval``, so that the two never contradict each other.
+
+    It is one less the level at which the interval begins to hold zero. ``None`` where there is no interval.
+    """
+    terms = _merged(terms)
+    found = sum_interval(terms)
+    if found.interval is None:
+        return None
+    value = math.fsum(coefficient * spread.mean for coefficient, spread in terms)
+    test = "score test" if found.method == "score" else "t-test, skewness removed"
+    if value == 0:
+        return 1.0, test
+    from scipy.optimize import brentq
+    from scipy.special import stdtr
+
+    quantile, is_score = _quantile(terms), found.method == "score"
+
+    def distance(reach: float) -> float:
+        """How far the bound next to zero is from it: positive while zero lies outside."""
+        low, high = _score(terms, quantile, reach) if is_score else _hall(terms, reach * quantile)
+        return low if value > 0 else -high
+
+    if distance(_FARTHEST) > 0:
+        return 0.0, test
+    reach = brentq(distance, 1e-9, _FARTHEST, xtol=1e-9) if distance(1e-9) > 0 else 0.0
+    return min(1.0, 2 * float(stdtr(_freedom(terms), -reach * quantile))), test
+
+
 def bounded_interval(value: float, stderr: float, df: float, bounds: tuple[float, float]) -> Interval:
     """The score interval of any estimate between two bounds, from its standard error."""
     spread = Spread(value, FEWEST_SAMPLES, stderr**2, df=df, bounds=bounds)
@@ -109,13 +141,19 @@ def _range_of(terms: Terms) -> Bounds:
 
 
 def _quantile(terms: Terms) -> float:
-    """Student's quantile with the degrees of freedom of Satterthwaite (1946) and Welch for a sum of variances."""
+    """The quantile of an interval: Student's, or the normal one."""
+    df = _freedom(terms)
+    return t_quantile((1 + LEVEL) / 2, df) if math.isfinite(df) else normal_quantile((1 + LEVEL) / 2)
+
+
+def _freedom(terms: Terms) -> float:
+    """The degrees of freedom of Satterthwaite (1946) and Welch for a sum of variances; infinite if these are known."""
     parts = [(coefficient**2 * spread.variance, spread.df) for coefficient, spread in terms]
     total = math.fsum(variance for variance, _ in parts)
     spent = math.fsum(variance**2 / df for variance, df in parts if df > 0)
     if total <= 0 or spent <= 0 or not math.isfinite(total**2 / spent):
-        return normal_quantile((1 + LEVEL) / 2)
-    return t_quantile((1 + LEVEL) / 2, max(total**2 / spent, 1.0))
+        return math.inf
+    return max(total**2 / spent, 1.0)
 
 
 def _is_skewed(spread: Spread) -> bool:
@@ -146,8 +184,8 @@ def _untransformed(quantile: float, skewness: float) -> float:
     return 3 / skewness * (float(np.cbrt(1 + skewness * (quantile - skewness / 6))) - 1)
 
 
-def _score(terms: Terms, quantile: float) -> Interval:
-    """The score interval, on the scale of the values."""
+def _score(terms: Terms, quantile: float, reach: float = 1.0) -> Interval:
+    """The score interval, on the scale of the values; ``reach`` times as many standard errors wide as at 95 %."""
     spreads = [spread for _, spread in terms]
     lows, highs = (np.array([spread.bounds[side] for spread in spreads], dtype=np.float64) for side in (0, 1))
     coefficients = np.array([coefficient for coefficient, _ in terms]) * (highs - lows)
@@ -167,7 +205,7 @@ def _score(terms: Terms, quantile: float) -> Interval:
     least = np.array([spread.least_trials for spread in spreads])
     trials = np.maximum(_trials(shares, variances, worth) * (normal / quantile) ** 2, least)
     total = float(coefficients.sum())
-    low, high = _score_bounds(shares, trials, coefficients / total)
+    low, high = _score_bounds(shares, trials, coefficients / total, reach)
     if len(spreads) == 1 and (seen := spreads[0].seen_trials):
         share = float(shares[0])
         if share < 0.5:
@@ -186,9 +224,15 @@ def _trials(
     return np.where(has_spread, most / np.where(has_spread, variances, 1.0), fallback)
 
 
-def _score_bounds(shares: NDArray[np.float64], trials: NDArray[np.float64], weights: NDArray[np.float64]) -> Interval:
-    """The bounds of ``Σ w p`` for independent shares, all between 0 and 1."""
+def _score_bounds(
+    shares: NDArray[np.float64], trials: NDArray[np.float64], weights: NDArray[np.float64], reach: float = 1.0
+) -> Interval:
+    """The bounds of ``Σ w p`` for independent shares, all between 0 and 1.
+
+    With fewer trials by the square of ``reach`` the bounds lie ``reach`` times as many standard errors away.
+    """
     share = float(weights @ shares)
+    trials = trials / reach**2
     if shares.size == 1:
         total = float(trials[0])
         low, high = wilson_interval(share, total)
@@ -203,6 +247,7 @@ def _score_bounds(shares: NDArray[np.float64], trials: NDArray[np.float64], weig
             # variance is left. The members taken together have it.
             pooled = wilson_interval(share, total)
             low, high = min(pooled[0], low), max(pooled[1], high)
+    total *= reach**2
     if 0 < total * share <= _RARE:
         low = min(low, _rare_bound(total * share) / total)
     if 0 < total * (1 - share) <= _RARE:

@@ -6,6 +6,8 @@ All formulas are for the paired, two-sided z-test of a difference in means (Mill
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 
 ALPHA = 0.05
@@ -13,6 +15,7 @@ POWER = 0.8
 STD = 0.5
 """Standard deviation of a 0/1 score that succeeds half the time: the largest a score between 0 and 1 can have."""
 CORRELATION = 0.5
+_WHOLE = 1e-6
 
 
 def difference_variance(std_a: float = STD, std_b: float = STD, correlation: float = CORRELATION) -> float:
@@ -106,3 +109,51 @@ def _factor(alpha: float, power: float) -> float:
         raise ValueError("alpha and power lie between 0 and 1.")
     normal = NormalDist()
     return normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedVariance:
+    """Where the variance of samples' values comes from, if each is the mean of several answers.
+
+    Attributes:
+        repeats: The number of answers to each sample.
+        within: The variance of a single answer around what its sample would give with endless answers.
+        between: The variance of that among samples.
+    """
+
+    repeats: int
+    within: float
+    between: float
+
+    def at(self, repeats: float) -> float:
+        """The variance of a sample's value with another number of answers; with infinitely many, that of samples."""
+        return self.between + self.within / repeats
+
+
+def repeated_variance(values: Sequence[float], repeats: int) -> RepeatedVariance | None:
+    """The variance within and between samples, from the shares of right answers to each.
+
+    A share ``p`` of ``r`` right or wrong answers tells their variance, without bias ``p (1 - p) r / (r - 1)`` (Miller
+    2024, section 3.1: the law of total variance).
+
+    Args:
+        values: Each sample's share of right answers, shape ``(n,)``.
+        repeats: The number of answers that each is a share of.
+
+    Returns:
+        ``None`` where the values do not tell it: a single answer, values that are no shares of so many, or none
+        strictly between 0 and 1, as if only one answer of each had counted.
+    """
+    if repeats < 2 or len(values) < 2:
+        return None
+    counts = [value * repeats for value in values]
+    if not all(
+        0 <= value <= 1 and abs(count - round(count)) < _WHOLE for value, count in zip(values, counts, strict=True)
+    ):
+        return None
+    if not any(0 < round(count) < repeats for count in counts):
+        return None
+    mean = math.fsum(values) / len(values)
+    total = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    within = math.fsum(value * (1 - value) for value in values) / len(values) * repeats / (repeats - 1)
+    return RepeatedVariance(repeats, within, max(total - within / repeats, 0.0))
