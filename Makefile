@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-t2i test test-fast check docs mutants regressions soak fuzz without conformance bench bench-peers dist format clean
+.PHONY: help demo demo-t2i test test-fast check docs mutants regressions soak fuzz without conformance readers bench bench-peers dist format clean
 
 # What a demo says at its end: two commands to go on with, each after what it does.
 define next
@@ -62,12 +62,16 @@ without: .venv/.installed ## delete SYSTEM=… from a copy of the tree: everythi
 	$(BIN)/python scripts/without_system.py $(SYSTEM) $(WITHOUT_ARGS)
 
 # Each original has an environment of its own: torch first, what its tasks import, Polymeter, and the original alone.
-SUITES ?= lmms-eval evalscope ulmeval
+SUITES ?= lmms-eval evalscope ulmeval lm-eval
 SEED ?= 1
 conformance: $(SUITES:%=.venv-%/.installed) ## compare with the installed originals (SEED=2 SUITES=lmms-eval CONFORMANCE_ARGS="--only 'mm*'")
 	@failed=; for suite in $(SUITES); do \
 		.venv-$$suite/bin/python -m conformance $$suite --seed $(SEED) $(CONFORMANCE_ARGS) || failed="$$failed $$suite"; \
 	done; test -z "$$failed" || { echo "differs:$$failed"; exit 1; }
+
+READERS ?= lmms-eval lm-eval evalscope evalscope-1 inspect vlmevalkit
+readers: .venv/.installed $(READERS:%=.venv-%/.installed) ## open exported runs with each tool's own readers (READERS="inspect")
+	$(BIN)/python -m conformance.readers $(READERS)
 
 bench: .venv/.installed ## run the performance benchmarks (BENCH_ARGS="--only text --save FILE")
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)

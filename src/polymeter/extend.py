@@ -40,8 +40,12 @@ Metrics
 Detectors
     ``Detector``, ``Detection``, ``Box``; ``as_rgb`` reads an image, ``unknown_names`` compares names of classes;
     ``COLOUR_NAMES``, ``colour_name`` and ``lab`` for colours.
+Trackers
+    ``Tracker`` is sent a ``TrackedRun`` with its ``TrackedNumber`` and ``TrackedSample`` records; ``sample_limit``
+    reads the limit of samples, and ``flat`` makes nested settings one level.
 Registration
-    ``register_model``, ``register_metric``, ``register_aggregation``, ``register_detector``.
+    ``register_model``, ``register_metric``, ``register_aggregation``, ``register_detector``,
+    ``register_tracker``.
 Identity
     ``fingerprint`` of plain data, ``source_hash`` of files, ``seed_for`` a sample.
 """
@@ -81,6 +85,7 @@ if TYPE_CHECKING:
         register_detector,
         register_metric,
         register_model,
+        register_tracker,
     )
     from polymeter.core.registry import Target, missing_package
     from polymeter.core.repeats import group_repeats, repeats_of
@@ -118,6 +123,7 @@ if TYPE_CHECKING:
         Task,
         TaskSpec,
     )
+    from polymeter.core.tracker import TrackedNumber, TrackedRun, TrackedSample, Tracker, flat, sample_limit
     from polymeter.metrics.colours import COLOUR_NAMES, colour_name, lab
     from polymeter.metrics.composition import unknown_names
     from polymeter.metrics.image import as_rgb
@@ -193,6 +199,7 @@ _HOMES = {
         "register_detector",
         "register_metric",
         "register_model",
+        "register_tracker",
     ),
     "polymeter.core.registry": (
         "Target",
@@ -235,6 +242,14 @@ _HOMES = {
         "ScoredRow",
         "Task",
         "TaskSpec",
+    ),
+    "polymeter.core.tracker": (
+        "TrackedNumber",
+        "TrackedRun",
+        "TrackedSample",
+        "Tracker",
+        "flat",
+        "sample_limit",
     ),
     "polymeter.metrics.colours": (
         "COLOUR_NAMES",
@@ -318,6 +333,10 @@ __all__ = [
     "Task",
     "TaskSpec",
     "Text",
+    "TrackedNumber",
+    "TrackedRun",
+    "TrackedSample",
+    "Tracker",
     "Uncertainty",
     "UnscoredError",
     "Usage",
@@ -328,6 +347,7 @@ __all__ = [
     "current_role_client",
     "did_you_mean",
     "fingerprint",
+    "flat",
     "group_repeats",
     "has_role",
     "image_parameters",
@@ -339,7 +359,9 @@ __all__ = [
     "register_detector",
     "register_metric",
     "register_model",
+    "register_tracker",
     "repeats_of",
+    "sample_limit",
     "seed_for",
     "source_hash",
     "text_parameters",

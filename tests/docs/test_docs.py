@@ -6,7 +6,8 @@ How, and what stands in for what this machine lacks, is said in ``tests.helpers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from polymeter.core.options import RunOptions
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.metrics.defaults import DEFAULT_METRICS
-from tests.helpers.guides import DOCS, TINY_VLM, blocks, run_section
+from tests.helpers.guides import DOCS, ROOT, TINY_VLM, blocks, run_section
 from tests.helpers.metrics import VALUES
 
 GUIDES = (
@@ -32,7 +33,11 @@ GUIDES = (
     "extending.md",
     "python.md",
     "statistics.md",
+    "tracking.md",
+    "importing.md",
+    "exporting.md",
     "json.md",
+    "trackers.md",
     "../README.md",
 )
 _RUN_THROUGHOUT = ("index.md", "getting-started.md", "recipes.md", "coming-from.md")
@@ -41,6 +46,11 @@ _RUN_THROUGHOUT = ("index.md", "getting-started.md", "recipes.md", "coming-from.
 # Guides, and sections of guides, that run files written for a system.
 _NEEDS_SYSTEM = {
     "adapters.md": "evalscope",
+    "importing.md": "lm_eval",
+    "importing.md: EvalScope": "evalscope",
+    "importing.md: Inspect": "inspect_ai",
+    "importing.md: VLMEvalKit": "ulmeval",
+    "exporting.md: An example": "inspect_ai",
     "coming-from.md: lmms-eval": "lmms_eval",
     "coming-from.md: EvalScope": "evalscope",
     "coming-from.md: ULMEvalKit": "ulmeval",
@@ -64,11 +74,42 @@ def _three_runs(folder: Path) -> None:
     run_section("statistics.md", "Three models", folder)
 
 
+def _a_tracked_training(folder: Path) -> None:
+    run_section("tracking.md", "A curve", folder)
+
+
+def _a_run(folder: Path) -> None:
+    run_section("trackers.md", "A run to send", folder)
+
+
+def _log_of_lm_eval(folder: Path) -> None:
+    shutil.copytree(ROOT / "tests" / "interop" / "lm_eval" / "logs", folder / "results")
+    shutil.copy(ROOT / "conformance" / "logs" / "made_tasks" / "sums.jsonl", folder)
+
+
+def _log(system: str, source: str, target: str) -> Callable[[Path], None]:
+    """Makes the log of a tool that a reader has."""
+
+    def copy(folder: Path) -> None:
+        shutil.copytree(ROOT / "tests" / "interop" / system / "logs" / source, folder / target)
+
+    return copy
+
+
 _READER_HAS = {
+    "trackers.md: When a run ends, or later": _a_run,
+    "trackers.md: Samples as Parquet": _a_run,
     "recipes.md: Checkpoints in a loop": _two_checkpoints,
+    "importing.md: Beside a run of your own": _log_of_lm_eval,
+    "importing.md: EvalScope": _log("evalscope", "0.17", "outputs/20261123_123111"),
+    "importing.md: Import a log": _log_of_lm_eval,
+    "importing.md: Inspect": _log("inspect_ai", "eval", "logs"),
+    "importing.md: VLMEvalKit": _log("ulmeval", "xlsx/speaker", "outputs/speaker"),
     "statistics.md: Different samples": _three_runs,
     "statistics.md: A gate for training and CI": _three_runs,
     "statistics.md: Look at the samples": _three_runs,
+    "tracking.md: A gate": _a_tracked_training,
+    "tracking.md: Beside a training": _a_tracked_training,
 }
 """What the reader of a section has before it begins."""
 

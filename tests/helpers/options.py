@@ -20,6 +20,8 @@ OTHER_VALUES: dict[str, Any] = {
     "weights": {"org/model": "/weights/model"},
     "parity": next((system.parity_name for system in systems() if system.differences), ""),
     "mcq": "text",
+    "panel": "majority",
+    "panel_quorum": 2,
     "apply_stops_to_foreign": True,
     "include_paths": (Path("/tasks"),),
     "imports": (Path("/code/models.py"),),

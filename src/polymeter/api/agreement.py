@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.api.correction import Correction, Key, correct
+from polymeter.api.labels import label_of, read_labels
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
 from polymeter.report.formatting import count
@@ -20,19 +21,6 @@ from polymeter.store.journal import Journal
 if TYPE_CHECKING:
     from polymeter.judge.agreement import Agreement
     from polymeter.stats import Estimate
-
-_WORDS = {
-    "yes": 1.0,
-    "true": 1.0,
-    "correct": 1.0,
-    "right": 1.0,
-    "no": 0.0,
-    "false": 0.0,
-    "incorrect": 0.0,
-    "wrong": 0.0,
-}
-Key = tuple[str, str, str]
-"""Task, metric and filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +37,22 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class AgreementReport:
-    """The comparisons, and notes on them."""
+    """The comparisons, and notes on them.
+
+    Attributes:
+        compared: Two lists of verdicts each.
+        notes: What the reader must know.
+        corrected: The means of judges, corrected by labels where only a part of the samples has one.
+    """
 
     compared: tuple[Compared, ...]
     notes: tuple[str, ...] = ()
+    corrected: tuple[Correction, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """The report as plain data."""
-        return {"compared": [_plain(one) for one in self.compared], "notes": list(self.notes)}
+        corrected = {"corrected": [one.document() for one in self.corrected]} if self.corrected else {}
+        return {"compared": [_plain(one) for one in self.compared], **corrected, "notes": list(self.notes)}
 
 
 @dataclass(slots=True)
@@ -73,33 +69,51 @@ class _Scores:
 
 @naming_places()
 def agree(
-    first: Path | str, second: Path | str | None = None, *, column: str = "", metric: str = "", seed: int = 0
+    first: Path | str,
+    second: Path | str | None = None,
+    *,
+    column: str = "",
+    labels: Path | str | None = None,
+    metric: str = "",
+    seed: int = 0,
 ) -> AgreementReport:
-    """Compare the scores of two runs, and those of each with a column of the rows.
+    """Compare the scores of two runs, and those of each with human labels. Where these are of a part of the samples
+    only, that part corrects the mean of all, which holds if it was chosen at random.
 
     Args:
         first: A run folder.
         second: Another one, in which another judge scored the same samples.
         column: A column of the rows with human labels: numbers, or words such as *yes* and *incorrect*.
+        labels: A file with human labels: ``id``, ``label`` and, if the runs have several tasks, ``task``, as CSV or
+            TSV with a header or as JSON Lines.
         metric: Only this metric.
         seed: For resampling.
 
     Raises:
-        PlanError: if there is nothing to compare: no such run, metric or column, or no sample that both scored.
+        PlanError: if there is nothing to compare: no such run, metric, column or file, or no sample that both scored.
     """
-    if second is None and not column:
+    if second is None and not column and labels is None:
         raise PlanError(
             "There is nothing to compare one run with.",
-            hint="Name a second run, or a column of labels in its rows with --column.",
+            hint="Name a second run, a column of labels in its rows with --column, or a file with --labels.",
         )
+    if column and labels is not None:
+        raise PlanError("Labels come from a column or from a file.", where="--labels", hint="Leave out --column.")
     runs = [_read(Path(path), column, metric) for path in (first, second) if path is not None]
     _check_names(runs, column, metric)
     compared = [*_between(runs[0], runs[1], seed)] if second is not None else []
-    if column:
-        compared += [one for run in runs for one in _with_labels(run, column, seed)]
+    if labels is not None:
+        for run in runs:
+            run.labels = read_labels(Path(labels), run.clusters)
+    source = f"column {column}" if column else Path(labels).name if labels is not None else ""
+    corrected: list[Correction] = []
+    if source:
+        compared += [one for run in runs for one in _with_labels(run, source, seed)]
+        corrected += [one for run in runs for one in _corrections(run, source, seed)]
     if not compared:
         raise PlanError("The runs have no task and metric in common.", where=f"{first}, {second}")
-    return AgreementReport(tuple(compared), _notes(runs, compared))
+    notes = [*_notes(runs, compared), *(note for one in corrected for note in one.notes())]
+    return AgreementReport(tuple(compared), tuple(notes), tuple(corrected))
 
 
 def _read(path: Path, column: str, metric: str) -> _Scores:
@@ -123,31 +137,11 @@ def _add(scores: _Scores, task: str, sample: Mapping[str, Any], column: str, met
     doc = sample["doc"] or {}
     scores.columns |= doc.keys()
     if column in doc:
-        scores.labels.setdefault(task, {})[name] = _label(doc[column], column, f"{task}, sample {name}")
+        scores.labels.setdefault(task, {})[name] = label_of(doc[column], f"Column {column!r}", f"{task}, sample {name}")
     for score in sample["scores"]:
         value = score["value"]
         if isinstance(value, (int, float)) and metric in ("", score["metric"]):
             scores.values.setdefault((task, score["metric"], score["filter"]), {})[name] = float(value)
-
-
-def _label(value: Any, column: str, where: str) -> float | None:
-    """A label as a score; ``None`` if it is missing."""
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return None
-    word = str(value).strip().lower()
-    if word in _WORDS:
-        return _WORDS[word]
-    try:
-        number = float(word)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise PlanError(
-            f"Column {column!r} holds {str(value)[:40]!r}, which is not a label that scores can be compared with.",
-            where=where,
-            hint=f"A label must be a number or one of {', '.join(_WORDS)}.",
-        )
-    return number
 
 
 def _check_names(runs: list[_Scores], column: str, metric: str) -> None:
@@ -166,10 +160,18 @@ def _between(first: _Scores, second: _Scores, seed: int) -> Iterator[Compared]:
             yield _compare(key, first.name, second.name, first, first.values[key], second.values[key], seed)
 
 
-def _with_labels(run: _Scores, column: str, seed: int) -> Iterator[Compared]:
+def _with_labels(run: _Scores, source: str, seed: int) -> Iterator[Compared]:
     for key, values in run.values.items():
         if key[0] in run.labels:
-            yield _compare(key, run.name, f"column {column}", run, values, run.labels[key[0]], seed)
+            yield _compare(key, run.name, source, run, values, run.labels[key[0]], seed)
+
+
+def _corrections(run: _Scores, source: str, seed: int) -> Iterator[Correction]:
+    for key, values in run.values.items():
+        labels = run.labels.get(key[0])
+        found = correct(key, run.name, source, values, labels, run.clusters[key[0]], seed) if labels else None
+        if found is not None:
+            yield found
 
 
 def _compare(

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.json_text import as_number
+from polymeter.store.exchanges import asked_of_model, media_paths, noted_of_media, outputs_of, prompt_of
 from polymeter.store.export import read_samples
 from polymeter.store.folder import RunFolder
-from polymeter.store.media import media_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,8 @@ def sample_records(folder: RunFolder, task: str) -> Iterator[SampleRecord]:
 
 
 def _record(folder: RunFolder, task: str, sample: Mapping[str, Any]) -> SampleRecord:
-    exchanges = [*sample.get("exchanges", ())]
-    asked = [exchange for exchange in exchanges if exchange.get("role") == "model"]
-    messages = [message for exchange in asked for message in (exchange.get("request") or {}).get("messages", ())]
-    first = (asked[0].get("request") or {}).get("messages", ()) if asked else ()
-    outputs = [output for exchange in asked for output in (exchange.get("response") or {}).get("outputs", ())]
+    asked = asked_of_model(sample)
+    outputs = outputs_of(asked)
     answer = sample.get("answer")
     if answer is None:
         answer = next((output["text"] for output in outputs if output.get("text") is not None), None)
@@ -74,33 +71,17 @@ def _record(folder: RunFolder, task: str, sample: Mapping[str, Any]) -> SampleRe
         int(sample["index"]),
         tuple(sample.get("subset") or ()),
         str(sample["status"]),
-        "\n\n".join(_text(message) for message in first),
+        prompt_of(asked),
         answer,
         sample.get("target"),
         {_key(score): as_number(score.get("value")) for score in sample.get("scores", ())},
         str(error.get("message") or ""),
-        _paths(folder, (name for message in messages for name in _shown(message))),
-        tuple(dict.fromkeys(name for message in messages for name in _shown(message, "name"))),
-        _paths(folder, (name for output in outputs for name in output.get("images") or ())),
+        media_paths(folder.media, noted_of_media(asked)),
+        tuple(dict.fromkeys(noted_of_media(asked, "name"))),
+        media_paths(folder.media, (name for output in outputs for name in output.get("images") or ())),
         sample.get("doc"),
-        exchanges,
+        [*sample.get("exchanges", ())],
     )
-
-
-def _text(message: Mapping[str, Any]) -> str:
-    return "".join(part["text"] for part in message.get("parts", ()) if "text" in part)
-
-
-def _shown(message: Mapping[str, Any], key: str = "file") -> Iterator[str]:
-    """Names of the files with the media of a message, or what else is noted of them."""
-    for part in message.get("parts", ()):
-        for medium in part.values():
-            if isinstance(medium, Mapping) and isinstance(medium.get(key), str):
-                yield medium[key]
-
-
-def _paths(folder: RunFolder, names: Iterator[str]) -> tuple[Path, ...]:
-    return tuple(dict.fromkeys(media_path(folder.media, name) for name in names if Path(name).name == name))
 
 
 def _key(score: Mapping[str, Any]) -> str:

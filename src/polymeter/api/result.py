@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from polymeter.api.records import SampleRecord
+    from polymeter.api.trackers import Logged
     from polymeter.core.task import Result
 
+RESULT_VERSION = 1
+"""The version of ``RunResult.document``."""
 _MISSED = 3
 _EXIT = {"complete": 0, "stopped": 1, "running": 1, "interrupted": 130}
 
@@ -41,6 +44,7 @@ class RunResult:
         reason: Why it was stopped.
         is_strict: Whether a number that lacks a whole member or subset makes the evaluation fail.
         fail_under: The least value of numbers by name (``demo.anls``), below which the evaluation fails.
+        logged: What became of sending it to trackers. None of it changes ``exit_code``.
     """
 
     folder: RunFolder
@@ -50,6 +54,7 @@ class RunResult:
     reason: str = ""
     is_strict: bool = False
     fail_under: Mapping[str, float] = field(default_factory=dict)
+    logged: tuple[Logged, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -83,6 +88,25 @@ class RunResult:
     def report(self) -> Path:
         """The HTML report."""
         return self.folder.report
+
+    def document(self) -> dict[str, Any]:
+        """The outcome as plain data: what ``--json`` prints, but for the version and the kind of the document."""
+        return {
+            "status": self.status,
+            "exit_code": self.exit_code,
+            "reason": self.reason,
+            "n_failed": self.n_failed,
+            "missed": list(self.missed),
+            "incomplete": list(self.incomplete),
+            "folder": str(self.folder.path),
+            "report": str(self.report) if self.report.exists() else None,
+            "results": self.results or None,
+            **(
+                {"logged": [{**asdict(one), "arguments": dict(one.arguments)} for one in self.logged]}
+                if self.logged
+                else {}
+            ),
+        }
 
     def write_report(self) -> Path:
         """Write the HTML report again; for a run that is not complete, that and ``results.json`` of what there is now.
@@ -156,6 +180,38 @@ class RunResult:
         from polymeter.report.summary import COLUMNS, result_rows
 
         return pd.DataFrame([*result_rows(self.results)], columns=list(COLUMNS))
+
+    def to_parquet(
+        self, folder: Path | str, *, media: Literal["paths", "bytes"] = "paths", limit: int | None = None
+    ) -> tuple[Path, ...]:
+        """Write the samples that have ended as Parquet, one file for each task.
+
+        Typed columns hold what every sample has (``id``, ``status``, ``prompt``, ``answer``, ``target``, tokens, time,
+        …), and ``score_<metric>`` each metric's numbers. ``doc``, ``exchanges``, ``scores``, ``error`` and ``log`` are
+        JSON texts with all that ``samples/*.jsonl`` has. One group of rows is in memory at a time.
+
+        Args:
+            folder: Where to write; files of the same names are replaced.
+            media: ``paths``: media files are named by their paths from the run folder. ``bytes``: they are in the
+                table, as ``datasets`` keeps images, so that the files show them anywhere.
+            limit: Only the first samples of each task; default: all.
+
+        Returns:
+            The files, in the order of the tasks.
+
+        Raises:
+            ValueError: if ``media`` is neither.
+            StorageError: if a file cannot be written.
+        """
+        from polymeter.store.parquet import parquet_file, write_parquet
+
+        if media not in ("paths", "bytes"):
+            raise ValueError(f"media is 'paths' or 'bytes', not {media!r}")
+        names = [entry["name"] for entry in self.folder.read_manifest()["tasks"]]
+        files = {name: parquet_file(Path(folder), self.folder, name) for name in names}
+        for name, path in files.items():
+            write_parquet(self.folder, name, path, media=media, limit=limit)
+        return tuple(files.values())
 
     def samples(self, task: str | None = None) -> Iterator[SampleRecord]:
         """The samples that have ended, in order: prompt, answer, scores, error, media. They are read from the journal

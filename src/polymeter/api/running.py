@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.api.imports import import_file, naming_imports
 from polymeter.api.offline import without_hub
+from polymeter.api.on_end import OnEnd
 from polymeter.api.partial import is_partial, write_partial_if_possible
 from polymeter.api.result import RunResult, get_report_ready, open_run, write_report
 from polymeter.api.settings import read_settings
 from polymeter.api.thresholds import check_thresholds
+from polymeter.api.trackers import LogTo, make_trackers, send_to_all
 from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.garbage import RareCollections
 from polymeter.core.model import Model, ModelSpec
@@ -24,10 +26,13 @@ from polymeter.core.progress import Progress, Silence
 from polymeter.data.addresses import private_allowed
 from polymeter.engine.run import RunOutcome, RunRequest, parse_model, resumable, resume_request, run
 from polymeter.engine.selection import file_endings, named_place
+from polymeter.store.imported import imported_from
 
 if TYPE_CHECKING:
     pass
 ModelLike = str | ModelSpec | Model
+Roles = Mapping[str, ModelLike | Sequence[ModelLike]]
+"""Further models by role; several of one role are a panel."""
 
 
 @naming_places()
@@ -37,11 +42,13 @@ def evaluate(  # noqa: PLR0913  (callers name them)
     *,
     model_path: str = "",
     model_args: Mapping[str, Any] | None = None,
-    roles: Mapping[str, ModelLike] | None = None,
+    roles: Roles | None = None,
     progress: Progress | None = None,
     command: str = "",
     is_strict: bool = False,
     fail_under: Mapping[str, float] | None = None,
+    log_to: LogTo | None = None,
+    on_end: str = "",
     **options: Any,
 ) -> RunResult:
     """Measure a model on some tasks. The same call with the same ``output`` continues where it stopped.
@@ -51,47 +58,51 @@ def evaluate(  # noqa: PLR0913  (callers name them)
         tasks: Names, globs, groups, tags, or YAML files.
         model_path: A file or package that defines the model, for wrappers written for other systems.
         model_args: Arguments for the model's backend.
-        roles: Further models by role, such as ``judge``.
+        roles: Further models by role, such as ``judge``; several judges as a list.
         progress: Receives progress; default: none.
         command: The command to record.
         is_strict: Fail (``exit_code`` 1) if a group lacks a member, or a task a subset, although no sample failed.
         fail_under: Fail (``exit_code`` 3) if a number is below its threshold here, or missing: ``{"demo.anls": 0.9}``.
+        log_to: Trackers to send the run to when it has ended, by name, with their arguments:
+            ``{"wandb": {"project": "vlm"}}``. What becomes of it is in ``logged`` of the result, and changes nothing.
+        on_end: A command of the shell to run when the run has ended, however it ended. It gets ``POLYMETER_RUN``,
+            ``POLYMETER_STATUS`` and ``POLYMETER_EXIT_CODE``, and the outcome as JSON on stdin; its own failure is told
+            and changes nothing.
         **options: Fields of ``polymeter.RunOptions`` (``limit``, ``seed``, ``include_paths``, ``output``, …).
 
     Raises:
         PlanError: if the run is impossible as specified; no request has been sent.
         DataError: if a dataset cannot be opened; no request has been sent.
     """
-    own_options = RunOptions.make(_as_tuples(options))
+    own_options = RunOptions.make(as_tuples(options))
     _require_places(own_options)
-    settings = read_settings()
-    merged = own_options.model_copy(
-        update={
-            "data": {**settings.data, **absolute_places(own_options.data)},
-            "weights": {**settings.weights, **absolute_places(own_options.weights)},
-            "include_paths": (*settings.include_paths, *own_options.include_paths),
-            "cache_dir": own_options.cache_dir or settings.cache_dir,
-            "parity": own_options.parity if "parity" in options else settings.parity,
-            "skip_unfit": own_options.skip_unfit if "skip_unfit" in options else settings.skip_unfit,
-        }
-    )
+    merged = with_settings(own_options, options)
     for file in merged.imports:
         import_file(file)
+    trackers = make_trackers(log_to or {})
     try:
         made_from = model_of(model, model_path, model_args)
     except PlanError as error:
         raise naming_imports(error, str(model), merged.imports) from None
+    end = OnEnd(on_end)
     request = RunRequest(
         made_from,
         tuple(_absolute_file(name) for name in ([tasks] if isinstance(tasks, str) else tasks)),
         merged,
-        {role: role_model(role, which) for role, which in (roles or {}).items()},
+        role_models(roles),
         command,
         check_plan=partial(check_thresholds, fail_under or {}),
         typed_data=tuple(own_options.data),
         meanwhile=get_report_ready,
+        began=end.began,
     )
-    return replace(run_request(request, progress or Silence()), is_strict=is_strict, fail_under=dict(fail_under or {}))
+    marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": dict(fail_under or {})}
+
+    def measured() -> RunResult:
+        result = replace(run_request(request, progress or Silence()), **marks)
+        return send_to_all(result, trackers, log_to or {})
+
+    return end.around(measured)
 
 
 @naming_places()
@@ -106,6 +117,8 @@ def resume(  # noqa: PLR0913  (callers name them)
     command: str = "",
     is_strict: bool = False,
     fail_under: Mapping[str, float] | None = None,
+    log_to: LogTo | None = None,
+    on_end: str = "",
 ) -> RunResult:
     """Continue a run that stopped, or return the results of one that is finished.
 
@@ -125,10 +138,14 @@ def resume(  # noqa: PLR0913  (callers name them)
         command: The command to record.
         is_strict: As for ``evaluate``.
         fail_under: As for ``evaluate``.
+        log_to: As for ``evaluate``.
+        on_end: As for ``evaluate``.
 
     Raises:
         PlanError: if there is no run at ``path``, it cannot be continued here, or ``is_strict_resume`` refuses it.
     """
+    marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": dict(fail_under or {})}
+    end = OnEnd(on_end)
     strictness = {} if is_strict_resume is None else {"is_strict_resume": is_strict_resume}
     models = {**(roles or {}), **({"model": model} if model is not None else {})}
     try:
@@ -138,16 +155,29 @@ def resume(  # noqa: PLR0913  (callers name them)
         finished = None if is_strict_resume else _if_finished(Path(path))
         if finished is None:
             raise
-        return replace(finished, is_strict=is_strict, fail_under=dict(fail_under or {}))
+        found = replace(finished, **marks)
+        trackers = make_trackers(log_to or {})
+        return end.around(lambda: send_to_all(found, trackers, log_to or {}))
     for file in request.options.imports:
         import_file(file)
-    request = replace(request, check_plan=partial(check_thresholds, fail_under or {}), meanwhile=get_report_ready)
-    return replace(run_request(request, progress or Silence()), is_strict=is_strict, fail_under=dict(fail_under or {}))
+    trackers = make_trackers(log_to or {})
+    check_plan = partial(check_thresholds, fail_under or {})
+    request = replace(request, check_plan=check_plan, meanwhile=get_report_ready, began=end.began)
+
+    def resumed() -> RunResult:
+        result = replace(run_request(request, progress or Silence()), **marks)
+        return send_to_all(result, trackers, log_to or {})
+
+    return end.around(resumed)
 
 
 def _if_finished(path: Path) -> RunResult | None:
-    """The results of a run all of whose samples were scored."""
+    """The results of a run all of whose samples were scored; none of one that was imported, which is no run of this
+    tool.
+    """
     found = open_run(path)
+    if imported_from(found.folder.read_manifest()):
+        return None
     return found if found.is_complete and not found.n_failed and not is_partial(found.results) else None
 
 
@@ -199,6 +229,29 @@ def absolute_places(places: Mapping[str, str]) -> dict[str, str]:
     return {name: str(Path(path).resolve()) if Path(path).exists() else path for name, path in places.items()}
 
 
+def with_settings(own: RunOptions, given: Mapping[str, Any]) -> RunOptions:
+    """Options with what the user's settings add.
+
+    Args:
+        own: The options.
+        given: Those that were named.
+
+    Raises:
+        PlanError: if the settings are not valid.
+    """
+    settings = read_settings()
+    return own.model_copy(
+        update={
+            "data": {**settings.data, **absolute_places(own.data)},
+            "weights": {**settings.weights, **absolute_places(own.weights)},
+            "include_paths": (*settings.include_paths, *own.include_paths),
+            "cache_dir": own.cache_dir or settings.cache_dir,
+            "parity": own.parity if "parity" in given else settings.parity,
+            "skip_unfit": own.skip_unfit if "skip_unfit" in given else settings.skip_unfit,
+        }
+    )
+
+
 def _require_places(options: RunOptions) -> None:
     """Refuse paths among the options that nothing can have, before anything is looked for there."""
     for what, place in (("The run folder", options.output), ("The folder of the journal", options.journal_dir)):
@@ -247,8 +300,29 @@ def role_model(role: str, which: ModelLike) -> ModelSpec | Model:
         raise PlanError(error.what, where=f"--{role}", hint=error.hint.replace("--model ", f"--{role} ")) from None
 
 
-def _as_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options, with single paths and lists of them as tuples of paths."""
+def role_models(roles: Roles | None) -> dict[str, ModelSpec | Model]:
+    """The models by role, each judge of a panel under a role of its own.
+
+    Raises:
+        PlanError: if there is no such backend, a panel is empty, or several models have a role other than ``judge``.
+    """
+    from polymeter.judge.llm_judge import ROLE
+    from polymeter.judge.panel import seat
+
+    found: dict[str, ModelSpec | Model] = {}
+    for role, which in (roles or {}).items():
+        if isinstance(which, str) or not isinstance(which, Sequence):
+            found[role] = role_model(role, which)
+            continue
+        if role != ROLE or not which:
+            what = f"The role {role!r} takes one model." if which else "A panel needs judges."
+            raise PlanError(what, where=f"--{role}", hint=f"Only the role {ROLE!r} takes a list.")
+        found |= {seat(number): role_model(role, one) for number, one in enumerate(which)}
+    return found
+
+
+def as_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as given, with single paths and lists of them as tuples of paths."""
     normalised = dict(options)
     for name in ("include_paths", "imports"):
         value = normalised.get(name)

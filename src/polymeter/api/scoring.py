@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.api.imports import import_file
+from polymeter.api.on_end import OnEnd
 from polymeter.api.result import RunResult
-from polymeter.api.running import ModelLike, carried_out, role_model
+from polymeter.api.running import ModelLike, Roles, carried_out, role_models
 from polymeter.api.thresholds import check_thresholds
+from polymeter.api.trackers import LogTo, make_trackers, send_to_all
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import fingerprint
@@ -23,23 +25,26 @@ from polymeter.core.progress import Progress, Silence
 from polymeter.core.secrets import without_secrets
 from polymeter.data.addresses import private_allowed
 from polymeter.engine.rescoring import ANSWERS_ONLY, ScoreRequest, score_again, stored_options
+from polymeter.judge.panel import seats_of
 
-_SCORING_OPTIONS = ("dialect_options", "parity")
+_SCORING_OPTIONS = ("dialect_options", "parity", "panel", "panel_quorum")
 """Identity options that may change when a run is scored again: those that can change a score. A sample that they make
 ask something else than the model answered has no score.
 """
 
 
 @naming_places()
-def score(
+def score(  # noqa: PLR0913  (callers name them)
     path: Path | str,
     *,
-    roles: Mapping[str, ModelLike] | None = None,
+    roles: Roles | None = None,
     output: Path | str | None = None,
     progress: Progress | None = None,
     command: str = "",
     is_strict: bool = False,
     fail_under: Mapping[str, float] | None = None,
+    log_to: LogTo | None = None,
+    on_end: str = "",
     **options: Any,
 ) -> RunResult:
     """Score a finished or partial run again from its stored answers. Its model gets no requests and is never loaded.
@@ -49,13 +54,16 @@ def score(
 
     Args:
         path: The run folder.
-        roles: Models that replace the run's own in these roles, such as ``judge``. They get the requests that the run
-            has no answers to. Without any, the verdicts of the run's own judge count, and no model gets requests.
+        roles: Models that replace the run's own in these roles, such as ``judge``; several judges as a list. They get
+            the requests that the run has no answers to. Without any, the verdicts of the run's own judge count, and no
+            model gets requests.
         output: The new run folder; default: beside the run, with the judge in its name.
         progress: Receives progress; default: none.
         command: The command to record.
         is_strict: As for ``evaluate``.
         fail_under: As for ``evaluate``.
+        log_to: As for ``evaluate``.
+        on_end: As for ``evaluate``.
         **options: ``dialect_options``, which are added to the run's, ``parity``, in place of the run's, and fields of
             ``polymeter.RunOptions`` that cannot change a number.
 
@@ -63,22 +71,32 @@ def score(
         PlanError: if there is no run, an option could change the model's answers, or the output holds another run.
         DataError: if a dataset cannot be opened.
     """
-    run, role_models = Path(path), roles or {}
+    run, models = Path(path), role_models(roles)
     stored = stored_options(run)
-    target = Path(output) if output is not None else _default_output(run, role_models)
+    if seats_of(models):  # whoever names a judge replaces the whole panel, and its rule with it
+        stored = stored.model_copy(update={"panel": "mean", "panel_quorum": None})
+    target = Path(output) if output is not None else _default_output(run, models)
+    end = OnEnd(on_end)
     request = ScoreRequest(
         run,
         target,
         _changed(stored, options, target),
-        {role: role_model(role, which) for role, which in role_models.items()},
+        models,
         command,
         partial(check_thresholds, fail_under or {}),
+        end.began,
     )
     for file in request.options.imports:
         import_file(file)
-    with private_allowed() if request.options.allow_private_urls else nullcontext():
-        result = carried_out(lambda: score_again(request, progress or Silence()))
-    return replace(result, is_strict=is_strict, fail_under=dict(fail_under or {}))
+    trackers = make_trackers(log_to or {})
+
+    def scored() -> RunResult:
+        with private_allowed() if request.options.allow_private_urls else nullcontext():
+            result = carried_out(lambda: score_again(request, progress or Silence()))
+        result = replace(result, is_strict=is_strict, fail_under=dict(fail_under or {}))
+        return send_to_all(result, trackers, log_to or {})
+
+    return end.around(scored)
 
 
 def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> RunOptions:

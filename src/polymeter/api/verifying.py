@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polymeter.api.importing.results import imported_results
 from polymeter.api.imports import import_file
 from polymeter.api.partial import is_partial
 from polymeter.core.errors import PolymeterError
@@ -17,6 +18,7 @@ from polymeter.engine import parts
 from polymeter.engine.rescoring import stored_options
 from polymeter.engine.verifying import reduce_again
 from polymeter.store.folder import RunFolder, open_folder
+from polymeter.store.imported import imported_from
 from polymeter.store.journal import Journal
 from polymeter.store.mending import find_damage
 from polymeter.store.verifying import damaged_media, differing_results, differing_samples, missing_media
@@ -115,6 +117,11 @@ def _check_results(folder: RunFolder, progress: Progress, found: _Found) -> None
         return
     if folder.read_manifest()["status"] != "complete":
         found.unchecked.append("results.json is of an earlier part of the run, which has gone on since.")
+        return
+    manifest = folder.read_manifest()
+    if imported_from(manifest):
+        found.problems.extend(differing_results(written, imported_results(folder, manifest), frozenset()))
+        found.facts.append("results made again from their rows and what the log states")
         return
     try:
         for file in stored_options(folder.path).imports:

@@ -10,14 +10,11 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from polymeter.cli.printing import as_json
-
-if TYPE_CHECKING:
-    from polymeter.api import RunResult
 
 SCHEMA_VERSION = 1
 _STDOUT, _STDERR = 1, 2
@@ -57,19 +54,3 @@ def print_document(kind: str, content: Mapping[str, Any]) -> None:
         content: Its further entries, as plain data.
     """
     typer.echo(as_json({"schema_version": SCHEMA_VERSION, "kind": kind, **content}))
-
-
-def run_document(result: RunResult) -> dict[str, Any]:
-    """The outcome of a run: what ``run``, ``resume`` and ``score`` print."""
-    folder = result.folder
-    return {
-        "status": result.status,
-        "exit_code": result.exit_code,
-        "reason": result.reason,
-        "n_failed": result.n_failed,
-        "missed": list(result.missed),
-        "incomplete": list(result.incomplete),
-        "folder": str(folder.path),
-        "report": str(result.report) if result.report.exists() else None,
-        "results": result.results or None,
-    }

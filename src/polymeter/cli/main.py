@@ -37,10 +37,14 @@ USAGE = 2
 PIPE_CLOSED = 141
 """What a shell reports of a program whose reader went away: 128 + ``SIGPIPE``."""
 _COMMANDS = (
-    *("run", "resume", "score", "report", "show", "verify", "rerun", "compare", "agree", "tasks", "models", "check"),
-    *("init", "docs", "doctor", "python"),
+    *("run", "resume", "score", "rerun", "verify", "track"),
+    *("show", "report", "compare", "leaderboard", "power", "pairwise", "agree"),
+    *("import", "export", "log"),
+    *("tasks", "models", "check", "init", "docs", "doctor", "python"),
 )
 """Polymeter's own commands as ``--help`` lists them: each is the function of its name in its module of this package."""
+_MODULES = {"import": "import_logs"}
+"""Where that cannot be, because the name is a word of Python's."""
 _SETTINGS = {"python": SETTINGS}
 
 
@@ -61,7 +65,8 @@ def build_app(only: str = "") -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_begin)
     for name in (only,) if only else _COMMANDS:
-        function = getattr(importlib.import_module(f"polymeter.cli.{name}"), name)
+        module = _MODULES.get(name, name)
+        function = getattr(importlib.import_module(f"polymeter.cli.{module}"), module)
         app.command(name, context_settings=_SETTINGS.get(name))(function)
     for system in systems():
         command = system.command

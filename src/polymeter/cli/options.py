@@ -37,6 +37,15 @@ FailUnder = Annotated[
         show_default=False,
     ),
 ]
+LogTo = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--log-to",
+        help="Send the finished run to a tracker: wandb:project=vlm. May be given several times.",
+        metavar="TRACKER[:KEY=VALUE,…]",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polymeter.cli.json_output import print_document, run_document
+from polymeter.cli.json_output import print_document
+from polymeter.cli.pairs import parse_value
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
+from polymeter.core.secrets import HIDDEN
 from polymeter.report.formatting import count, listing, one_line
 
 if TYPE_CHECKING:
@@ -25,18 +28,19 @@ if TYPE_CHECKING:
 def show(result: RunResult, *, is_json: bool = False) -> int:
     """Print the outcome of a run, as a table or as one JSON document; returns its exit code."""
     if is_json:
-        print_document("run", run_document(result))
+        print_document("run", result.document())
     elif result.results:
         _show_results(result)
         _show_unscored(result.results)
     if result.status != "complete":
         with suppress(OSError):  # a signal may have ended the run because the terminal is gone
             show_failures_so_far(result.folder, err=True)
-        _show_how_to_resume(result)
+        show_how_to_resume(result)
     elif result.is_strict and result.incomplete:
         typer.echo(f"Failed because of --strict: {count(len(result.incomplete), 'number')} incomplete.", err=True)
         for sentence in result.incomplete:
             typer.echo(f"  {sentence}", err=True)
+    show_logged(result, is_quiet=is_json)
     if result.status == "complete" and result.missed:
         say(f"Failed because of --fail-under: {count(len(result.missed), 'number')} missed.", err=True)
         for sentence in result.missed:
@@ -44,10 +48,37 @@ def show(result: RunResult, *, is_json: bool = False) -> int:
     return result.exit_code
 
 
+def show_logged(result: RunResult, *, is_named: bool = False, is_quiet: bool = False) -> None:
+    """Say to which trackers a run was sent, and how to send it again where that failed.
+
+    Args:
+        result: The run.
+        is_named: Whether to name it.
+        is_quiet: Whether stdout is for something else.
+    """
+    for one in result.logged:
+        folder = short(result.folder.path)
+        if not one.error:
+            named = f"{one_line(str(folder))}: " if is_named else ""
+            say(f"logged   {named}{one.tracker}, {one_line(one.place)}", err=is_quiet)
+            continue
+        say(f"Not logged to {one.tracker}: {one_line(one.error)}", err=True)
+        if result.is_complete:
+            pairs = ",".join(f"{name}={_as_typed(value)}" for name, value in one.arguments.items() if value != HIDDEN)
+            to = shlex.quote(f"{one.tracker}:{pairs}" if pairs else one.tracker)
+            say(f"  The run is whole. Send it again with: polymeter log {shlex.quote(str(folder))} --to {to}", err=True)
+
+
+def _as_typed(value: Any) -> str:
+    """A value as ``key=value`` reads it."""
+    is_plain = isinstance(value, str) and not set(value) & set(",\"'[]{}()") and parse_value(value, "") == value
+    return value if is_plain else json.dumps(value)
+
+
 def show_stored(result: RunResult, *, is_json: bool) -> None:
     """Print what a run folder holds, as a table or as one JSON document."""
     if is_json:
-        print_document("run", run_document(result))
+        print_document("run", result.document())
     else:
         _show_results(result)
 
@@ -72,9 +103,9 @@ def _show_results(result: RunResult) -> None:
     manifest = result.folder.read_manifest() if result.folder.is_begun() else {}
     for role, summary in endpoints(manifest).items():
         say(f"{'endpoint' if role == 'model' else role:<8} {summary}")
-    say(f"results  {_short(result.folder.results)}")
+    say(f"results  {short(result.folder.results)}")
     if result.report.exists():
-        say(f"report   {_short(result.report)}")
+        say(f"report   {short(result.report)}")
     show_failures(result.results, result.folder.path)
 
 
@@ -102,7 +133,7 @@ def _say_failures(failures: Failures, folder: Path, *, err: bool = False) -> Non
     for line in [*failures.lines, *filter(None, [failures.more])]:
         say(f"{label}{line}", err=err)
         label = " " * len(label)
-    say(f"see one  {failures.command(str(_short(folder)))}", err=err)
+    say(f"see one  {failures.command(str(short(folder)))}", err=err)
 
 
 def _show_unscored(results: dict[str, Any]) -> None:
@@ -121,7 +152,8 @@ def _counts(results: dict[str, Any]) -> str:
     return f"\nscored   {samples} of {count(len(tasks), 'task')}{skipped}"
 
 
-def _show_how_to_resume(result: RunResult) -> None:
+def show_how_to_resume(result: RunResult) -> None:
+    """Print why a run ended early, and the command that continues it."""
     reason = "Interrupted." if result.exit_code == INTERRUPTED else f"Stopped: {one_line(result.reason)}"
     _say_how_to_resume(reason, result.folder.path)
 
@@ -129,7 +161,7 @@ def _show_how_to_resume(result: RunResult) -> None:
 def _say_how_to_resume(reason: str, folder: Path) -> None:
     with suppress(OSError):  # a signal may have ended the run because the terminal is gone
         say(f"{reason} All answers so far are kept. Continue with:", err=True)
-        say(f"  polymeter resume {shlex.quote(str(_short(folder)))}", err=True)
+        say(f"  polymeter resume {shlex.quote(str(short(folder)))}", err=True)
 
 
 @contextmanager
@@ -148,7 +180,7 @@ def resumable(folder: Path | None) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _short(path: Path) -> Path:
+def short(path: Path) -> Path:
     """The path relative to the working directory if it lies below that, else unchanged."""
     relative = Path(os.path.relpath(path))
     return path if relative.parts[:1] == ("..",) else relative

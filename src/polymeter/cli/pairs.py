@@ -96,6 +96,21 @@ def parse_dialect_options(texts: Iterable[str], option: str) -> dict[str, dict[s
     return settings
 
 
+def parse_trackers(texts: Iterable[str], option: str) -> dict[str, dict[str, Any]]:
+    """Trackers with their arguments, each written ``NAME`` or ``NAME:key=value,other=value``.
+
+    Raises:
+        PlanError: as for ``parse_pairs``, and if a tracker is given twice.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        name, _, arguments = text.partition(":")
+        if name in found:
+            raise PlanError(f"The tracker {name!r} is given twice.", where=option)
+        found[name] = parse_pairs([arguments] if arguments else [], f"{option} {name}")
+    return found
+
+
 def parse_value(text: str, where: str) -> Any:
     """One value.
 

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from polymeter.cli.json_output import AsJson, stdout_kept
-from polymeter.cli.options import FailUnder, Quiet, Strict, StrictResume, thresholds
+from polymeter.cli.options import FailUnder, LogTo, Quiet, Strict, StrictResume, thresholds
+from polymeter.cli.pairs import parse_trackers
+from polymeter.cli.run_options import OnEnd
 from polymeter.cli.state import Debug, state_of
 
 
@@ -27,6 +29,8 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
     strict_resume: StrictResume = None,
     strict: Strict = False,
     fail_under: FailUnder = None,
+    log_to: LogTo = None,
+    on_end: OnEnd = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -38,6 +42,8 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
         "retry_errors": retry_errors,
         "is_strict_resume": strict_resume,
         "fail_under": thresholds(fail_under) or None,
+        "log_to": parse_trackers(log_to or (), "--log-to") or None,
+        "on_end": on_end or None,
     }
     with stdout_kept(is_json=as_json), resumable(run):
         from polymeter.api import resume as resume_run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,31 +14,74 @@ from polymeter.core.errors import PlanError
 if TYPE_CHECKING:
     from polymeter.core.model import ModelSpec
 
+
+class PanelRules(str, Enum):
+    """What the values of several judges come to."""
+
+    MEAN = "mean"
+    MAJORITY = "majority"
+
+
+_WHAT, _HOW = "What to measure", "Settings that can change results"
 JudgeArgs = Annotated[
     list[str] | None,
     typer.Option(
         "--judge-args",
-        help="Arguments for the judge: key=value,…",
+        help="Arguments for the judge: key=value,… With several judges once for each of them, in order; '' for none.",
         metavar="PAIRS",
-        rich_help_panel="What to measure",
+        rich_help_panel=_WHAT,
+        show_default=False,
+    ),
+]
+PanelWay = Annotated[
+    PanelRules | None,
+    typer.Option(
+        "--panel",
+        help="What the values of several judges come to: their mean (the default), or the one that most give.",
+        rich_help_panel=_HOW,
+        show_default=False,
+    ),
+]
+Quorum = Annotated[
+    int | None,
+    typer.Option(
+        "--panel-quorum",
+        help="How many of several judges must give a verdict on a sample, else it has no score; default: all.",
+        metavar="N",
+        rich_help_panel=_HOW,
         show_default=False,
     ),
 ]
 
 
-def judge_roles(judge: str | None, args: Sequence[str] | None) -> dict[str, str | ModelSpec]:
+def judge_roles(
+    judges: Sequence[str] | None, args: Sequence[str] | None
+) -> dict[str, str | ModelSpec | list[str | ModelSpec]]:
     """The roles that ``--judge`` and ``--judge-args`` fill.
 
     Raises:
-        PlanError: if there are arguments without a judge, or not of the form ``key=value``.
+        PlanError: if there are arguments without a judge, not as often as there are judges, or not of the form
+            ``key=value``.
     """
-    if judge is None:
+    if not judges:
         if args:
             raise PlanError("--judge-args needs a judge.", where="--judge-args", hint="Add --judge SPEC.")
         return {}
+    if len(judges) == 1:
+        return {"judge": _with_args(judges[0], args) if args else judges[0]}
     if not args:
-        return {"judge": judge}
+        return {"judge": [*judges]}
+    if len(args) != len(judges):
+        raise PlanError(
+            f"There are {len(judges)} judges, and arguments for {len(args)}.",
+            where="--judge-args",
+            hint="Give --judge-args once for each --judge, in their order; '' for a judge that needs none.",
+        )
+    return {"judge": [_with_args(judge, [own]) if own else judge for judge, own in zip(judges, args, strict=True)]}
+
+
+def _with_args(judge: str, args: Sequence[str]) -> ModelSpec:
     from polymeter.core.model import ModelSpec
 
     backend, _, name = judge.partition(":")
-    return {"judge": ModelSpec(backend, name, parse_model_args(judge, args, "--judge-args"))}
+    return ModelSpec(backend, name, parse_model_args(judge, args, "--judge-args"))

@@ -85,8 +85,14 @@ LogprobTemplate = Annotated[
     ),
 ]
 Judge = Annotated[
-    str | None,
-    _option("--judge", help="The model that judges.", panel=_WHAT, metavar="SPEC", autocompletion=model_names),
+    list[str] | None,
+    _option(
+        "--judge",
+        help="The model that judges; several are a panel.",
+        panel=_WHAT,
+        metavar="SPEC",
+        autocompletion=model_names,
+    ),
 ]
 IncludePath = Annotated[
     list[Path] | None, _option("--include-path", help="A folder of benchmarks.", panel=_WHAT, metavar="FOLDER")
@@ -273,5 +279,24 @@ JournalDir = Annotated[
 ]
 CacheDir = Annotated[
     Path | None, _option("--cache-dir", help="Where prepared data is kept.", panel=_OUTPUT, metavar="FOLDER")
+]
+LogTo = Annotated[
+    list[str] | None,
+    _option(
+        "--log-to",
+        help="Send the finished run to a tracker: wandb:project=vlm. May be given several times.",
+        panel=_OUTPUT,
+        metavar="TRACKER[:KEY=VALUE,…]",
+    ),
+]
+OnEnd = Annotated[
+    str | None,
+    _option(
+        "--on-end",
+        help="A command of the shell to run when the run has ended, however it ended; it gets POLYMETER_RUN, "
+        "POLYMETER_STATUS, POLYMETER_EXIT_CODE, and the outcome as JSON on stdin.",
+        panel=_OUTPUT,
+        metavar="COMMAND",
+    ),
 ]
 Quiet = Annotated[bool, _option("--quiet", "-q", help="Print only the results, no progress.", panel=_OUTPUT)]

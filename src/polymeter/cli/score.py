@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from polymeter.cli.json_output import AsJson, stdout_kept
-from polymeter.cli.options import FailUnder, Parity, Quiet, Strict, StrictResume, number_or_auto, thresholds
-from polymeter.cli.pairs import parse_dialect_options
-from polymeter.cli.roles import JudgeArgs, judge_roles
+from polymeter.cli.options import FailUnder, LogTo, Parity, Quiet, Strict, StrictResume, number_or_auto, thresholds
+from polymeter.cli.pairs import parse_dialect_options, parse_trackers
+from polymeter.cli.roles import JudgeArgs, PanelWay, Quorum, judge_roles
+from polymeter.cli.run_options import OnEnd
 from polymeter.cli.state import Debug, state_of
 
 
@@ -18,15 +19,17 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     context: typer.Context,
     run: Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)],
     judge: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--judge",
-            help="The model that judges, replacing the run's.",
+            help="The model that judges, replacing the run's; several are a panel.",
             metavar="SPEC",
             rich_help_panel="What to measure",
         ),
     ] = None,
     judge_args: JudgeArgs = None,
+    panel: PanelWay = None,
+    panel_quorum: Quorum = None,
     parity: Parity = None,
     dialect_option: Annotated[
         list[str] | None,
@@ -62,6 +65,8 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     strict_resume: StrictResume = None,
     strict: Strict = False,
     fail_under: FailUnder = None,
+    log_to: LogTo = None,
+    on_end: OnEnd = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -78,8 +83,12 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         "score_timeout_s": score_timeout,
         "score_memory_mb": score_memory,
         "parity": parity,
+        "panel": panel.value if panel else None,
+        "panel_quorum": panel_quorum,
         "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option") or None,
         "fail_under": thresholds(fail_under) or None,
+        "log_to": parse_trackers(log_to or (), "--log-to") or None,
+        "on_end": on_end or None,
     }
     with stdout_kept(is_json=as_json), make_progress(is_quiet=quiet) as progress:
         result = score_run(

@@ -72,6 +72,8 @@ def _document(shown: FoundSample) -> dict[str, Any]:
 
 def _show_run(overview: RunOverview, *, is_json: bool) -> None:
     from polymeter.cli.outcome import show_failures, show_failures_so_far, show_table
+    from polymeter.report.formatting import one_line
+    from polymeter.store.imported import imported_from
 
     manifest, folder = overview.manifest, overview.folder
     if is_json:
@@ -80,7 +82,8 @@ def _show_run(overview: RunOverview, *, is_json: bool) -> None:
         return
     say(f"run      {folder.path}")
     say(f"model    {manifest['model']['name']}")
-    say(f"status   {manifest['status']}")
+    source = imported_from(manifest)
+    say(f"status   {manifest['status']}{f', imported from {one_line(source)}' if source else ''}")
     if manifest.get("command"):
         say(f"command  {manifest['command']}")
     if overview.results:

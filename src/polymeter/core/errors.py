@@ -7,6 +7,7 @@ Vocabulary
     ``ScoreError``  there is an answer, but it could not be scored.
     ``StorageError``  what a run leaves cannot be written or read: a full disk, a lost folder, a damaged file. It ends
         the run, which can be resumed.
+    ``TrackerError``  a finished run could not be sent to a tracker. The run is whole, and can be sent again.
 
 Code that Polymeter did not write (task hooks, wrapped models) may raise anything. ``boundary`` is the one place where
 such an exception is caught and attributed to the file and line that raised it.
@@ -91,6 +92,10 @@ class ScoreError(PolymeterError):
 
 class StorageError(PolymeterError):
     """What a run leaves cannot be written or read. It is never the failure of one sample: it ends the run."""
+
+
+class TrackerError(PolymeterError):
+    """A finished run could not be sent to a tracker. The run itself is whole, and can be sent again."""
 
 
 class UnscoredError(ScoreError):

@@ -23,6 +23,7 @@ LONGEST_WAIT_S = 60.0
 """The longest wait before another attempt at an endpoint, unless the user asks for another."""
 
 ChoiceWay = Literal["loglikelihood", "text"]
+PanelRule = Literal["mean", "majority"]
 MediaPolicy = Literal["previews", "none"]
 Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T", bound="Options")
@@ -135,6 +136,12 @@ class RunOptions(Options):
     mcq: ChoiceWay = later_identity(
         "loglikelihood",
         "How multiple choice of task YAML is asked: by the log-probabilities of the choices, or as text, with letters.",
+    )
+    panel: PanelRule = later_identity(
+        "mean", "What the values of several judges come to: their mean, or the one that most of them give."
+    )
+    panel_quorum: Count | None = later_identity(
+        None, "How many of several judges must give a verdict on a sample; default: all of them."
     )
     apply_stops_to_foreign: bool = identity(False, "Cut the outputs of wrapped models at stop strings too.")
 

@@ -14,8 +14,10 @@ from polymeter.core.systems import broken_systems, offered
 
 if TYPE_CHECKING:
     from polymeter.core.detection import Detector
+    from polymeter.core.exporting import Exporter
     from polymeter.core.format import Format
     from polymeter.core.model import Model
+    from polymeter.core.tracker import Tracker
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,6 +30,7 @@ FORMATS: Registry[Format] = Registry(
     {
         "task_yaml": Target("polymeter.formats.task_yaml:FORMAT", "polymeter", summary="YAML tasks of lmms-eval"),
         "table": Target("polymeter.formats.table:FORMAT", "polymeter", summary="TSV files that need no code"),
+        "pairs": Target("polymeter.formats.pairs:FORMAT", "polymeter", summary="pairs of answers, for a judge"),
     },
     group="polymeter.formats",
     more=lambda: offered(lambda system: system.formats),
@@ -225,6 +228,39 @@ DETECTORS: Registry[Callable[..., Detector]] = Registry(
     group="polymeter.detectors",
 )
 
+EXPORTS: Registry[Exporter] = Registry(
+    "export",
+    {
+        "csv": Target("polymeter.store.flat_samples:write_csv", "polymeter", summary="one row for each sample, as CSV"),
+        "jsonl": Target(
+            "polymeter.store.flat_samples:write_jsonl", "polymeter", summary="one line for each sample, as flat JSON"
+        ),
+        "parquet": Target(
+            "polymeter.store.flat_samples:write_parquet_files",
+            "polymeter",
+            summary="one row for each sample, a typed Parquet file for each task",
+        ),
+    },
+    group="polymeter.exports",
+    more=lambda: offered(lambda system: system.exports),
+    problems=broken_systems,
+)
+
+TRACKERS: Registry[Callable[..., Tracker]] = Registry(
+    "tracker",
+    {
+        "wandb": Target("polymeter.trackers.wandb:WandbTracker", "polymeter", "wandb", "Weights & Biases"),
+        "mlflow": Target("polymeter.trackers.mlflow:MlflowTracker", "polymeter", "mlflow", "MLflow"),
+        "tensorboard": Target(
+            "polymeter.trackers.tensorboard:TensorBoardTracker", "polymeter", "tensorboard", "files for TensorBoard"
+        ),
+        "hub": Target(
+            "polymeter.trackers.hub:HubTracker", "polymeter", "hub", "a dataset repository on the Hugging Face Hub"
+        ),
+    },
+    group="polymeter.trackers",
+)
+
 
 def builtin_table(kind: str) -> dict[str, Any]:
     """Names and one-line summaries of a registry, for listings."""
@@ -285,6 +321,21 @@ def register_aggregation(name: str, *, uncertainty: Uncertainty = "none") -> Cal
     def add(function: F) -> F:
         AGGREGATIONS.register(name, Aggregation(name, function, uncertainty), place=place_of(function))
         return function
+
+    return add
+
+
+def register_tracker(name: str) -> Callable[[F], F]:
+    """Register a ``Tracker`` class, or a function that makes a tracker, under a name. Its keyword parameters are set by
+    ``--log-to NAME:key=value,…``.
+
+    Raises:
+        PlanError: if the user has already defined something else of that name.
+    """
+
+    def add(factory: F) -> F:
+        TRACKERS.register(name, factory, place=place_of(factory))
+        return factory
 
     return add
 

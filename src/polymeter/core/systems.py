@@ -137,8 +137,10 @@ class System:
         library: The package whose folder holds the system's benchmarks.
         version: The version whose behaviour is matched; empty: it has no versions.
         starters: What ``polymeter init`` can write, by kind.
+        exports: Its files, as ``polymeter export --to NAME`` writes them, by name: functions as in ``core.exporting``.
         differences: Where its table of differences is (``core.parity``), as ``"module:attribute"``. Empty: none is
             declared, and no run can be at parity with it.
+        logs: What reads logs of its tool (``core.logs.LogReader``), as ``"module:attribute"``. Empty: nothing does.
     """
 
     name: str
@@ -157,6 +159,14 @@ class System:
     version: str = ""
     differences: str = ""
     starters: Mapping[str, Starter] = field(default_factory=dict)
+    logs: str = ""
+
+    @property
+    def log_name(self) -> str:
+        """The name by which users say whose log they import."""
+        return self.parity_name.replace("_", "-")
+
+    exports: Mapping[str, Target] = field(default_factory=dict)
 
     @property
     def parity_name(self) -> str:
@@ -205,6 +215,7 @@ _CLAIMS: Mapping[str, Callable[[System], Collection[str]]] = {
     "module": lambda system: () if system.command is None else system.command.modules,
     "extension point": lambda system: system.extensions,
     "kind of starter": lambda system: system.starters,
+    "export": lambda system: system.exports,
 }
 
 
