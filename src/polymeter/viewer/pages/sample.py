@@ -1,0 +1,82 @@
+"""One sample with everything that is known of it, and steps to the previous and next one that pass the filters."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from polymeter.core.errors import PlanError
+from polymeter.report.formatting import one_line
+from polymeter.viewer.browsing import Browsed, browsed
+from polymeter.viewer.pages.media import address_of
+from polymeter.viewer.site import Asked, NotFoundError, Page, Viewer, see
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+_PATH = "/run/{run}/sample"
+_SAMPLES = "/run/{run}/samples"
+
+
+def show(viewer: Viewer, asked: Asked) -> Response:
+    """The page. A sample is named by its index, or by its id, which leads to the address with the index."""
+    own = browsed(viewer, asked)
+    if own.found.index is None:
+        return viewer.run_html("waiting.html", own.run, _SAMPLES, own=own, here=own.address("samples"))
+    if asked.get("id"):
+        return see(own.address("sample", (("index", str(_index_of(own, asked.get("id")))),)))
+    index = asked.number("index")
+    position = own.position(index)
+    read = own.read([position]) if position is not None else []
+    if not read or position is None:
+        raise NotFoundError(f"No sample number {index} has ended in {own.title}.", hint="See the list of samples.")
+    sample = read[0]
+    return viewer.run_html(
+        "sample.html", own.run, _SAMPLES, own=own, sample=sample, **_steps(own, position), **_shown(own, sample)
+    )
+
+
+def _index_of(own: Browsed, name: str) -> int:
+    assert own.found.index is not None
+    place = pc.index(own.found.index.texts("id"), name).as_py()
+    if place < 0:
+        raise NotFoundError(f"No sample {name!r} has ended in {own.title}.", hint="See the list of samples.")
+    return own.indices([place])[0]
+
+
+def _steps(own: Browsed, position: int) -> dict[str, Any]:
+    """Where the sample is among those that pass the filters, and what is before and after it."""
+    try:
+        selection = own.selection()
+    except PlanError:  # such as a run that was deleted, to which a filter compares
+        return {"place": None, "n_found": 0, "before": "", "after": "", "page": 1}
+    place = selection.place_of(position)
+    around: dict[int, str] = {}
+    if place is not None:
+        for step in (-1, 1):
+            if 0 <= place + step < len(selection):
+                beside = own.indices([int(selection.positions[place + step])])[0]
+                around[step] = own.address("sample", (("index", str(beside)),))
+    return {
+        "place": place,
+        "n_found": len(selection),
+        "before": around.get(-1, ""),
+        "after": around.get(1, ""),
+        "page": 1 if place is None else place // 50 + 1,
+    }
+
+
+def _shown(own: Browsed, sample: dict[str, Any]) -> dict[str, Any]:
+    name = str(sample["id"])
+    return {
+        "name": one_line(name),
+        "notes": own.notes_on(name),
+        "here": own.address("sample", (("index", str(sample["index"])),)),
+        "doc": json.dumps(sample["doc"], ensure_ascii=False, indent=2),
+        "media": lambda file: address_of(own.run.key, str(file)),
+    }
+
+
+PAGES = (Page(_PATH, show),)
