@@ -118,7 +118,7 @@ def _of(view: SampleView, texts: Sequence[str], logprobs: Sequence[Sequence[Any]
     said = [note] if note else []
     if len(texts) > 1:
         if taken is None:
-            likeliest = [_value(logprob) for logprob in logprobs]
+            likeliest = [logprob_value(logprob) for logprob in logprobs]
             taken = likeliest.index(max(likeliest)) if any(map(math.isfinite, likeliest)) else None
             said.append("The sample stores no answer that is one of these: the likeliest is marked as chosen.")
         if right is None:
@@ -129,7 +129,7 @@ def _of(view: SampleView, texts: Sequence[str], logprobs: Sequence[Sequence[Any]
 def _choices(
     texts: Sequence[str], logprobs: Sequence[Sequence[Any]], taken: int | None, right: int | None
 ) -> list[Choice]:
-    values = [_value(logprob) for logprob in logprobs]
+    values = [logprob_value(logprob) for logprob in logprobs]
     shares = probabilities(values) if len(values) > 1 else [math.exp(min(value, 0.0)) for value in values]
     choices = []
     for place, (text, logprob, value, share) in enumerate(zip(texts, logprobs, values, shares, strict=True)):
@@ -163,6 +163,7 @@ def _logprobs(output: Mapping[str, Any]) -> list[Sequence[Any]]:
     return [one for one in found if isinstance(one, (list, tuple)) and one] if isinstance(found, list) else []
 
 
-def _value(logprob: Sequence[Any]) -> float:
+def logprob_value(logprob: Sequence[Any]) -> float:
+    """The log-probability of a stored choice; minus infinity if it has none."""
     value = logprob[0]
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else -math.inf
