@@ -28,6 +28,7 @@ from polymeter.core.stored_samples import (
 from polymeter.report.formatting import one_line
 from polymeter.store.export import read_samples_at
 from polymeter.store.folder import RunFolder
+from polymeter.viewer.plots.choice_columns import ChoiceColumns
 from polymeter.viewer.sample_index import FACTS, FIELD, LONGEST_TEXT, NONE, NUMBERS, SCORE, TEXT_COLUMNS, TEXTS, VERSION
 
 _AT_ONCE = 5_000
@@ -116,6 +117,7 @@ class _Columns:
         self._scores: dict[str, array[float]] = {}
         self._counts = {name: array("i") for name in _COUNTS}
         self._latency = array("d")
+        self._labels = ChoiceColumns()
 
     def add(self, sample: Mapping[str, Any], offset: int) -> tuple[str, ...]:
         """One more sample.
@@ -128,6 +130,7 @@ class _Columns:
         self._status.add(str(sample["status"]))
         self._subset.add("/".join(one_line(str(part)) for part in sample["subset"]) if sample["subset"] else None)
         self._add_fields(sample["doc"])
+        self._labels.add(sample)
         for key, value in numbers_of(sample).items():
             name = named(*key)
             if name not in self._scores and len(self._scores) < _MOST_METRICS:
@@ -175,7 +178,8 @@ class _Columns:
         fields = {FIELD + name: codes.codes for name, codes in self._categories().items()}
         scores = {SCORE + name: values for name, values in self._scores.items()}
         head = {"index": self._index, "offset": self._offset, "status": self._status.codes}
-        return {**head, "subset": self._subset.codes, **self._counts, "latency_ms": self._latency, **fields, **scores}
+        head["subset"] = self._subset.codes
+        return {**head, **self._counts, "latency_ms": self._latency, **self._labels.arrays(), **fields, **scores}
 
     def facts(self) -> dict[str, Any]:
         """What the columns hold."""
@@ -186,6 +190,7 @@ class _Columns:
             "subsets": self._subset.counts,
             "fields": {name: codes.counts for name, codes in self._categories().items()},
             "metrics": {name: [min(values), max(values)] for name, values in ends.items() if values},
+            **self._labels.facts(),
         }
 
     def _categories(self) -> dict[str, _Codes]:

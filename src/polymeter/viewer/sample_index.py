@@ -21,7 +21,7 @@ from polymeter.report.formatting import as_float
 from polymeter.report.scales import axis, sample_scale
 from polymeter.report.table import bounds_of
 
-VERSION = 1
+VERSION = 2
 NUMBERS, TEXTS, FACTS = "numbers.arrow", "texts.arrow", "facts.json"
 LONGEST_TEXT = 20_000
 """Characters of a text that are searched."""

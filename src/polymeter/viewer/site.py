@@ -173,7 +173,7 @@ def see(address: str) -> Response:
     """Lead the browser elsewhere after a form."""
     from starlette.responses import Response
 
-    return Response(status_code=303, headers={"location": address})
+    return Response(status_code=303, headers={"location": quote(address, safe="/?#=&%+,;:@~-._")})
 
 
 def address(path: str, query: Query = ()) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from polymeter.core.sources import sniff_audio_mime, sniff_mime
+from polymeter.core.sources import sniff_mime
 from polymeter.store.media import media_path
+from polymeter.viewer.content.media import playable
 from polymeter.viewer.site import Asked, NotFoundError, Page, Viewer
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _HEAD_BYTES = 64
 _SAVED = "application/octet-stream"
-_BRANDS = (b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V ", b"dash", b"MSNV")
 
 
 def address_of(run: str, name: str) -> str:
@@ -48,15 +48,7 @@ def show(viewer: Viewer, asked: Asked) -> Response:
 
 def media_kind(head: bytes) -> str:
     """The MIME type under which a file is served, by its first bytes."""
-    return sniff_mime(head) or _video(head) or sniff_audio_mime(head) or _SAVED
-
-
-def _video(head: bytes) -> str:
-    if head[4:8] == b"ftyp" and head[8:12] in _BRANDS:
-        return "video/mp4"
-    if head[4:12] == b"ftypqt  ":
-        return "video/quicktime"
-    return "video/webm" if head.startswith(b"\x1aE\xdf\xa3") else ""
+    return sniff_mime(head) or playable(head) or _SAVED
 
 
 PAGES = (Page("/run/{run}/media/{name}", show),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -25,21 +26,25 @@ def show(viewer: Viewer, asked: Asked) -> Response:
     run = viewer.run(asked)
     folder = viewer.shelf.open(run)
     results = viewer.results(run, folder)
-    tasks = [
-        {
-            "title": title_of(results, "task", name),
-            "planned": int(task.get("n_samples") or 0),
-            "ended": (ended := sum((statuses := _statuses(folder, name)).values())),
-            "failed": ended - statuses.get("ok", 0),
-            "numbers": _numbers(results, name),
-        }
-        for task in folder.read_manifest()["tasks"]
-        for name in (str(task["name"]),)
-    ]
-    told: dict[str, Any] = {"run": run, "tasks": tasks, "quiet_s": quiet_s(run, folder), "is_quiet": _is_quiet(run, folder)}
+    tasks = [_of_task(folder, results, task) for task in folder.read_manifest()["tasks"]]
+    told: dict[str, Any] = {"tasks": tasks, "quiet_s": quiet_s(run, folder), "is_quiet": _is_quiet(run, folder)}
     if asked.is_part:
-        return viewer.html("progress_part.html", **told)
-    return viewer.run_html("progress.html", run, "/run/{run}", **{key: told[key] for key in told if key != "run"})
+        return viewer.html("progress_part.html", run=run, **told)
+    return viewer.run_html("progress.html", run, "/run/{run}", **told)
+
+
+def _of_task(folder: RunFolder, results: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, Any]:
+    """How far a task is."""
+    name = str(task["name"])
+    statuses = _statuses(folder, name)
+    ended = sum(statuses.values())
+    return {
+        "title": title_of(results, "task", name),
+        "planned": int(task.get("n_samples") or 0),
+        "ended": ended,
+        "failed": ended - statuses.get("ok", 0),
+        "numbers": _numbers(results, name),
+    }
 
 
 def short(viewer: Viewer, asked: Asked) -> Response:
@@ -68,7 +73,7 @@ def _statuses(folder: RunFolder, task: str) -> dict[str, int]:
         return journal.statuses(task)
 
 
-def _numbers(results: Any, task: str) -> list[tuple[str, Any]]:
+def _numbers(results: Mapping[str, Any], task: str) -> list[tuple[str, Any]]:
     """The numbers of a task so far."""
     own = results.get("tasks", {}).get(task, {}).get("results", ())
     return [(str(one["metric"]), one["value"]) for one in own if not one.get("subset")][:3]

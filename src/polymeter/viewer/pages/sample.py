@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 from polymeter.core.errors import PlanError
 from polymeter.report.formatting import one_line
 from polymeter.viewer.browsing import Browsed, browsed
+from polymeter.viewer.content import Block, MediaFiles, SampleView, blocks
 from polymeter.viewer.pages.media import address_of
+from polymeter.viewer.pages.samples import AT_ONCE
 from polymeter.viewer.site import Asked, NotFoundError, Page, Viewer, see
 
 if TYPE_CHECKING:
@@ -33,9 +35,32 @@ def show(viewer: Viewer, asked: Asked) -> Response:
     if not read or position is None:
         raise NotFoundError(f"No sample number {index} has ended in {own.title}.", hint="See the list of samples.")
     sample = read[0]
+    name = str(sample["id"])
+    here = own.address("sample", (("index", str(index)),))
     return viewer.run_html(
-        "sample.html", own.run, _SAMPLES, own=own, sample=sample, **_steps(own, position), **_shown(own, sample)
+        "sample.html",
+        own.run,
+        _SAMPLES,
+        own=own,
+        sample=sample,
+        name=one_line(name),
+        notes=own.notes_on(name),
+        here=here,
+        blocks=shown_blocks(own, sample),
+        **_steps(own, position),
     )
+
+
+def shown_blocks(own: Browsed, sample: Mapping[str, Any], key: str = "") -> list[Block]:
+    """What is shown of a sample.
+
+    Args:
+        own: Where it is from.
+        sample: The sample.
+        key: What sets it apart from others on the same page.
+    """
+    media = MediaFiles(own.folder.media, lambda name: address_of(own.run.key, name))
+    return blocks(SampleView(own.task, sample, media, own.of_task, own.folder.read_manifest(), key))
 
 
 def _index_of(own: Browsed, name: str) -> int:
@@ -64,18 +89,7 @@ def _steps(own: Browsed, position: int) -> dict[str, Any]:
         "n_found": len(selection),
         "before": around.get(-1, ""),
         "after": around.get(1, ""),
-        "page": 1 if place is None else place // 50 + 1,
-    }
-
-
-def _shown(own: Browsed, sample: dict[str, Any]) -> dict[str, Any]:
-    name = str(sample["id"])
-    return {
-        "name": one_line(name),
-        "notes": own.notes_on(name),
-        "here": own.address("sample", (("index", str(sample["index"])),)),
-        "doc": json.dumps(sample["doc"], ensure_ascii=False, indent=2),
-        "media": lambda file: address_of(own.run.key, str(file)),
+        "page": 1 if place is None else place // AT_ONCE + 1,
     }
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 PATH = "/run/{run}/samples"
-_AT_ONCE = 50
+AT_ONCE = 50
+"""Samples on one page."""
 _GIST = 160
 _MOST_LISTED = 200
 _MOST_SHOWN_FIELDS = 6
@@ -29,10 +30,10 @@ def show(viewer: Viewer, asked: Asked) -> Response:
     if own.found.index is None:
         return viewer.run_html("waiting.html", own.run, PATH, own=own, here=own.address("samples"))
     selection = own.selection()
-    n_pages = max(1, -(-len(selection) // _AT_ONCE))
+    n_pages = max(1, -(-len(selection) // AT_ONCE))
     page = min(max(asked.number("page", 1), 1), n_pages)
-    start = (page - 1) * _AT_ONCE
-    positions = [int(position) for position in selection.positions[start : start + _AT_ONCE]]
+    start = (page - 1) * AT_ONCE
+    positions = [int(position) for position in selection.positions[start : start + AT_ONCE]]
     samples = own.read(positions)
     return viewer.run_html(
         "samples.html",
