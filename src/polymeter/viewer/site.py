@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -30,10 +31,13 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-_STYLES_OF_REPORTS = ("base.css", "table.css")
+_OF_REPORTS = ("base.css", "table.css", "comparison.css", "leaderboard.css", "leaderboard.js")
 _LARGEST_FORM = 256 * 1024
 _STYLE_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_MOST_REMEMBERED = 8
 Query = Sequence[tuple[str, str]]
+ALLOWED = ("samples", "data", "task", "prompts", "judge", "unfinished")
+"""What may differ between runs that are compared or ranked, if the user says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,21 @@ class Viewer:
     indexes: Indexes
     services: Services
     pages: Sequence[Page]
+    _remembered: OrderedDict[tuple[Any, ...], Any] = field(default_factory=OrderedDict)
+
+    def remember(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What takes long to make: the last few are kept.
+
+        Args:
+            key: All that it depends on.
+            make: Makes it.
+        """
+        if key not in self._remembered:
+            made = make()
+            while len(self._remembered) >= _MOST_REMEMBERED:
+                self._remembered.popitem(last=False)
+            self._remembered[key] = made
+        return self._remembered[key]
 
     def run(self, asked: Asked) -> RunInShort:
         """The run that an address names.
@@ -250,7 +269,7 @@ def _absent(viewer: Viewer) -> Callable[[Request, Exception], Any]:
 
 
 async def _static(request: Request) -> Response:
-    """A file of the viewer's own, or a style sheet of reports, so that both look alike."""
+    """A file of the viewer's own, or one of reports, so that both look and work alike."""
     from starlette.responses import Response
 
     data = _file(request.path_params["name"])
@@ -265,7 +284,7 @@ def _file(name: str) -> bytes | None:
     parts = name.split("/")
     if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts):
         return None
-    is_of_reports = name in _STYLES_OF_REPORTS
+    is_of_reports = name in _OF_REPORTS
     folder = files("polymeter.report") / "templates" if is_of_reports else files("polymeter.viewer") / "static"
     file = folder.joinpath(*parts)
     return file.read_bytes() if file.is_file() else None

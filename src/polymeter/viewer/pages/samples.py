@@ -89,7 +89,7 @@ def _row(own: Browsed, sample: Mapping[str, Any]) -> dict[str, Any]:
         "answer": _gist(answer_text(sample)),
         "target": _gist(sample["target"]),
         "scores": [*_scores(own, sample)],
-        "images": [*_images(own, sample)][:1],
+        "images": [*images_of_sample(own, sample)][:1],
         "tags": [*dict.fromkeys(tag for note in notes for tag in note.tags)],
         "n_notes": len(notes),
     }
@@ -107,12 +107,15 @@ def _scores(own: Browsed, sample: Mapping[str, Any]) -> Iterator[tuple[str, str,
         yield one_line(name), clip(number(value), 24), is_right
 
 
-def _images(own: Browsed, sample: Mapping[str, Any]) -> Iterator[str]:
-    """The addresses of a sample's images, those that the model made first."""
-    shown = [
-        str(kept["file"]) for kind, kept in media_of(first_messages(sample)) if kind != "audio" and kept.get("file")
-    ]
-    for name in (*images_of(sample), *shown):
+def images_of_sample(
+    own: Browsed, sample: Mapping[str, Any], *, given: bool = True, generated: bool = True
+) -> Iterator[str]:
+    """The addresses of a sample's images, those that the model made before those that it was given."""
+    names = [*images_of(sample)] if generated else []
+    if given:
+        noted = media_of(first_messages(sample))
+        names += [str(note["file"]) for kind, note in noted if kind != "audio" and note.get("file")]
+    for name in names:
         if media_path(own.folder.media, name).exists():
             yield address_of(own.run.key, name)
 
