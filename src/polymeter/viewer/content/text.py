@@ -32,7 +32,9 @@ _UNSEEN = (
 # grows with the square of their number.
 _MARKED = re.compile(rf"[ \t\n]+|{_UNSEEN}")
 _ALIKE = re.compile(r" +|\t+|\n+")
-_CONTROLS = "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
+_CONTROLS = (
+    "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
+)
 _SHORT = {
     **dict(enumerate(_CONTROLS.split())), 0x007F: "DEL",
     0x00A0: "NBSP", 0x00AD: "SHY", 0x061C: "ALM", 0x200B: "ZWSP", 0x200C: "ZWNJ", 0x200D: "ZWJ", 0x200E: "LRM",
