@@ -33,7 +33,8 @@ _UNSEEN = (
 _MARKED = re.compile(rf"[ \t\n]+|{_UNSEEN}")
 _ALIKE = re.compile(r" +|\t+|\n+")
 _CONTROLS = (
-    "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
+    "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS "
+    "RS US"
 )
 _SHORT = {
     **dict(enumerate(_CONTROLS.split())), 0x007F: "DEL",
