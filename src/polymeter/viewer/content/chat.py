@@ -23,11 +23,12 @@ _LONGEST_FACT = 80
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a message: one of its attributes is set."""
+    """A part of a message: a text, a picture, or a clip, which may stand beside the chat already."""
 
     text: Shown | None = None
     picture: Picture | None = None
     played: Played | None = None
+    is_beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +104,15 @@ def make(view: SampleView) -> Block | None:
     found = view.exchanges()
     if not found:
         return None
-    shown = exchanges_of(found[:MOST_EXCHANGES], view)
+    shown = exchanges_of(found[:MOST_EXCHANGES], view, has_beside=True)
     title = "Asked and answered" if len(found) == 1 else f"Asked and answered · {count(len(found), 'request')}"
     return Block("chat", title, "content/chat.html", Chat(tuple(shown), max(len(found) - MOST_EXCHANGES, 0)))
 
 
-def exchanges_of(exchanges: Sequence[Mapping[str, Any]], view: SampleView) -> list[Exchange]:
-    """Exchanges that follow each other, as they are shown."""
+def exchanges_of(
+    exchanges: Sequence[Mapping[str, Any]], view: SampleView, *, has_beside: bool = False
+) -> list[Exchange]:
+    """Exchanges that follow each other, as they are shown. ``has_beside``: the clips of the first stand beside them."""
     shown: list[Exchange] = []
     before: list[Mapping[str, Any]] = []
     said: list[str] = []
@@ -127,7 +130,11 @@ def exchanges_of(exchanges: Sequence[Mapping[str, Any]], view: SampleView) -> li
         title = ""
         if len(exchanges) > 1:
             title = f"Request {n_rounds}" + (f", repeat {n_repeats + 1}" if is_repeat else "")
-        turns = () if is_repeat else tuple(_turn(message, view) for message in messages[n_above:])
+        turns = (
+            ()
+            if is_repeat
+            else tuple(_turn(message, view, is_beside=has_beside and not shown) for message in messages[n_above:])
+        )
         above = (
             "the same prompt as above" if is_repeat else f"after {count(n_above, 'message')} above" if n_above else ""
         )
@@ -151,11 +158,12 @@ def _is_said(message: Mapping[str, Any], said: Sequence[str]) -> bool:
     return message.get("role") == "assistant" and len(parts) == 1 and parts[0].get("text") in said
 
 
-def _turn(message: Mapping[str, Any], view: SampleView) -> Turn:
-    return Turn(one_line(str(message.get("role") or "?")), tuple(_part(part, view) for part in parts_of(message)))
+def _turn(message: Mapping[str, Any], view: SampleView, *, is_beside: bool) -> Turn:
+    parts = tuple(_part(part, view, is_beside=is_beside) for part in parts_of(message))
+    return Turn(one_line(str(message.get("role") or "?")), parts)
 
 
-def _part(part: Mapping[str, Any], view: SampleView) -> Part:
+def _part(part: Mapping[str, Any], view: SampleView, *, is_beside: bool) -> Part:
     if isinstance(part.get("text"), str):
         return Part(text=visible(part["text"]))
     for kind in ("image", "video", "audio"):
@@ -164,7 +172,7 @@ def _part(part: Mapping[str, Any], view: SampleView) -> Part:
             if kind == "image":
                 return Part(picture=view.media.picture(note))
             clip = view.media.clip(kind, note)
-            return Part(played=played(clip, [clip]))
+            return Part(played=played(clip, [clip]), is_beside=is_beside)
     return Part(text=visible(as_json(dict(part))))
 
 
@@ -223,7 +231,8 @@ def _facts(exchange: Mapping[str, Any]) -> list[str]:
     facts = [kind] if kind else []
     if isinstance(continuations, list):
         facts.append(count(len(continuations), "continuation"))
-    for name, value in ask.items():
+    extra = ask.pop("extra", None)
+    for name, value in (*ask.items(), *(extra.items() if isinstance(extra, Mapping) else ())):
         if name == "seeds" and isinstance(value, list) and len(value) == 1:
             facts.append(f"seed {value[0]}")
         elif name == "size" and isinstance(value, list):
@@ -237,5 +246,7 @@ def _facts(exchange: Mapping[str, Any]) -> list[str]:
         facts.append(f"at {clip(one_line(exchange['endpoint']), _LONGEST_FACT)}")
     latency = entry(exchange, "response").get("latency_ms")
     if isinstance(latency, (int, float)) and not isinstance(latency, bool):
-        facts.append(duration(latency / 1000) if latency >= 1000 else f"{latency:.0f} ms")
+        facts.append(
+            duration(latency / 1000) if latency >= 1000 else f"{latency:.0f} ms" if latency >= 1 else "under 1 ms"
+        )
     return facts

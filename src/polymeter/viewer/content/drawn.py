@@ -1,4 +1,4 @@
-"""Generated images beside what the model was given and what they are compared with; two of them under one slider."""
+"""Generated images beside what the model was given and what they are compared with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from polymeter.report.formatting import clip, one_line
 from polymeter.viewer.content.media import Picture
-from polymeter.viewer.content.view import Block, SampleView, entry, media_of, messages_of, outputs_of
+from polymeter.viewer.content.text import Shown, visible
+from polymeter.viewer.content.view import Block, SampleView, entry, media_of, messages_of, outputs_of, parts_of
 
 ORDER = 15
 _LONGEST_NAME = 60
@@ -26,53 +27,38 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
-    """All images of the sample.
-
-    Attributes:
-        drawings: They: inputs, generated ones, references.
-        left: The place among those that have a file of the one under the left half of the slider; ``None``: no slider.
-        right: That of the one under the right half.
-        note: What the slider does to images of different sizes; may be empty.
+    """All images of the sample: inputs, generated ones, references. ``prompt`` stands above several; ``None``: of one
+    it stands beside, in the chat.
     """
 
     drawings: tuple[Drawing, ...]
-    left: int | None = None
-    right: int | None = None
-    note: str = ""
-
-    @property
-    def shown(self) -> tuple[Drawing, ...]:
-        """Those that have a file."""
-        return tuple(drawing for drawing in self.drawings if drawing.picture.url)
+    prompt: Shown | None = None
 
 
 def make(view: SampleView) -> Block | None:
     """The images of a sample whose model generated some."""
+    found = drawings_of(view)
+    if not found:
+        return None
+    if len(found) == 1:
+        return Block("drawn", "", "content/drawn.html", Gallery(found), "side")
+    messages = messages_of(view.exchanges()[0])
+    prompt = "\n\n".join(str(part["text"]) for message in messages for part in parts_of(message) if "text" in part)
+    return Block("drawn", "", "content/drawn.html", Gallery(found, visible(prompt) if prompt else None), "wide")
+
+
+def drawings_of(view: SampleView) -> tuple[Drawing, ...]:
+    """Inputs, generated images and what they are compared with; none if the model generated no image."""
     made = [*_made(view)]
     if not made:
-        return None
-    exchanges = view.exchanges()
-    inputs = [view.media.picture(note) for note in media_of(messages_of(exchanges[0]), "image")]
-    named = [
-        *(
-            Drawing(picture, _numbered("Input", place, len(inputs)), (), "input")
-            for place, picture in enumerate(inputs)
-        ),
-        *(
-            Drawing(picture, _numbered("Output" if inputs else "Generated", place, len(made)), facts, "made")
-            for place, (picture, facts) in enumerate(made)
-        ),
+        return ()
+    inputs = [view.media.picture(note) for note in media_of(messages_of(view.exchanges()[0]), "image")]
+    word = "Output" if inputs else "Generated"
+    return (
+        *(Drawing(one, _numbered("Input", place, len(inputs)), (), "input") for place, one in enumerate(inputs)),
+        *(Drawing(one, _numbered(word, place, len(made)), facts, "made") for place, (one, facts) in enumerate(made)),
         *_compared(view),
-    ]
-    gallery = Gallery(tuple(named))
-    kinds = [drawing.kind for drawing in gallery.shown]
-    left = next((place for kind in ("input", "compared") for place, own in enumerate(kinds) if own == kind), None)
-    right = kinds.index("made") if "made" in kinds else None
-    if left is not None and right is not None:
-        sizes = {(drawing.picture.width, drawing.picture.height) for drawing in gallery.shown}
-        note = "The images differ in size; the slider stretches them to that of the left one." if len(sizes) > 1 else ""
-        gallery = Gallery(gallery.drawings, left, right, note)
-    return Block("drawn", "", "content/drawn.html", gallery, "wide")
+    )
 
 
 def _made(view: SampleView) -> Iterator[tuple[Picture, tuple[str, ...]]]:

@@ -42,10 +42,11 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The judges of a sample, and the rules that cannot be told apart by call."""
+    """The judges of a sample, the rules that cannot be told apart by call, and whether prompts are unfolded."""
 
     judges: tuple[Judge, ...]
     rules: tuple[str, ...]
+    is_open: bool = False
 
 
 def make(view: SampleView) -> Block | None:
@@ -82,7 +83,7 @@ def make(view: SampleView) -> Block | None:
         f"{count(len(judges), 'judge')}, {count(n_calls, 'call')}" if len(judges) > 1 else count(n_calls, "judge call")
     )
     others = () if is_paired else tuple(dict.fromkeys(rule for rule in rules if rule))
-    return Block("judges", title, "content/judges.html", Panel(tuple(judges), others))
+    return Block("judges", title, "content/judges.html", Panel(tuple(judges), others, n_calls == 1))
 
 
 def _values(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -96,4 +97,5 @@ def _model(view: SampleView, role: str, calls: list[Mapping[str, Any]]) -> str:
     fingerprint = next((call["model"] for call in calls if isinstance(call.get("model"), str)), "")
     if isinstance(named, Mapping):
         named = named.get("model") or named.get("name") or named.get("spec")
-    return clip(one_line(str(named or fingerprint[:_SHORT_FINGERPRINT])), _LONGEST_NAME)
+    found = clip(one_line(str(named or fingerprint[:_SHORT_FINGERPRINT])), _LONGEST_NAME)
+    return "" if found == role else found

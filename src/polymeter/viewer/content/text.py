@@ -32,7 +32,12 @@ _UNSEEN = (
 # grows with the square of their number.
 _MARKED = re.compile(rf"[ \t\n]+|{_UNSEEN}")
 _ALIKE = re.compile(r" +|\t+|\n+")
+_CONTROLS = (
+    "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS "
+    "RS US"
+)
 _SHORT = {
+    **dict(enumerate(_CONTROLS.split())), 0x007F: "DEL",
     0x00A0: "NBSP", 0x00AD: "SHY", 0x061C: "ALM", 0x200B: "ZWSP", 0x200C: "ZWNJ", 0x200D: "ZWJ", 0x200E: "LRM",
     0x200F: "RLM", 0x2028: "LSEP", 0x2029: "PSEP", 0x202A: "LRE", 0x202B: "RLE", 0x202C: "PDF", 0x202D: "LRO",
     0x202E: "RLO", 0x202F: "NNBSP", 0x2060: "WJ", 0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
@@ -161,9 +166,7 @@ def _joins(text: str, place: int) -> bool:
 
 def _short_name(character: str) -> str:
     code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return _SHORT.get(code, "␡" if code == 0x7F else f"U+{code:04X}")
+    return _SHORT.get(code, f"U+{code:04X}")
 
 
 def _full_name(character: str) -> str:

@@ -101,9 +101,14 @@ def _reading(points: Sequence[tuple[float, ...]], correlation: float | None, uni
 
 def rank_correlation(x: Floats, y: Floats) -> float | None:
     """Spearman's rank correlation with mean ranks for ties; ``None`` if one side has only one value."""
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(values) for values in (x, y)]
+    ranks = [_mean_ranks(values) for values in (x, y)]
     centred = [own - own.mean() for own in ranks]
     below = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
     return float((centred[0] * centred[1]).sum()) / below if below else None
+
+
+def _mean_ranks(values: Floats) -> Floats:
+    """The rank of each value; equal ones share the mean of theirs."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    return ranks
