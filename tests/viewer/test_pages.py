@@ -84,7 +84,10 @@ def test_an_answer_of_a_megabyte_is_shown(runs, open_viewer):
     assert len(client.get("/run/long/samples").content) < 200_000
     answer = client.get("/run/long/sample?index=0")
     assert answer.status_code == 200
-    assert "end of it" in answer.text
+    assert "more characters" in answer.text
+    stored = client.get("/run/long/sample.json?index=0")
+    assert stored.json()["answer"].endswith("end of it")
+    assert stored.headers["content-disposition"].startswith("attachment")
     assert "1 sample" in client.get("/run/long/samples?q=window.hacked").text
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from polymeter.core.errors import PlanError
+from polymeter.core.json_text import json_text
 from polymeter.report.formatting import one_line
+from polymeter.store.export import read_some
 from polymeter.viewer.browsing import Browsed, browsed
 from polymeter.viewer.content import Block, MediaFiles, SampleView, blocks
 from polymeter.viewer.pages.media import address_of
@@ -30,8 +32,7 @@ def show(viewer: Viewer, asked: Asked) -> Response:
     if asked.get("id"):
         return see(own.address("sample", (("index", str(_index_of(own, asked.get("id")))),)))
     index = asked.number("index")
-    position = own.position(index)
-    read = own.read([position]) if position is not None else []
+    position, read = own.position(index), _read(own, index)
     if not read or position is None:
         raise NotFoundError(f"No sample number {index} has ended in {own.title}.", hint="See the list of samples.")
     sample = read[0]
@@ -49,6 +50,25 @@ def show(viewer: Viewer, asked: Asked) -> Response:
         blocks=shown_blocks(own, sample),
         **_steps(own, position),
     )
+
+
+def raw(viewer: Viewer, asked: Asked) -> Response:
+    """The sample as it is stored, as a JSON file: texts that are too long for a page are whole in it."""
+    from starlette.responses import Response
+
+    own = browsed(viewer, asked)
+    index = asked.number("index")
+    read = read_some(own.folder, own.task, [index]) if own.found.index is None else _read(own, index)
+    if not read:
+        raise NotFoundError(f"No sample number {index} has ended in {own.title}.", hint="See the list of samples.")
+    text = json_text(read[0], indent=2) + "\n"
+    headers = {"content-disposition": f'attachment; filename="sample-{index}.json"', "cache-control": "no-store"}
+    return Response(text.encode("utf-8", "replace"), media_type="application/json", headers=headers)
+
+
+def _read(own: Browsed, index: int) -> list[dict[str, Any]]:
+    position = own.position(index)
+    return [] if position is None else own.read([position])
 
 
 def shown_blocks(own: Browsed, sample: Mapping[str, Any], key: str = "") -> list[Block]:
@@ -93,4 +113,4 @@ def _steps(own: Browsed, position: int) -> dict[str, Any]:
     }
 
 
-PAGES = (Page(_PATH, show),)
+PAGES = (Page(_PATH, show), Page(f"{_PATH}.json", raw))
