@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -38,6 +39,7 @@ _PAGE = """<!doctype html>
 <body><main><h1>$title</h1><h2>Content</h2>$body</main></body></html>"""
 
 
+@lru_cache(maxsize=1)
 def environment() -> Any:
     """The templates of the viewer, as its server has them."""
     from jinja2 import Environment, PackageLoader, StrictUndefined

@@ -71,7 +71,9 @@ def test_a_bare_list_is_a_box_only_where_places_are_spoken_of():
     assert not is_spatial("Sort the numbers 4, 2, 3, 1.")
 
 
-@pytest.mark.parametrize("text", ["[200, 180, 40, 30]", "[-1, 2, 3, 4]", "[1, 2, 3]", "no numbers", "", "[[[[[[", '{"a":'])
+@pytest.mark.parametrize(
+    "text", ["[200, 180, 40, 30]", "[-1, 2, 3, 4]", "[1, 2, 3]", "no numbers", "", "[[[[[[", '{"a":']
+)
 def test_what_is_no_box_is_none(text):
     assert find_shapes(text, is_spatial=True) == []
 

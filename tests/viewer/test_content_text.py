@@ -37,8 +37,10 @@ def test_white_space_that_nobody_would_see_is_marked_and_kept(text, expected):
 
 @pytest.mark.parametrize(
     ("character", "name"),
-    [("\x00", "NUL"), ("\x07", "BEL"), ("\x1b", "ESC"), ("\x7f", "DEL"), ("\u202e", "RLO"), ("\u2066", "LRI")]
-    + [("\u200b", "ZWSP"), ("\ufeff", "BOM"), ("\u00a0", "NBSP"), ("\ud83d", "U+D83D"), ("\U000e0041", "U+E0041")],
+    [
+        *(("\x00", "NUL"), ("\x07", "BEL"), ("\x1b", "ESC"), ("\x7f", "DEL"), ("\u202e", "RLO"), ("\u2066", "LRI")),
+        *(("\u200b", "ZWSP"), ("\ufeff", "BOM"), ("\u00a0", "NBSP"), ("\ud83d", "U+D83D"), ("\U000e0041", "U+E0041")),
+    ],
 )
 def test_characters_that_act_or_hide_are_named(character, name):
     (_, run, _) = visible(f"a{character}b").runs
