@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -38,6 +39,7 @@ _PAGE = """<!doctype html>
 <body><main><h1>$title</h1><h2>Content</h2>$body</main></body></html>"""
 
 
+@lru_cache(maxsize=1)
 def environment() -> Any:
     """The templates of the viewer, as its server has them."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -77,14 +79,14 @@ class SampleIndex:
         return self._columns[name]
 
 
-def page_of_sample(run: Path, task: str, number: int, media: str = "/media") -> str:
-    """A page with the blocks of one sample."""
+def page_of_sample(run: Path, task: str, number: int, media: str = "") -> str:
+    """A page with the blocks of one sample; ``media``: a slash and the name of its run, where several are served."""
     folder = open_folder(run)
     samples = list(read_samples(folder, task))
     view = SampleView(
         task,
         samples[number],
-        MediaFiles(folder.media, lambda name: f"{media}/{name}"),
+        MediaFiles(folder.media, lambda name: f"/media{media}/{name}"),
         json.loads(folder.results.read_text(encoding="utf-8"))["tasks"].get(task, {}),
         json.loads(folder.manifest.read_text(encoding="utf-8")),
     )
@@ -107,7 +109,12 @@ def page(title: str, body: str) -> str:
 
 @contextmanager
 def served(pages: Mapping[str, str], media: Path) -> Iterator[str]:
-    """Serve pages by path, with the viewer's static files and the media of a run; gives the address."""
+    """Serve pages by path, with the viewer's static files and media; gives the address.
+
+    Args:
+        pages: The pages.
+        media: The media folder of a run, or the folder of several runs.
+    """
     import uvicorn
     from starlette.applications import Starlette
     from starlette.responses import FileResponse, HTMLResponse, Response
@@ -121,7 +128,8 @@ def served(pages: Mapping[str, str], media: Path) -> Iterator[str]:
         )
 
     async def medium(request: Any) -> Response:
-        return FileResponse(media_path(media, request.path_params["name"]))
+        *run, name = request.path_params["name"].split("/")
+        return FileResponse(media_path(media / run[0] / "media" if run else media, name))
 
     async def base(request: Any) -> Response:
         style = (files("polymeter.report") / "templates" / "base.css").read_text(encoding="utf-8")
@@ -130,7 +138,7 @@ def served(pages: Mapping[str, str], media: Path) -> Iterator[str]:
     static = StaticFiles(directory=str(files("polymeter.viewer") / "static"))
     routes = [
         Route("/base.css", base),
-        Route("/media/{name}", medium),
+        Route("/media/{name:path}", medium),
         Mount("/static", static),
         Route("/{path:path}", shown),
     ]

@@ -187,7 +187,7 @@ def _answer(output: Mapping[str, Any], view: SampleView) -> Answer:
         tuple(view.media.picture({"file": name}) for name in (images if isinstance(images, list) else ())),
         len(logprobs) if isinstance(logprobs, list) else 0,
         tuple(_tool_call(call) for call in objects(output.get("tool_calls"))),
-        str(output.get("note") or ""),
+        one_line(str(output.get("note") or "")),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.report.formatting import number
+from polymeter.report.formatting import number, one_line
 from polymeter.viewer.content.text import Shown, visible
 from polymeter.viewer.content.view import Block, SampleView, as_text, entry, messages_of, outputs_of, parts_of
 
@@ -95,7 +95,7 @@ def _question(view: SampleView, exchange: Mapping[str, Any], output: Mapping[str
     given = entry(entry(exchange, "request"), "ask").get("continuations")
     named = [str(text) for text in given] if isinstance(given, list) else []
     texts = [named[place] if place < len(named) else f"continuation {place + 1}" for place in range(len(logprobs))]
-    return _of(view, texts, logprobs, str(output.get("note") or ""))
+    return _of(view, texts, logprobs, one_line(str(output.get("note") or "")))
 
 
 def _contexts(asked: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Question | None:

@@ -61,7 +61,7 @@ def make(view: SampleView) -> Block | None:
         return None
     n_calls = sum(map(len, by_role.values()))
     given = view.sample.get("judge_rules")
-    rules = [str(rule or "") for rule in given] if isinstance(given, list) else []
+    rules = [one_line(str(rule or "")) for rule in given] if isinstance(given, list) else []
     # Rules are stored in the order of the calls, exchanges by role: of one judge both are in the same order.
     is_paired = len(by_role) == 1 and len(rules) == n_calls
     judges = []

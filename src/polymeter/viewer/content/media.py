@@ -130,7 +130,7 @@ class MediaFiles:
             if sniff_mime(head) is not None:
                 strip = self.picture({"file": file})
             elif not url and (mime := playable(head) or ""):
-                url = self.url_of(str(file))
+                url = self.url_of(str(file)) + _fragment(span)
                 seconds = self._wave_seconds(str(file)) if seconds is None and mime == "audio/wav" else seconds
         return Clip(
             kind, url, mime, seconds, source, span, strip, width, height, "" if url else _why_absent(kind, note)
@@ -188,6 +188,14 @@ def playable(head: bytes) -> str | None:
     if head[4:8] == b"ftyp":
         return "video/mp4"
     return "video/webm" if head[:4] == b"\x1aE\xdf\xa3" else None
+
+
+def _fragment(span: tuple[float | None, float | None] | None) -> str:
+    """The part of a URL that makes a player play a segment (W3C Media Fragments)."""
+    if span is None:
+        return ""
+    start, end = span
+    return f"#t={start or 0:g}" + ("" if end is None else f",{end:g}")
 
 
 def _why_absent(kind: str, note: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.report.formatting import as_float, number
+from polymeter.report.formatting import as_float, number, one_line
 from polymeter.viewer.content.text import Shown, Span, visible
 from polymeter.viewer.content.view import Block, SampleView, as_text, entry, objects
 
@@ -57,7 +57,7 @@ class Outcome:
 def make(view: SampleView) -> Block:
     """Every sample has one."""
     sample = view.sample
-    status = str(sample.get("status") or "unknown")
+    status = one_line(str(sample.get("status") or "unknown"))
     error = entry(sample, "error")
     target, answer = view.target, view.answer
     missed, added, verdict = compare(target, answer) if target is not None and answer is not None else ((), (), "")
@@ -65,7 +65,7 @@ def make(view: SampleView) -> Block:
     message = as_text(error.get("message")) or "No message was recorded."
     data = Outcome(
         status,
-        str(error.get("kind") or ""),
+        one_line(str(error.get("kind") or "")),
         visible(message) if status != "ok" or error else None,
         tuple(_score(score) for score in objects(sample.get("scores"))),
         None if target is None else visible(target, missed),
@@ -120,7 +120,7 @@ def _joined(text: str, spans: list[Span]) -> tuple[Span, ...]:
 
 
 def _score(score: Mapping[str, Any]) -> ShownScore:
-    name, of_filter = str(score.get("metric")), str(score.get("filter") or "none")
+    name, of_filter = one_line(str(score.get("metric"))), one_line(str(score.get("filter") or "none"))
     value = score.get("value")
     plain = as_float(value)
     share = round(100 * plain) if plain is not None and 0 <= plain <= 1 and not isinstance(value, bool) else None

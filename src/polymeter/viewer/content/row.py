@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.report.formatting import one_line
 from polymeter.viewer.content.text import Shown, visible
 from polymeter.viewer.content.view import Block, SampleView, as_json, as_text, entry
 
@@ -33,7 +34,7 @@ def make(view: SampleView) -> Block | None:
 
 
 def _table(title: str, values: Mapping[str, Any]) -> Table:
-    return Table(title, tuple((str(name), visible(as_text(value) or as_json(value))) for name, value in values.items()))
+    return Table(title, tuple((one_line(str(name)), visible(as_text(value) or as_json(value))) for name, value in values.items()))
 
 
 def _is_image(value: Any) -> bool:

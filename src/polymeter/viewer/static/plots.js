@@ -104,7 +104,7 @@
     if (before) before.destroy();
     const { data: series, ...options } = (data.kind === "bars" ? bars : points)(data, colours(chart));
     const width = Math.max(chart.clientWidth, 200);
-    drawn.set(chart, new uPlot({ width, height: HEIGHT, legend: { show: false }, cursor: { show: false }, padding: [8, 10, 0, 0], ...options }, series, chart));
+    drawn.set(chart, new uPlot({ width, height: HEIGHT, legend: { show: false }, cursor: { show: false }, padding: [8, 20, 0, 0], ...options }, series, chart));
   }
 
   const resized = new ResizeObserver((entries) => {
