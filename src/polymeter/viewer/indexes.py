@@ -102,6 +102,11 @@ class Indexes:
             if current is not None:
                 return Found(current)
             n_all, is_small = _size(run, task)
+            # To open a journal that was left open by a killed process, or copied, changes its file once.
+            state = run_state(run, task)
+            current = SampleIndex.at(self._folder / f"{key}-{state}")
+            if current is not None:
+                return Found(current)
             if is_small:
                 return Found(self._make_now(run, task, key, state))
             before = self._before(key)

@@ -73,7 +73,8 @@ def serve(
         import uvicorn
         from starlette.applications import Starlette  # noqa: F401  (both are needed, and named if they are missing)
     except ImportError as error:
-        raise missing_package(error.name or "starlette", "'polymeter view'", "viewer") from None
+        package = (error.name or "starlette").partition(".")[0]
+        raise missing_package(package, "'polymeter view'", "viewer") from None
     from polymeter.viewer.indexes import Indexes, cache_folder
     from polymeter.viewer.shelf import Shelf
     from polymeter.viewer.site import Viewer, find_pages, make_site
