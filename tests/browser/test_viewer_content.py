@@ -182,10 +182,19 @@ def test_a_recording_is_playable_and_silent_until_asked(opened):
     assert "1.0 s" in page.locator(".c-players figcaption").first.text_content()
 
 
-def test_a_video_shows_its_frames(opened):
+def test_a_video_shows_its_frames_and_plays(opened):
     page = opened("video")
     strip = page.locator(".c-players .c-strip img")
     assert strip.evaluate("image => image.decode().then(() => image.naturalWidth > image.naturalHeight)")
+    player = page.locator("video")
+    assert player.count() == 1
+    page.wait_for_function("document.querySelector('video').readyState > 0")
+    assert player.evaluate(
+        "one => [one.paused, one.autoplay, one.controls, one.videoWidth, Math.round(one.duration)]"
+    ) == [
+        *(True, False, True),
+        *(320, 3),
+    ]
 
 
 def test_verdicts_are_read_without_unfolding_prompts(opened):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.sources import sniff_audio_mime, sniff_mime
+from polymeter.core.sources import sniff_audio_mime, sniff_mime, sniff_video_mime
 from polymeter.report.formatting import clip, one_line
 from polymeter.store.media import media_path
 
@@ -129,7 +129,7 @@ class MediaFiles:
                 continue
             if sniff_mime(head) is not None:
                 strip = self.picture({"file": file})
-            elif not url and (mime := playable(head) or ""):
+            elif not url and (mime := sniff_audio_mime(head) or sniff_video_mime(head) or ""):
                 url = self.url_of(str(file)) + _fragment(span)
                 seconds = self._wave_seconds(str(file)) if seconds is None and mime == "audio/wav" else seconds
         return Clip(
@@ -178,16 +178,6 @@ class MediaFiles:
                 return float(n_frames / rate)
         except DataError:
             return None
-
-
-def playable(head: bytes) -> str | None:
-    """The MIME type of audio or video that browsers play, by the first bytes of a file; ``None`` if it is none."""
-    found = sniff_audio_mime(head)
-    if found is not None:
-        return found
-    if head[4:8] == b"ftyp":
-        return "video/mp4"
-    return "video/webm" if head[:4] == b"\x1aE\xdf\xa3" else None
 
 
 def _fragment(span: tuple[float | None, float | None] | None) -> str:
