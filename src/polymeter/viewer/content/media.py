@@ -129,7 +129,7 @@ class MediaFiles:
                 continue
             if sniff_mime(head) is not None:
                 strip = self.picture({"file": file})
-            elif not url and (mime := sniff_audio_mime(head) or sniff_video_mime(head) or ""):
+            elif not url and (mime := playable(head) or ""):
                 url = self.url_of(str(file)) + _fragment(span)
                 seconds = self._wave_seconds(str(file)) if seconds is None and mime == "audio/wav" else seconds
         return Clip(
@@ -178,6 +178,11 @@ class MediaFiles:
                 return float(n_frames / rate)
         except DataError:
             return None
+
+
+def playable(head: bytes) -> str | None:
+    """The MIME type of audio or video that browsers play, by the first bytes of a file; ``None`` if it is none."""
+    return sniff_audio_mime(head) or sniff_video_mime(head)
 
 
 def _fragment(span: tuple[float | None, float | None] | None) -> str:
