@@ -93,7 +93,6 @@ def make_comparison_page(
     )
     files = (file for sample in samples[: len(cards)] for side in sample.sides for file in image_files(side))
     images = embed(files, media, max(max_bytes - len(data.encode("utf-8", "replace")) - _FRAME_BYTES, 0))
-    reach = _reach(document)
     return make_page(
         "comparison.html",
         title=f"{listing(run['name'] for run in runs)} compared",
@@ -102,16 +101,29 @@ def make_comparison_page(
         scripts=_SCRIPTS,
         data=data,
         images=images.uris,
-        runs=runs,
-        has_many=len(runs) > 2,
-        is_corrected=any(score["family"] > 1 for other in document["others"] for score in other["scores"]),
-        warnings=[one_line(text) for other in document["others"] for text in other["warnings"]],
-        rows=[*_rows(document, reach)],
-        reach=reach,
-        sentences=[line for other in document["others"] for line in sentences(document, other)],
-        notes=[*_notes(document)],
+        **comparison_values(document),
         statement=_statement(len(cards), n_samples, images.n_left_out),
     )
+
+
+def comparison_values(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``templates/compared.html`` is filled with: the numbers of a comparison and what they say.
+
+    Args:
+        document: As for ``make_comparison_page``.
+    """
+    runs = [document["first"], *document["others"]]
+    reach = _reach(document)
+    return {
+        "runs": runs,
+        "has_many": len(runs) > 2,
+        "is_corrected": any(score["family"] > 1 for other in document["others"] for score in other["scores"]),
+        "warnings": [one_line(text) for other in document["others"] for text in other["warnings"]],
+        "rows": [*_rows(document, reach)],
+        "reach": reach,
+        "sentences": [line for other in document["others"] for line in sentences(document, other)],
+        "notes": [*_notes(document)],
+    }
 
 
 def _card(sample: SideBySide, task: int, score: Mapping[str, Any]) -> dict[str, Any]:
