@@ -37,22 +37,20 @@ def test_a_file_that_is_cut_off_is_named(name: str, tmp_path: Path) -> None:
     shutil.copytree(LOGS[name], log)
     whole = numbers(log, tmp_path / "whole")
     files = [path for path in sorted(log.rglob("*")) if path.is_file()]
-    n_named = 0
+    named = []
     for number, file in enumerate(files):
         content = file.read_bytes()
         file.write_bytes(content[: len(content) // 2])
-        output = tmp_path / str(number)
-        try:
-            found = numbers(log, output)
-        except PolymeterError as error:
-            assert file.name in f"{error.what} {error.where}"
-            assert not output.exists()
-            n_named += 1
+        if file.suffix == ".pkl":  # a copy of the table beside it, which is not read
+            assert numbers(log, tmp_path / str(number)) == whole
         else:
-            assert found == whole, file.name  # nothing is read of it
-            assert file.suffix == ".pkl"
+            with pytest.raises(PolymeterError) as caught:
+                numbers(log, tmp_path / str(number))
+            named.append(file.name in f"{caught.value.what} {caught.value.where}")
+            assert not (tmp_path / str(number)).exists()
         file.write_bytes(content)
-    assert n_named >= 1
+    assert named
+    assert all(named)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff" * 300])
