@@ -19,6 +19,7 @@ from tests.report.test_comparison_page import document, score
         ({"verdict": "worse", "difference": -0.3, "interval": [-0.5, -0.1]}, "Signs: before is better, by 0.300"),
         ({"verdict": "higher"}, "Signs: after has the higher anls, by 0.300"),
         ({"verdict": "equal"}, "Signs: all 40 samples have the same value of anls in before and after."),
+        ({"verdict": "equal", "n": 1}, "Signs: the only sample has the same value of anls in before and after."),
         ({"verdict": "untested", "difference": None}, "Signs: cannot tell; no sample has a score in both runs."),
         (
             {"verdict": "not shown", "interval": [-0.1, 0.4]},

@@ -134,6 +134,7 @@ class PowerAnalysis:
         needed: What differences need under assumptions alone.
         scores: What each metric of the runs could have shown.
         others: Metrics about which nothing can be said.
+        unfinished: The names of those runs that have not ended, so that their numbers may change.
     """
 
     alpha: float
@@ -144,6 +145,7 @@ class PowerAnalysis:
     needed: tuple[Needed, ...] = ()
     scores: tuple[ScorePower, ...] = ()
     others: tuple[NoPower, ...] = field(default=())
+    unfinished: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """The analysis as plain data: what ``polymeter power --json`` prints."""
@@ -261,6 +263,7 @@ def power(
         tuple(run.name for run in read),
         scores=scores,
         others=others,
+        unfinished=tuple(run.name for run in read if not run.is_complete),
     )
 
 

@@ -51,6 +51,7 @@ _CSV = (
     "losses",
     "n_only_first",
     "n_only_second",
+    "n_neither",
     "verdict",
 )
 

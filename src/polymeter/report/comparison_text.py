@@ -70,7 +70,9 @@ def sentence(score: Score, first: str, second: str) -> str:
         why = "no sample has a score in both runs" if difference is None else "too few samples to test"
         return f"{name}: cannot tell; {why}."
     if verdict == "equal":
-        return f"{name}: all {count(score['n'], 'sample')} have the same value of {metric} in {first} and {second}."
+        if score["n"] == 1:
+            return f"{name}: the only sample has the same value of {metric} in {first} and {second}."
+        return f"{name}: all {score['n']:,} samples have the same value of {metric} in {first} and {second}."
     if verdict == "not shown":
         limits = _limits(score)
         return f"{name}: no difference between {first} and {second} is shown.{limits}{_tally(score, first, second)}"

@@ -196,7 +196,10 @@ def leaderboard(
     order = _order(columns, overall, len(rows))
     for column in columns:
         column.cells = [column.cells[place] for place in order]
-    notes = [*_notes(groups, rows, columns, overall, n, is_paired=is_paired, is_asked=paired is not None, every=every)]
+    notes = [
+        *(f"--price {name}: no run is of such a model." for name in _unused_prices(found, prices or {})),
+        *_notes(groups, rows, columns, overall, n, is_paired=is_paired, is_asked=paired is not None, every=every),
+    ]
     return Leaderboard(
         tuple(rows[place] for place in order),
         tuple(columns),
@@ -205,6 +208,10 @@ def leaderboard(
         tuple(left_out),
         chosen,
     )
+
+
+def _unused_prices(runs: Sequence[BoardRun], prices: Mapping[str, Any]) -> list[str]:
+    return [pattern for pattern in prices if not any(fnmatchcase(run.model, pattern) for run in runs)]
 
 
 def _by_model(runs: Sequence[BoardRun], *, is_each_own: bool) -> list[list[BoardRun]]:

@@ -141,7 +141,12 @@ def _scores_of(own: Files) -> _Scores:
         return _Scores("")
     table = table_of(own.scored, INDEX)
     known = next((name for name in SCORE_COLUMNS if name in table), None)
-    columns = [known] if known is not None else numbers_beside(table, table_of(own.predictions, INDEX, PREDICTION))
+    columns = numbers_beside(table, table_of(own.predictions, INDEX, PREDICTION))
+    metric = "" if known is None else _metric(own, table, known)
+    if known is not None:
+        # What Polymeter exports has every metric under its name, and the first one as `hit`, too.
+        is_exported = metric in columns and metric not in SCORE_COLUMNS
+        columns = [known, *(name for name in columns if is_exported and name not in (known, metric))]
     names = [_name(value) for value in table[INDEX]]
     values = {
         column: {
@@ -159,9 +164,8 @@ def _scores_of(own: Files) -> _Scores:
     )
     if not columns:
         return _Scores("", texts=texts, logs=logs)
-    main, *others = columns
-    metric = main if known is None else _metric(own, table, main)
-    return _Scores(metric, values[main], {column: values[column] for column in others}, texts, logs)
+    main, *further = columns
+    return _Scores(metric or main, values[main], {column: values[column] for column in further}, texts, logs)
 
 
 def _metric(own: Files, table: pd.DataFrame, column: str) -> str:
