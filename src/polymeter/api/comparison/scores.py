@@ -246,7 +246,7 @@ class _Pairs:
         )
         is_one, is_two = ~np.isnan(a), ~np.isnan(b)
         is_pair = is_one & is_two
-        paired = paired_difference(b.tolist(), a.tolist(), clusters=self._clusters)
+        paired = paired_difference(b.tolist(), a.tolist(), clusters=self._clusters, bounds=result.bounds)
         n_only = int((is_one & ~is_two).sum()), int((is_two & ~is_one).sum())
         if paired.difference is None:
             why = "no sample has a score in both"
