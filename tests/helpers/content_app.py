@@ -31,7 +31,7 @@ CSP = (
 )
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
+<title>$title</title><link rel="icon" href="data:,">
 <link rel="stylesheet" href="/base.css"><link rel="stylesheet" href="/static/content.css">
 <link rel="stylesheet" href="/static/vendor/uplot/uPlot.min.css"><link rel="stylesheet" href="/static/plots.css">
 <script src="/static/vendor/uplot/uPlot.iife.min.js" defer></script>

@@ -179,6 +179,21 @@ def test_a_run_that_goes_on_says_how_far_it_is_and_what_its_numbers_are_so_far(r
     assert "11 samples" in client.get("/run/going/samples").text
 
 
+def test_a_large_run_that_goes_on_is_shown_before_its_numbers_are_there(runs, open_viewer, monkeypatch):
+    import threading
+
+    from polymeter.viewer import indexes
+
+    monkeypatch.setattr(indexes, "_SMALL_BYTES", 0)
+    write_run(runs / "going", [sample(n) for n in range(10)], status="running", n_planned=40)
+    client = open_viewer(runs)
+    assert "are being computed from many samples" in client.get("/run/going").text
+    for thread in threading.enumerate():
+        if thread.name.startswith("partial results"):
+            thread.join(60)
+    assert "PARTIAL" in client.get("/run/going").text
+
+
 def test_a_folder_is_given_as_it_is_when_a_run_appears(runs, client):
     assert "later" not in client.get("/").text
     write_run(runs / "later", [sample(0)])

@@ -312,7 +312,9 @@ class Journal:
     def _exchanges(self, task: str, columns: str, only: Sequence[int] | None = None) -> Iterator[Any]:
         yield from self._db.cursor().execute(
             f"SELECT {columns} FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
-            f" WHERE r.task=? AND r.sample>=0{_among('r.sample', only)} AND r.turn>=0 AND r.role!=?"
+            # Beside a list of samples, a range of all of them would be what SQLite walks along.
+            f" WHERE r.task=?{' AND r.sample>=0' if only is None else _among('r.sample', only)}"
+            " AND r.turn>=0 AND r.role!=?"
             " ORDER BY r.sample, r.role, r.turn",
             (self.task_ids.get(task), *(only or ()), OWN_PROMPT_ROLE),
         )

@@ -63,7 +63,7 @@ class Filters:
     @classmethod
     def of_query(cls, query: Query) -> Filters:
         """The filters in a query. What is no filter, or has a value that none has, is ignored."""
-        told = tuple((name, value) for name, value in query if name in NAMES and value)
+        told = tuple(dict.fromkeys((name, value) for name, value in query if name in NAMES and value))
         last = dict(told)
 
         def every(name: str) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class Filters:
             every("tag"),
             last.get("flipped", ""),
             last["sort"] if last.get("sort") in SORTS else "",
-            tuple(dict.fromkeys(told)),
+            told,
         )
 
     @property

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import StorageError
+from polymeter.core.errors import PolymeterError, StorageError
 from polymeter.core.sources import digest
 from polymeter.store.export import sample_file
 from polymeter.store.folder import RunFolder
@@ -66,6 +66,15 @@ class _Making:
     began: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """Results of a run that goes on: of which state, and until when they are good enough."""
+
+    state: str
+    until: float
+    results: Mapping[str, Any]
+
+
 def cache_folder() -> Path:
     """The folder of all indexes: in ``POLYMETER_CACHE_DIR``, else in the user's cache folder."""
     from platformdirs import user_cache_path
@@ -87,7 +96,8 @@ class Indexes:
         self._making: dict[str, _Making] = {}
         self._took_s: dict[str, float] = {}
         self._selections: OrderedDict[tuple[Any, ...], Selection] = OrderedDict()
-        self._partials: dict[Path, tuple[str, float, Mapping[str, Any]]] = {}
+        self._partials: dict[Path, _Partial] = {}
+        self._reading: set[Path] = set()
 
     def find(self, run: RunFolder, task: str) -> Found:
         """The index of a task, made if it is small; otherwise it begins to be made.
@@ -102,6 +112,11 @@ class Indexes:
             if current is not None:
                 return Found(current)
             n_all, is_small = _size(run, task)
+            # To open a journal that was left open by a killed process, or copied, changes its file once.
+            state = run_state(run, task)
+            current = SampleIndex.at(self._folder / f"{key}-{state}")
+            if current is not None:
+                return Found(current)
             if is_small:
                 return Found(self._make_now(run, task, key, state))
             before = self._before(key)
@@ -128,19 +143,43 @@ class Indexes:
                 self._selections.popitem(last=False)
         return selection
 
-    def partial(self, run: RunFolder, make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
-        """The results of a run that goes on; made anew when its journal has changed, and not too often."""
+    def partial(self, run: RunFolder, make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """The results of a run that goes on; made anew when its journal has changed, and not too often.
+
+        Returns:
+            The results; those of a moment ago while they are made anew, and ``None`` while they are made for the first
+            time: that takes as long as a large journal takes to be read.
+        """
         state = run_state(run)
         with self._lock:
             known = self._partials.get(run.path)
-            if known is not None and (known[0] == state or time.monotonic() < known[1]):
-                return known[2]
+            if known is not None and (known.state == state or time.monotonic() < known.until):
+                return known.results
+            is_small = not run.journal.exists() or run.journal.stat().st_size <= _SMALL_BYTES
+            if not is_small:
+                if run.path not in self._reading:
+                    self._reading.add(run.path)
+                    name = f"partial results of {run.path.name}"
+                    threading.Thread(target=self._read_partial, args=(run, state, make), name=name, daemon=True).start()
+                return known.results if known is not None else None
+        return self._make_partial(run, state, make)
+
+    def _read_partial(self, run: RunFolder, state: str, make: Callable[[], Mapping[str, Any]]) -> None:
+        try:
+            # What is wrong with a run is said by what is asked of it next.
+            with contextlib.suppress(PolymeterError):
+                self._make_partial(run, state, make)
+        finally:
+            with self._lock:
+                self._reading.discard(run.path)
+
+    def _make_partial(self, run: RunFolder, state: str, make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         began = time.monotonic()
         results = make()
         ended = time.monotonic()
         until = ended + max(_LEAST_AGE_S, _TIMES_ITS_WORK * (ended - began))
         with self._lock:
-            self._partials[run.path] = (state, until, results)
+            self._partials[run.path] = _Partial(state, until, results)
             while len(self._partials) > _MOST_SELECTIONS:
                 del self._partials[next(iter(self._partials))]
         return results

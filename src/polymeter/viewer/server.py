@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import socket
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +18,7 @@ from polymeter.core.registry import missing_package
 from polymeter.viewer.guard import LOOPBACK, Guard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from types import FrameType
 
     from polymeter.viewer.site import Services
 
@@ -71,7 +73,8 @@ def serve(
         import uvicorn
         from starlette.applications import Starlette  # noqa: F401  (both are needed, and named if they are missing)
     except ImportError as error:
-        raise missing_package(error.name or "starlette", "'polymeter view'", "viewer") from None
+        package = (error.name or "starlette").partition(".")[0]
+        raise missing_package(package, "'polymeter view'", "viewer") from None
     from polymeter.viewer.indexes import Indexes, cache_folder
     from polymeter.viewer.shelf import Shelf
     from polymeter.viewer.site import Viewer, find_pages, make_site
@@ -95,13 +98,28 @@ def serve(
     # Without uvicorn's own log the terminal shows the address and nothing else.
     config = uvicorn.Config(guarded, log_config=None, access_log=False, lifespan="off", server_header=False)
     server = uvicorn.Server(config)
+    # A signal that ends this server is how it is meant to end; uvicorn would raise it once more.
+    server.capture_signals = lambda: _ended_by_signals(server.handle_exit)  # type: ignore[method-assign]
     when_ready(_url(address, port, token))
-    with suppress(KeyboardInterrupt):
-        try:
-            server.run(sockets=[listener])
-        finally:
-            indexes.close()
-            listener.close()
+    try:
+        server.run(sockets=[listener])
+    finally:
+        indexes.close()
+        listener.close()
+
+
+@contextmanager
+def _ended_by_signals(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let Ctrl-C and a request to terminate end the server inside this."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _names(address: Address) -> set[str]:

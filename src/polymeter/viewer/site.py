@@ -165,7 +165,8 @@ class Viewer:
         """The results of a run: its file once it is complete, else what there is so far."""
         if run.status == "complete" and folder.results.exists():
             return folder.read_results()
-        return self.indexes.partial(folder, lambda: self.services.partial(folder))
+        partial = self.indexes.partial(folder, lambda: self.services.partial(folder))
+        return _without_numbers(folder) if partial is None else partial
 
     def html(self, template: str, /, *, code: int = 200, **values: Any) -> Response:
         """A page from a template."""
@@ -186,6 +187,20 @@ class Viewer:
         tabs = sorted((page for page in self.pages if page.tab), key=lambda page: page.order)
         listed = [(page.tab, page.path.replace("{run}", run.key), page.path == path) for page in tabs]
         return self.html(template, run=run, tabs=listed, **values)
+
+
+def _without_numbers(folder: RunFolder) -> Mapping[str, Any]:
+    """What stands in the place of results while they are made."""
+    tasks: dict[str, Any] = {
+        str(task["name"]): {
+            "alias": str(task.get("alias") or ""),
+            "n_samples": task.get("n_samples") or 0,
+            "results": [],
+        }
+        for task in folder.read_manifest()["tasks"]
+    }
+    note = "The numbers so far are being computed from many samples: open the page again in a moment."
+    return {"status": "", "tasks": tasks, "groups": {}, "notes": [note]}
 
 
 def see(address: str) -> Response:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.sources import sniff_audio_mime, sniff_mime
+from polymeter.core.sources import sniff_audio_mime, sniff_mime, sniff_video_mime
 from polymeter.report.formatting import clip, one_line
 from polymeter.store.media import media_path
 
@@ -182,12 +182,7 @@ class MediaFiles:
 
 def playable(head: bytes) -> str | None:
     """The MIME type of audio or video that browsers play, by the first bytes of a file; ``None`` if it is none."""
-    found = sniff_audio_mime(head)
-    if found is not None:
-        return found
-    if head[4:8] == b"ftyp":
-        return "video/mp4"
-    return "video/webm" if head[:4] == b"\x1aE\xdf\xa3" else None
+    return sniff_audio_mime(head) or sniff_video_mime(head)
 
 
 def _fragment(span: tuple[float | None, float | None] | None) -> str:

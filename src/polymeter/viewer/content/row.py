@@ -34,7 +34,8 @@ def make(view: SampleView) -> Block | None:
 
 
 def _table(title: str, values: Mapping[str, Any]) -> Table:
-    return Table(title, tuple((one_line(str(name)), visible(as_text(value) or as_json(value))) for name, value in values.items()))
+    rows = ((one_line(str(name)), visible(as_text(value) or as_json(value))) for name, value in values.items())
+    return Table(title, tuple(rows))
 
 
 def _is_image(value: Any) -> bool:
