@@ -64,6 +64,8 @@ _VQA_METRICS = {
 _ACC, _CIRCULAR, _VQA = "acc", "circular_acc", "vqa_accuracy"
 _OVERALL, _NO_FILTER = "overall", "none"
 _PERCENT = 100.0
+_EXPORTED = ("metric", "category", "value", "stderr", "n")
+"""The columns of the table of numbers that ``polymeter export`` writes."""
 _GROUPS = ("split", "l2-category", "category")
 
 
@@ -142,11 +144,13 @@ def _scores_of(own: Files) -> _Scores:
     table = table_of(own.scored, INDEX)
     known = next((name for name in SCORE_COLUMNS if name in table), None)
     columns = numbers_beside(table, table_of(own.predictions, INDEX, PREDICTION))
-    metric = "" if known is None else _metric(own, table, known)
-    if known is not None:
-        # What Polymeter exports has every metric under its name, and the first one as `hit`, too.
-        is_exported = metric in columns and metric not in SCORE_COLUMNS
-        columns = [known, *(name for name in columns if is_exported and name not in (known, metric))]
+    exported = _exported_metrics(own)
+    if known is None:
+        metric = ""
+    elif exported:
+        metric, columns = exported[0], [known, *(name for name in columns if name in exported[1:])]
+    else:
+        metric, columns = _metric(own, table, known), [known]
     names = [_name(value) for value in table[INDEX]]
     values = {
         column: {
@@ -166,6 +170,17 @@ def _scores_of(own: Files) -> _Scores:
         return _Scores("", texts=texts, logs=logs)
     main, *further = columns
     return _Scores(metric or main, values[main], {column: values[column] for column in further}, texts, logs)
+
+
+def _exported_metrics(own: Files) -> list[str]:
+    """The metrics of a run that Polymeter has exported: its table of numbers names them, the first one of which the
+    scored table has as ``hit``. None of what the tool itself has written.
+    """
+    file = own.predictions.with_name(f"{own.predictions.stem}_score.csv")
+    if not file.is_file():
+        return []
+    table = table_of(file)
+    return list(dict.fromkeys(map(str, table["metric"]))) if tuple(table.columns) == _EXPORTED else []
 
 
 def _metric(own: Files, table: pd.DataFrame, column: str) -> str:
