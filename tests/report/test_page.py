@@ -337,8 +337,14 @@ def test_no_axis_is_made_up_from_one_value(bounds):
     assert (first.ends, second.ends) == ("0 – 10", "0 – 10")
 
 
+def test_an_interval_is_written_as_its_value_is():
+    results = {"tasks": {"t": task("T", [result("bytes", 98333.3, 30, interval=[97930.0, 98690.0])], 30)}}
+    page = make_html_report({}, results, lambda name: [], lambda name: None)
+    assert "97930.0 – 98690.0" in page
+
+
 def test_a_number_without_an_axis_is_still_shown_with_its_interval():
     results = {"tasks": {"t": task("T", [result("score", 4.2, 9, interval=[3.5, 5.0])], 9)}}
     page = make_html_report({}, results, lambda name: [], lambda name: None)
-    assert "3.5 – 5" in page
+    assert "3.5000 – 5.0000" in page
     assert "on a scale of" not in page
