@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polymeter.report import make_html_report
-from tests.helpers.accessibility import violations
+from tests.helpers.accessibility import overflowing, violations
 from tests.report.synthetic import SyntheticRun, exchange, receipt, result, sample, task
 
 pytestmark = pytest.mark.browser
@@ -19,7 +19,7 @@ def address(tmp_path_factory) -> str:
     return file.as_uri()
 
 
-@pytest.fixture(params=[(1280, 900), (400, 860)], ids=["wide", "narrow"])
+@pytest.fixture(params=[(1280, 900), (360, 860)], ids=["wide", "narrow"])
 def page(request, browser, address):
     width, height = request.param
     page = browser.new_page(viewport={"width": width, "height": height})
@@ -174,6 +174,8 @@ def test_a_subset_and_a_range_of_a_metric_narrow_the_list_together(page):
     page.get_by_role("spinbutton", name="to").fill("0.5")
     wrong = page.locator("#list li").count()
     assert 0 < wrong < in_subset
+    assert violations(page) == []
+    assert overflowing(page) == []
     assert {float(text) for text in page.locator("#list .mark-value").all_text_contents()} == {0.0}
     page.get_by_label("Subset").select_option("")
     page.get_by_label("Task").select_option("0")
