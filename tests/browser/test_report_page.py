@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from polymeter.report import make_html_report
-from tests.report.synthetic import SyntheticRun, result, sample, task
+from tests.helpers.accessibility import overflowing, violations
+from tests.report.synthetic import SyntheticRun, exchange, receipt, result, sample, task
 
 pytestmark = pytest.mark.browser
 
@@ -18,7 +19,7 @@ def address(tmp_path_factory) -> str:
     return file.as_uri()
 
 
-@pytest.fixture(params=[(1280, 900), (400, 860)], ids=["wide", "narrow"])
+@pytest.fixture(params=[(1280, 900), (360, 860)], ids=["wide", "narrow"])
 def page(request, browser, address):
     width, height = request.param
     page = browser.new_page(viewport={"width": width, "height": height})
@@ -173,6 +174,8 @@ def test_a_subset_and_a_range_of_a_metric_narrow_the_list_together(page):
     page.get_by_role("spinbutton", name="to").fill("0.5")
     wrong = page.locator("#list li").count()
     assert 0 < wrong < in_subset
+    assert violations(page) == []
+    assert overflowing(page) == []
     assert {float(text) for text in page.locator("#list .mark-value").all_text_contents()} == {0.0}
     page.get_by_label("Subset").select_option("")
     page.get_by_label("Task").select_option("0")
@@ -268,6 +271,30 @@ def test_a_value_is_drawn_only_on_a_scale_that_its_metric_declares(browser, tmp_
             [one.querySelector("dt").textContent, one.querySelector(".needle")?.getAttribute("d") ?? null]))"""
     )
     assert places == {"declared": "M22.6 0v8", "rating": "M3.2 0v8", "unknown": None}
+    page.close()
+
+
+def test_audio_can_be_played_and_a_video_is_shown_as_its_frames(browser, tmp_path):
+    sound = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\0\0\0\0"
+    frames = {"width": 64, "height": 48, "duration_s": 2.5, "source": "clip.mp4", "file": "strip.png"}
+    asked = exchange(None, "What is heard, and what is seen?", "rain")
+    asked["request"]["messages"][0]["parts"][:0] = [
+        {"audio": {"source": "rain.wav", "file": "rain.wav"}},
+        {"video": frames},
+    ]
+    samples = [sample(0, exchanges=[asked]), sample(1, exchanges=[exchange(None, "Text alone?", "yes")])]
+    media = {"rain.wav": (sound, "audio/wav"), "strip.png": (receipt(1)[0], "image/png")}
+    told = {"tasks": {"t": task("T", [result("exact_match", 1.0, 2)], 2)}}
+    file = tmp_path / "report.html"
+    file.write_text(make_html_report({}, told, lambda name: samples, media.get), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    page.get_by_label("Order").select_option("dataset")
+    assert page.locator("#detail .images audio").evaluate("audio => audio.src").startswith("data:audio/wav")
+    caption = page.locator("#detail .images figcaption", has_text="frames of a video").inner_text()
+    assert "64 × 48 px" in caption
+    assert "2.5 s" in caption
+    assert violations(page) == []
     page.close()
 
 

@@ -158,8 +158,8 @@ def test_a_report_is_no_larger_than_its_budget_and_says_what_it_holds(max_bytes)
     data = embedded(page, "data")
     n = len(data["samples"])
     assert n == sum(one["shown"] for one in data["tasks"]) < 95
-    assert f"{n} of 95 samples are in this report, which has room for {max_bytes / 1e6:g} MB and shows first" in page
-    assert "All are in samples/*.jsonl of the run folder: polymeter view shows them." in page
+    assert f"{n} of 95 samples are in this report, as many as fit {max_bytes / 1e6:g} MB: first" in page
+    assert "All are in samples/*.jsonl of the run folder, and in polymeter view." in page
     assert re.search(r"\d+ images scaled down to keep the report small", page)
     pictures = embedded(page, "pictures")
     asked = {
@@ -193,7 +193,7 @@ def test_a_number_of_samples_counts_more_than_the_budget(wanted, n):
     page = noisy_page(*noisy_run(60), wanted=wanted, max_bytes=200_000)
     assert len(embedded(page, "data")["samples"]) == n
     assert re.search(r"\d+ images scaled down to keep the report small", page)
-    assert "has room for" not in page
+    assert "as many as fit" not in page
 
 
 def test_what_fits_is_embedded_unchanged_and_never_decoded(monkeypatch):
@@ -239,7 +239,7 @@ def test_a_long_run_shows_a_part_and_says_which():
     results = {"tasks": {"t": task("T", [result("exact_match", 0.9, 980)], 1000, n_scored=980)}}
     page = make_html_report({}, results, lambda name: samples, lambda name: None, wanted=60)
     assert (
-        "60 of 1,000 samples are in this report, which shows first all without a score, the worst, and an even spread "
+        "60 of 1,000 samples are in this report: first all without a score, the worst, and an even spread "
         "of the others." in page
     )
     data = embedded(page, "data")
@@ -337,8 +337,14 @@ def test_no_axis_is_made_up_from_one_value(bounds):
     assert (first.ends, second.ends) == ("0 – 10", "0 – 10")
 
 
+def test_an_interval_is_written_as_its_value_is():
+    results = {"tasks": {"t": task("T", [result("bytes", 98333.3, 30, interval=[97930.0, 98690.0])], 30)}}
+    page = make_html_report({}, results, lambda name: [], lambda name: None)
+    assert "97930.0 – 98690.0" in page
+
+
 def test_a_number_without_an_axis_is_still_shown_with_its_interval():
     results = {"tasks": {"t": task("T", [result("score", 4.2, 9, interval=[3.5, 5.0])], 9)}}
     page = make_html_report({}, results, lambda name: [], lambda name: None)
-    assert "3.5 – 5" in page
+    assert "3.5000 – 5.0000" in page
     assert "on a scale of" not in page

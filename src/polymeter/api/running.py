@@ -162,6 +162,8 @@ def resume(  # noqa: PLR0913  (callers name them)
         if finished is None:
             raise
         found = replace(finished, **marks)
+        if report_samples is not None:
+            found.write_report(report_samples)
         trackers = make_trackers(log_to or {})
         return end.around(lambda: send_to_all(found, trackers, log_to or {}))
     for file in request.options.imports:
@@ -195,7 +197,7 @@ def run_request(request: RunRequest, progress: Progress) -> RunResult:
         DataError: if a dataset cannot be opened.
     """
     with allowances(request.options):
-        return carried_out(lambda: run(request, progress))
+        return carried_out(lambda: run(request, progress), request.options.report_samples)
 
 
 @contextmanager
@@ -208,8 +210,12 @@ def allowances(options: RunOptions) -> Iterator[None]:
         yield
 
 
-def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
+def carried_out(evaluation: Callable[[], RunOutcome], report_samples: int | Literal["all"] | None = None) -> RunResult:
     """Carry out an evaluation, and write its HTML report; if it ended early, that and the results of what there is.
+
+    Args:
+        evaluation: The evaluation.
+        report_samples: How many samples of each task the report shows; ``None``: as the manifest says.
 
     Raises:
         StorageError: if the run folder cannot be written.
@@ -218,7 +224,7 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
         outcome = evaluation()
         if outcome.status == "complete":
             try:
-                write_report(outcome.folder, outcome.results)
+                write_report(outcome.folder, outcome.results, report_samples)
             except StorageError as error:
                 raise resumable(error, outcome.folder) from error
             results = outcome.results

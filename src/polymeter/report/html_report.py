@@ -242,10 +242,10 @@ def _statement(
             else "all without a score"
         )
         chosen = f"{failed}, the worst" if n_failed else "the worst"
-        why = f" has room for {max_bytes / 1e6:g} MB and" if max_bytes is not None else ""
+        why = f", as many as fit {max_bytes / 1e6:g} MB" if max_bytes is not None else ""
         sentences = [
-            f"{n_shown:,} of {n_total:,} samples{ended} are in this report, which{why} shows first {chosen}, and an "
-            f"even spread of the others. All are in {place} of the run folder: polymeter view shows them."
+            f"{n_shown:,} of {n_total:,} samples{ended} are in this report{why}: first {chosen}, and an even spread of "
+            f"the others. All are in {place} of the run folder, and in polymeter view."
         ]
     if media.smaller:
         sentences.append(f"{count(media.smaller, 'image')} scaled down to keep the report small.")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from polymeter.report.extract import script_json
+from polymeter.report.formatting import number
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -105,13 +106,15 @@ def environment() -> Environment:
     """The templates of pages, which escape what they are given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=PackageLoader("polymeter.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["number"] = number
+    return made
 
 
 def _asset(name: str) -> str:

@@ -55,13 +55,15 @@ function detailNodes(sample, place, count, actions) {
   const log = logWithoutImages(sample);
   const isDrawn = drawings(sample).length > 0;
   const isGallery = isDrawn && figures.length > 1;
+  const asked = exchanges.filter((exchange) => (exchange.role || "model") === "model").length;
+  const prompt = promptBlock(messages, asked > 1 && !isDrawn ? `of the first of ${asked} requests` : "");
   const texts = isDrawn
-    ? [errorBlock(sample), isGallery ? null : promptBlock(messages), scores, why, answerOf(sample) ? textBlocks(sample) : null]
-    : [errorBlock(sample), promptBlock(messages), textBlocks(sample), why];
+    ? [errorBlock(sample), isGallery ? null : prompt, scores, why, answerOf(sample) ? textBlocks(sample) : null]
+    : [errorBlock(sample), prompt, textBlocks(sample), why];
   return [
     head,
     isDrawn ? null : scores,
-    isGallery ? el("div", { class: "texts before-gallery" }, promptBlock(messages)) : null,
+    isGallery ? el("div", { class: "texts before-gallery" }, prompt) : null,
     el("div", { class: isGallery || !figures.length ? "body" : isDrawn ? "body with-images with-drawn" : "body with-images" },
       figures.length ? el("div", { class: isGallery ? "gallery" : isDrawn ? "images drawn" : "images" }, figures) : null,
       el("div", { class: "texts" }, texts)),

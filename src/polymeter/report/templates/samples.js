@@ -1,6 +1,7 @@
 // The browser of samples: the list, the open sample, and the keys.
 const DATA = readJson("data");
 const IMAGES = readJson("pictures");
+const HAS_IMAGES = Object.keys(IMAGES).length > 0;
 const CHUNK = 100;
 const buttons = new Map();
 let matches = [];
@@ -20,8 +21,8 @@ function rowNode(sample) {
   const made = drawings(sample).find(({ file }) => uriOf(file));
   const uri = made ? uriOf(made.file) : thumb ? uriOf(thumb.file) : null;
   const gist = !isOk ? (sample.error || {}).message || sample.status : made ? promptText(sample) || "image" : answer || "empty answer";
-  const button = el("button", { type: "button", class: made ? "drawn" : null, "aria-current": sample === current ? "true" : null, onclick: () => open(sample, true) },
-    uri ? el("img", { src: uri, alt: "", loading: "lazy", decoding: "async" }) : el("span", { class: "no-thumb" }),
+  const button = el("button", { type: "button", class: made ? "drawn" : HAS_IMAGES ? null : "of-text", "aria-current": sample === current ? "true" : null, onclick: () => open(sample, true) },
+    uri ? el("img", { src: uri, alt: "", loading: "lazy", decoding: "async" }) : HAS_IMAGES ? el("span", { class: "no-thumb" }) : null,
     el("span", { class: "gist" }, el("span", { class: "first" }, gist), el("span", { class: "aside" }, `${DATA.tasks[sample.task].title} · ${sample.id}`)),
     isOk
       ? el("span", { class: "mark-value", title: DATA.tasks[sample.task].metric }, sample.value ?? "", typeof sample.place === "number" ? gauge(sample.place, 40) : null)
