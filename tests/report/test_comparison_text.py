@@ -89,3 +89,13 @@ def test_markup_of_names_stays_text() -> None:
     assert to_csv(
         document(filter="none", stderr=0.1, effect_size=None, odds_ratio=None, n_only_first=0, n_only_second=0)
     )
+
+
+def test_no_form_leaves_out_what_must_be_known() -> None:
+    known = {"filter": "none", "stderr": 0.1, "effect_size": None, "odds_ratio": None}
+    found = document(**known)
+    found["others"][0]["warnings"] = ["Signs: 3 samples have no score in either run."]
+    for made in (to_markdown(found), to_latex(found), to_csv(found)):
+        assert "3 samples have no score in either run." in made
+    comment = next(line for line in to_latex(found).splitlines() if "3 samples" in line)
+    assert comment.startswith("% ")
