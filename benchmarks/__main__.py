@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import compare, data, endpoint, generated_images, leaderboard, rows
+from benchmarks import compare, data, endpoint, generated_images, leaderboard, rows, viewer
 from benchmarks.book import Book
 from benchmarks.measure import Measured, best_of, measure, polymeter
 
@@ -34,7 +34,7 @@ def main() -> None:
     try:
         print(f"Polymeter on {len(os.sched_getaffinity(0))} cores, whole processes, start-up included")
         for name, run in PARTS.items():
-            is_usual = name not in ("peers", "honesty") and not (options.quick and name == "million")
+            is_usual = name not in ("peers", "honesty") and not (options.quick and "million" in name)
             if name in options.only or (not options.only and (name == "peers" if options.peers else is_usual)):
                 run(folder, book)
     finally:
@@ -179,6 +179,25 @@ def comparison(folder: Path, book: Book) -> None:
     book.line("the same with a page", f"{page.wall_s:.2f} s ({page.cpu_s:.2f} s CPU)", "", [page])
 
 
+def reporting(folder: Path, book: Book) -> None:
+    """The HTML report of 10,000 samples with an image each: as many as fit 20 MB, and all of them."""
+    n_docs = 10_000
+    home = make_apart(data.image_task, folder / "reported", n_docs)
+    run = folder / "run-reported"
+    words = ("run", "--model", "mock", "--tasks", str(home / "bench_images.yaml"), "--report-samples", "1")
+    polymeter(*words, "--output", str(run), "--quiet", cwd=folder)
+    for name, asked, budget in (
+        ("report of 10,000 samples with images", (), "at most 10 s"),
+        ("the same with all of them in it", ("--report-samples", "all"), ""),
+    ):
+        fastest = best_of(3 if budget else 1, "report", str(run), *asked, cwd=folder)
+        size = (run / "report.html").stat().st_size / 1e6
+        spent = f"{fastest.wall_s:.2f} s ({fastest.cpu_s:.2f} s CPU, {fastest.peak_mb:.0f} MB)"
+        book.line(name, f"{spent}, a file of {size:.0f} MB", budget, [fastest])
+    shutil.rmtree(home)
+    shutil.rmtree(run)
+
+
 def ranking(folder: Path, book: Book) -> None:
     """A leaderboard of 200 runs with 1 and with 20 tasks each."""
     n_runs, n_docs = 200, 250
@@ -190,6 +209,49 @@ def ranking(folder: Path, book: Book) -> None:
             told = f"{fastest.wall_s:.2f} s ({fastest.cpu_s:.2f} s CPU, {fastest.peak_mb:.0f} MB)"
             page = " with a page" if words else ""
             book.line(f"leaderboard of {n_runs} runs, tasks: {n_tasks}{page}", told, "at most 2 s", [fastest])
+
+
+def viewing(folder: Path, book: Book) -> None:
+    """Pages of the viewer: over 200 runs, a sample with an image, and a run of a million samples."""
+    home = folder / "viewed"
+    leaderboard.many_runs(home, 200, 1, 250)
+    with viewer.serving(home / "runs") as server:
+        first, again = server.ms("/"), server.median_ms("/")
+        told = f"{first:.0f} ms, then {again:.0f} ms (start of the server {server.started_s:.2f} s)"
+        book.line("viewer: first page over 200 runs", told, "at most 300 ms")
+    tasks = make_apart(data.image_task, folder / "viewed-images", 200)
+    run = folder / "viewed-image-runs" / "run"
+    polymeter("run", "--model", "mock", "--tasks", str(tasks / "bench_images.yaml"), "--output", str(run), cwd=folder)
+    with viewer.serving(run.parent) as server:
+        server.ms("/run/run/samples")
+        slowest = max(server.median_ms(f"/run/run/sample?index={index}", 3) for index in (0, 77, 199))
+        book.line("viewer: a sample with an image", f"{slowest:.0f} ms", "at most 200 ms")
+
+
+def viewing_million(folder: Path, book: Book) -> None:
+    """A run of a million samples: its index, a page of them, filters, and what the server keeps."""
+    n_docs = 1_000_000
+    tasks = make_apart(data.text_task, folder / f"memory{n_docs}", n_docs)
+    run = folder / "viewed-million" / "run"
+    words = ("run", "--model", "mock", "--tasks", str(tasks / "bench_text.yaml"), "--output", str(run), "--quiet")
+    polymeter(*words, cwd=folder)
+    with viewer.serving(run.parent) as server:
+        took_s = server.wait_for("/run/run/samples")
+        book.line(f"viewer: index of {n_docs:,} samples, once", f"{took_s:.1f} s in a process beside the server")
+        before = server.own_mb()
+        page = max(server.median_ms(f"/run/run/samples?page={number}") for number in (1, 10_000, 20_000))
+        book.line(f"viewer: a page of {n_docs:,} samples", f"{page:.0f} ms", "at most 200 ms")
+        for said, query in viewer.FILTERS.items():
+            # Each time another filter, since the last few selections are kept.
+            times = [server.ms(f"/run/run/samples?{query.format(n)}") for n in range(3)]
+            book.line(f"viewer: {said}", f"{statistics.median(times):.0f} ms", "at most 500 ms")
+        step = server.median_ms("/run/run/sample?index=500000&state=wrong")
+        book.line(f"viewer: a sample of {n_docs:,}", f"{step:.0f} ms", "at most 200 ms")
+        for number in range(200):
+            server.ms(f"/run/run/samples?page={100 * number}")
+        after = server.own_mb()
+        book.line("viewer: memory of the server", f"{before:.0f} MB, {after:.0f} MB after 200 more pages", "flat")
+    shutil.rmtree(run, ignore_errors=True)
 
 
 def honesty(folder: Path, book: Book) -> None:
@@ -249,9 +311,12 @@ PARTS: dict[str, Callable[[Path, Book], None]] = {
         endpoints,
         local_models,
         comparison,
+        reporting,
         ranking,
+        viewing,
         memory,
         million,
+        viewing_million,
         honesty,
     )
 }

@@ -18,6 +18,7 @@ from polymeter.store.media import (
     PREVIEW_SIDE_PX,
     UNCHANGED_BYTES,
     UNCHANGED_BYTES_IF_SMALL,
+    VIDEO_BYTES,
     MediaStore,
     media_path,
     read_media,
@@ -197,12 +198,30 @@ def test_a_sound_is_kept_as_it_is_if_it_is_small_and_browsers_play_it(store: Med
     assert "file" not in unknown
 
 
-def test_a_strip_of_frames_tells_of_the_video_itself(store: MediaStore) -> None:
-    video = Video("/data/clip.mp4")
+def test_a_strip_of_frames_tells_of_the_video_itself(store: MediaStore, tmp_path: Path) -> None:
+    (tmp_path / "clip.avi").write_bytes(b"RIFF\0\0\0\0AVI ")
+    video = Video(str(tmp_path / "clip.avi"))
     store.keep_strip(video, pil.new("RGB", (400, 50)), width=1920, height=1080, duration_s=3.5)
     note: dict[str, Any] = dict(video.note or {})
     assert store.load(note.pop("file")).size == (400, 50)
-    assert note == {"source": "/data/clip.mp4", "width": 1920, "height": 1080, "duration_s": 3.5}
+    assert note == {"source": str(tmp_path / "clip.avi"), "width": 1920, "height": 1080, "duration_s": 3.5}
+
+
+@pytest.mark.parametrize(
+    ("head", "mime"),
+    [(b"\0\0\0\x18ftypisom", "video/mp4"), (b"\x1aE\xdf\xa3", "video/webm"), (b"RIFF\0\0\0\0AVI ", "")],
+)
+def test_a_video_is_kept_as_it_is_if_it_is_small_and_browsers_play_it(
+    store: MediaStore, head: bytes, mime: str
+) -> None:
+    frames = pil.new("RGB", (400, 50))
+    small, large = Video(head + b"\0" * 100), Video(head + b"\0" * VIDEO_BYTES)
+    for video in (small, large):
+        store.keep_strip(video, frames, width=64, height=48, duration_s=None)
+    kept = (small.note or {}).get("clip")
+    assert (kept is not None) == bool(mime)
+    assert kept is None or read_media(store.folder, kept) == (head + b"\0" * 100, mime)
+    assert "clip" not in (large.note or {})
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

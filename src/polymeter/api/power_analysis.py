@@ -29,6 +29,7 @@ from polymeter.stats import (
     repeated_variance,
     standard_error,
 )
+from polymeter.stats.moments import known_bounds
 from polymeter.stats.power import ALPHA, CORRELATION, POWER, STD
 from polymeter.store.outcomes import ScoreKey
 
@@ -318,7 +319,7 @@ def _of_one(runs: Sequence[ComparedRun], task: str, asked: _Asked) -> Iterator[S
         scored = [own for own in run.outcomes(task) if key in own.values]
         values = np.array([own.values[key] for own in scored], dtype=np.float64)
         partition = _partition([own.cluster for own in scored])
-        interval = mean_interval(mean_spread(values, partition, result.bounds))
+        interval = mean_interval(mean_spread(values, partition, known_bounds(values, result.bounds)))
         stderr, design = _error(values, partition)
         if interval.interval is None or not stderr:
             yield _nothing(run, run.name, task, key, interval.problem or "its values do not vary")
@@ -355,7 +356,9 @@ def _of_pair(runs: Sequence[ComparedRun], task: str, asked: _Asked) -> Iterator[
         ]
         one, two = (np.array([pair[side].values[key] for pair in pairs], dtype=np.float64) for side in (0, 1))
         labels = [own.cluster for own, _ in pairs]
-        found = paired_difference(two.tolist(), one.tolist(), clusters=labels if any(labels) else None)
+        found = paired_difference(
+            two.tolist(), one.tolist(), clusters=labels if any(labels) else None, bounds=result.bounds
+        )
         if found.interval is None or not found.stderr:
             why = found.no_interval or ("the runs agree on every sample" if pairs else "the runs share no sample")
             yield _nothing(first, "", task, key, why)

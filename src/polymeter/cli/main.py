@@ -38,7 +38,7 @@ PIPE_CLOSED = 141
 """What a shell reports of a program whose reader went away: 128 + ``SIGPIPE``."""
 _COMMANDS = (
     *("run", "resume", "score", "rerun", "verify", "track"),
-    *("show", "report", "compare", "leaderboard", "power", "pairwise", "agree"),
+    *("view", "show", "report", "compare", "leaderboard", "power", "pairwise", "agree"),
     *("import", "export", "log"),
     *("tasks", "models", "check", "init", "docs", "doctor", "python"),
 )

@@ -56,6 +56,13 @@ def sniff_audio_mime(data: bytes) -> str | None:
     return "audio/mp4" if data[4:11] == b"ftypM4A" else None
 
 
+def sniff_video_mime(data: bytes) -> str | None:
+    """MIME type of an encoded video by its first bytes, if browsers play its container; ``None`` if they do not."""
+    if data[4:8] == b"ftyp":
+        return None if data[8:11] == b"M4A" else "video/mp4"
+    return "video/webm" if data[:4] == b"\x1aE\xdf\xa3" else None
+
+
 def is_url(source: Any) -> bool:
     """Whether a source is a URL that an endpoint may fetch itself."""
     return isinstance(source, str) and source.startswith(("http://", "https://", "data:"))

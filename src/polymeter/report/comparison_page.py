@@ -20,7 +20,7 @@ from polymeter.report.comparison_text import (
     signed,
     value,
 )
-from polymeter.report.extract import image_files, sample_data, script_json
+from polymeter.report.extract import media_files, sample_data, script_json
 from polymeter.report.formatting import clean, count, listing, number, one_line
 from polymeter.report.images import LoadMedia, embed
 from polymeter.report.page import MAX_BYTES, TEXT_SHARE, make_page
@@ -91,9 +91,8 @@ def make_comparison_page(
             "samples": cards,
         }
     )
-    files = (file for sample in samples[: len(cards)] for side in sample.sides for file in image_files(side))
+    files = (file for sample in samples[: len(cards)] for side in sample.sides for file in media_files(side))
     images = embed(files, media, max(max_bytes - len(data.encode("utf-8", "replace")) - _FRAME_BYTES, 0))
-    reach = _reach(document)
     return make_page(
         "comparison.html",
         title=f"{listing(run['name'] for run in runs)} compared",
@@ -102,21 +101,34 @@ def make_comparison_page(
         scripts=_SCRIPTS,
         data=data,
         images=images.uris,
-        runs=runs,
-        has_many=len(runs) > 2,
-        is_corrected=any(score["family"] > 1 for other in document["others"] for score in other["scores"]),
-        warnings=[one_line(text) for other in document["others"] for text in other["warnings"]],
-        rows=[*_rows(document, reach)],
-        reach=reach,
-        sentences=[line for other in document["others"] for line in sentences(document, other)],
-        notes=[*_notes(document)],
+        **comparison_values(document),
         statement=_statement(len(cards), n_samples, images.n_left_out),
     )
 
 
+def comparison_values(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``templates/compared.html`` is filled with: the numbers of a comparison and what they say.
+
+    Args:
+        document: As for ``make_comparison_page``.
+    """
+    runs = [document["first"], *document["others"]]
+    reach = _reach(document)
+    return {
+        "runs": runs,
+        "has_many": len(runs) > 2,
+        "is_corrected": any(score["family"] > 1 for other in document["others"] for score in other["scores"]),
+        "warnings": [one_line(text) for other in document["others"] for text in other["warnings"]],
+        "rows": [*_rows(document, reach)],
+        "reach": reach,
+        "sentences": [line for other in document["others"] for line in sentences(document, other)],
+        "notes": [*_notes(document)],
+    }
+
+
 def _card(sample: SideBySide, task: int, score: Mapping[str, Any]) -> dict[str, Any]:
     """One sample as the page's script reads it: the prompt once, and of each run what differs."""
-    shown = [sample_data(side, task, None, None) for side in sample.sides]
+    shown = [sample_data(side, task, None) for side in sample.sides]
     prompts = [_messages(one) for one in shown]
     messages = next((prompt for prompt in prompts if prompt), [])
     target = next((one["target"] for one in shown if one.get("target") is not None), None)

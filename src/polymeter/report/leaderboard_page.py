@@ -26,17 +26,6 @@ def make_leaderboard_page(document: Mapping[str, Any]) -> str:
     Args:
         document: The leaderboard, as ``polymeter leaderboard --json`` prints it.
     """
-    models, plot = document["models"], document["plot"]
-    newest = max((str(run["ended"]) for model in models for run in model["runs"]), default="")
-    n_runs = len({run["path"] for model in models for run in model["runs"]})
-    facts = [
-        ("Models", f"{len(models):,}"),
-        ("Runs", f"{n_runs:,}"),
-        ("Tasks and groups", f"{len(document['columns']):,}"),
-        ("Newest run", moment(newest) if newest else "–"),
-    ]
-    has_plot = plot is not None and bool(plot["points"])
-    columns = [*_columns(document)]
     return make_page(
         "leaderboard.html",
         title="Leaderboard",
@@ -45,18 +34,39 @@ def make_leaderboard_page(document: Mapping[str, Any]) -> str:
         scripts=_SCRIPTS,
         data="{}",
         images={},
-        facts=facts,
-        columns=columns,
-        rows=[_row(model, document, columns) for model in models],
-        statement=f"{count(len(models), 'model')}, best first by {columns[0]['title']}.",
-        footnotes=[one_line(note) for note in document["footnotes"]],
-        notes=[*legend(document)],
-        plot=plot if has_plot else None,
-        front=[*_front(plot)] if has_plot else [],
-        plot_note=_plot_note(document) if has_plot else "",
-        wide=scatter(plot, width=_WIDE[0], height=_WIDE[1], kind="wide") if has_plot else "",
-        narrow=scatter(plot, width=_NARROW[0], height=_NARROW[1], kind="narrow") if has_plot else "",
+        **leaderboard_values(document),
     )
+
+
+def leaderboard_values(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``templates/board.html`` is filled with, and the facts above it.
+
+    Args:
+        document: As for ``make_leaderboard_page``.
+    """
+    models, plot = document["models"], document["plot"]
+    newest = max((str(run["ended"]) for model in models for run in model["runs"]), default="")
+    n_runs = len({run["path"] for model in models for run in model["runs"]})
+    has_plot = plot is not None and bool(plot["points"])
+    columns = [*_columns(document)]
+    return {
+        "facts": [
+            ("Models", f"{len(models):,}"),
+            ("Runs", f"{n_runs:,}"),
+            ("Tasks and groups", f"{len(document['columns']):,}"),
+            ("Newest run", moment(newest) if newest else "–"),
+        ],
+        "columns": columns,
+        "rows": [_row(model, document, columns) for model in models],
+        "statement": f"{count(len(models), 'model')}, best first by {columns[0]['title']}.",
+        "footnotes": [one_line(note) for note in document["footnotes"]],
+        "notes": [*legend(document)],
+        "plot": plot if has_plot else None,
+        "front": [*_front(plot)] if has_plot else [],
+        "plot_note": _plot_note(document) if has_plot else "",
+        "wide": scatter(plot, width=_WIDE[0], height=_WIDE[1], kind="wide") if has_plot else "",
+        "narrow": scatter(plot, width=_NARROW[0], height=_NARROW[1], kind="narrow") if has_plot else "",
+    }
 
 
 def _columns(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -142,6 +142,46 @@ def read_samples(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
         yield from read_sample_file(folder, task)
 
 
+def read_some(
+    folder: RunFolder, task: str, indices: Sequence[int], offsets: Sequence[int] = ()
+) -> list[dict[str, Any]]:
+    """A page of the samples of a task, whole, in the order of their indices.
+
+    Args:
+        folder: The run.
+        task: The task.
+        indices: The indices of the samples; those that have not ended are left out.
+        offsets: Where their lines begin in the file of samples, for a run whose journal is gone.
+
+    Raises:
+        StorageError: if they cannot be read.
+    """
+    if folder.journal.exists():
+        with closing(Journal(folder.journal)) as journal:
+            return [_read_sample(line) for line in sample_lines(journal, task, only=sorted(indices))]
+    path = sample_file(folder, task)
+    found = []
+    with stored_at(path, f"Reading {path.name}"), path.open("rb") as file:
+        for offset in sorted(offsets):
+            file.seek(offset)
+            found.append(_read_sample(file.readline().decode("utf-8", "replace")))
+    return found
+
+
+def read_samples_at(folder: RunFolder, task: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """As ``read_samples``, each with where its line begins in the file of samples; -1 where they are in the journal."""
+    if folder.journal.exists():
+        yield from ((-1, sample) for sample in read_samples(folder, task))
+        return
+    path = sample_file(folder, task)
+    if path.exists():
+        with stored_at(path, f"Reading {path.name}"), path.open("rb") as file:
+            offset = 0
+            for line in file:
+                yield offset, _read_sample(line.decode("utf-8", "replace"))
+                offset += len(line)
+
+
 def read_sample_file(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
     """The samples in the file of a task, none if there is no such file; much cheaper than from the journal."""
     path = sample_file(folder, task)
@@ -220,7 +260,12 @@ def _with_numbers(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def sample_lines(
-    journal: Journal, task: str, address_of: AddressOf | None = None, *, is_strict: bool = False
+    journal: Journal,
+    task: str,
+    address_of: AddressOf | None = None,
+    *,
+    is_strict: bool = False,
+    only: Sequence[int] | None = None,
 ) -> Iterator[str]:
     """The samples of a task as JSON texts. What the journal holds as JSON is copied without parsing it.
 
@@ -230,10 +275,11 @@ def sample_lines(
         address_of: As for ``write_samples``.
         is_strict: Whether other readers of JSON must accept the text: numbers that are not finite become strings, and a
             NaN in a row or a request, where it is a missing value, ``null``.
+        only: The indices of the samples to read, a page of them; default: all. Only without ``address_of``.
     """
-    exchanges: Iterator[Any] = journal.exchanges(task) if address_of is None else journal.exchanges_by_part(task)
+    exchanges: Iterator[Any] = journal.exchanges(task, only) if address_of is None else journal.exchanges_by_part(task)
     current = next(exchanges, None)
-    for row in journal.rows(task):
+    for row in journal.rows(task, only):
         index = row.index
         while current is not None and current[0] < index:
             current = next(exchanges, None)

@@ -6,7 +6,7 @@ What its rows are, and how they are read. ``polymeter.store.journal_writer`` wri
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -232,13 +232,18 @@ class Journal:
         )
         return int(count.fetchone()[0])
 
-    def rows(self, task: str) -> Iterator[SampleRow]:
-        """All ended samples of a task, in sample order."""
+    def rows(self, task: str, only: Sequence[int] | None = None) -> Iterator[SampleRow]:
+        """Ended samples of a task, in sample order.
+
+        Args:
+            task: The task.
+            only: The indices of the samples to read, a page of them; default: all.
+        """
         rows = self._db.cursor().execute(
             "SELECT s.sample, s.id, s.subset, s.cluster, s.status, s.error, s.doc, c.digest, c.is_exact, c.body"
             " FROM samples s LEFT JOIN scores c ON c.task = s.task AND c.sample = s.sample"
-            " WHERE s.task=? ORDER BY s.sample",
-            (self.task_ids.get(task),),
+            f" WHERE s.task=?{_among('s.sample', only)} ORDER BY s.sample",
+            (self.task_ids.get(task), *(only or ())),
         )
         subsets: dict[str, tuple[str, ...]] = {"": ()}
         for index, name, subset, cluster, status, error, doc, digest, is_exact, score in rows:
@@ -286,12 +291,16 @@ class Journal:
             "SELECT id, doc FROM samples WHERE task=? ORDER BY sample", (self.task_ids.get(task),)
         )
 
-    def exchanges(self, task: str) -> Iterator[tuple[int, str, str, str, str]]:
-        """All exchanges of a task: sample, role, fingerprint of the model, request body, response body.
+    def exchanges(self, task: str, only: Sequence[int] | None = None) -> Iterator[tuple[int, str, str, str, str]]:
+        """The exchanges of a task: sample, role, fingerprint of the model, request body, response body.
 
         They are ordered by sample, role and turn. Models' own prompts are left out, because their requests show them.
+
+        Args:
+            task: The task.
+            only: The indices of the samples to read, a page of them; default: all.
         """
-        return self._exchanges(task, "r.sample, r.role, r.model, q.body, r.body")
+        return self._exchanges(task, "r.sample, r.role, r.model, q.body, r.body", only)
 
     def exchanges_by_part(self, task: str) -> Iterator[tuple[int, str, str, str, str, int | None]]:
         """All exchanges of a task, each with the part of the run that has the answer; ``None``: one of an older
@@ -300,9 +309,17 @@ class Journal:
         part = "r.part" if self._has_parts else "NULL"
         return self._exchanges(task, f"r.sample, r.role, r.model, q.body, r.body, {part}")
 
-    def _exchanges(self, task: str, columns: str) -> Iterator[Any]:
+    def _exchanges(self, task: str, columns: str, only: Sequence[int] | None = None) -> Iterator[Any]:
         yield from self._db.cursor().execute(
             f"SELECT {columns} FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
-            " WHERE r.task=? AND r.sample>=0 AND r.turn>=0 AND r.role!=? ORDER BY r.sample, r.role, r.turn",
-            (self.task_ids.get(task), OWN_PROMPT_ROLE),
+            # Beside a list of samples, a range of all of them would be what SQLite walks along.
+            f" WHERE r.task=?{' AND r.sample>=0' if only is None else _among('r.sample', only)}"
+            " AND r.turn>=0 AND r.role!=?"
+            " ORDER BY r.sample, r.role, r.turn",
+            (self.task_ids.get(task), *(only or ()), OWN_PROMPT_ROLE),
         )
+
+
+def _among(column: str, only: Sequence[int] | None) -> str:
+    """The condition that a column is one of some numbers; empty if all are wanted."""
+    return "" if only is None else f" AND {column} IN ({','.join('?' * len(only))})"

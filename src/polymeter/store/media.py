@@ -14,7 +14,7 @@ from polymeter.core.files import temporary_name
 from polymeter.core.parts import Audio, Image, Media, Video
 from polymeter.core.pixels import check_pixels
 from polymeter.core.places import storage_error
-from polymeter.core.sources import digest, sniff_audio_mime, sniff_mime
+from polymeter.core.sources import digest, sniff_audio_mime, sniff_mime, sniff_video_mime
 from polymeter.store.png import encode_png
 
 if TYPE_CHECKING:
@@ -28,12 +28,14 @@ UNCHANGED_BYTES_IF_SMALL = 256 * 1024
 more time than it is worth in space.
 """
 AUDIO_BYTES = 256 * 1024
+VIDEO_BYTES = 1024 * 1024
 PREVIEW_SIDE_PX = 768
 _REDUCING_GAP = 1.01
 """A preview is scaled smoothly from the next larger fraction of the image, which costs a third of scaling the image."""
 _SUFFIX = {"image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp"}
 _LOSSLESS = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 """The modes of Pillow that a PNG stores exactly."""
+_VIDEO_SUFFIX = {"video/mp4": ".mp4", "video/webm": ".webm"}
 _AUDIO_SUFFIX = {
     "audio/wav": ".wav",
     "audio/mpeg": ".mp3",
@@ -100,12 +102,20 @@ class MediaStore:
         return self._write(image.content_hash() + ".preview.jpg", lambda: _preview(image, source, mime))
 
     def keep_strip(self, video: Video, strip: PILImage, *, width: int, height: int, duration_s: float | None) -> None:
-        """Write a strip of a video's frames and annotate the video with it, and with the video's size and duration."""
+        """Write a strip of a video's frames and annotate the video with it, and with the video's size and duration.
+
+        A small file in a format that browsers play is kept unchanged, too: as ``clip``.
+        """
         data = _jpeg(strip)
         note: dict[str, Any] = {"source": video.describe(), "width": width, "height": height}
         if duration_s is not None:
             note["duration_s"] = duration_s
-        video.annotate({**note, "file": self._write(digest(data) + ".strip.jpg", lambda: data)})
+        note["file"] = self._write(digest(data) + ".strip.jpg", lambda: data)
+        clip = _small(video, VIDEO_BYTES)
+        suffix = _VIDEO_SUFFIX.get(sniff_video_mime(clip) or "")
+        if suffix:
+            note["clip"] = self._write(digest(clip) + suffix, lambda: clip)
+        video.annotate(note)
 
     def keep_audio(self, audio: Audio) -> None:
         """Write audio unchanged if it is a small file in a format that browsers play, and annotate it with the file.
@@ -114,11 +124,9 @@ class MediaStore:
             DataError: if its file does not exist.
         """
         note: dict[str, Any] = {"source": audio.describe()}
-        origin = audio.origin()
-        is_small = not isinstance(origin, Path) or not origin.is_file() or origin.stat().st_size <= AUDIO_BYTES
-        data = (audio.original_bytes() or b"") if is_small else b""
+        data = _small(audio, AUDIO_BYTES)
         suffix = _AUDIO_SUFFIX.get(sniff_audio_mime(data) or "")
-        if suffix and len(data) <= AUDIO_BYTES:
+        if suffix:
             note["file"] = self._write(digest(data) + suffix, lambda: data)
         audio.annotate(note)
 
@@ -206,6 +214,19 @@ class MediaStore:
         return name
 
 
+def _small(medium: Audio | Video, limit: int) -> bytes:
+    """The encoded bytes of a medium; empty if they are more than the limit, or there are none on this machine.
+
+    Raises:
+        DataError: if its file does not exist.
+    """
+    origin = medium.origin()
+    if isinstance(origin, Path) and origin.is_file() and origin.stat().st_size > limit:
+        return b""
+    data = medium.original_bytes() or b""
+    return data if len(data) <= limit else b""
+
+
 def _put(path: str, data: bytes, *, is_synced: bool) -> None:
     """Write a file completely or not at all."""
     folder, name = os.path.split(path)
@@ -258,7 +279,16 @@ def read_media(folder: Path, name: str) -> tuple[bytes, str] | None:
     if "\0" in name or not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
         return None
     data = path.read_bytes()
-    return data, sniff_mime(data) or sniff_audio_mime(data) or "application/octet-stream"
+    mime = sniff_mime(data) or sniff_audio_mime(data) or sniff_video_mime(data)
+    return data, mime or "application/octet-stream"
+
+
+def media_size(folder: Path, name: str) -> int | None:
+    """The number of bytes of a media file; ``None`` if ``read_media`` has none."""
+    path = media_path(folder, name)
+    if "\0" in name or not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+        return None
+    return path.stat().st_size
 
 
 def _preview(image: Image, source: bytes, mime: str | None) -> bytes:

@@ -54,7 +54,7 @@ def group_scores(
 
 def _of_group(blank: ScoreComparison, members: Sequence[tuple[Member, float]], *, seed: int) -> ScoreComparison:
     parts = [
-        MemberDifference(weight, member.differences, member.paired.spread, member.partition)
+        MemberDifference(weight, member.differences, member.paired.spread, member.partition, member.paired.limit)
         for member, weight in members
         if member.paired.spread is not None
     ]

@@ -248,7 +248,7 @@ class _Pairs:
         )
         is_one, is_two = ~np.isnan(a), ~np.isnan(b)
         is_pair = is_one & is_two
-        paired = paired_difference(b.tolist(), a.tolist(), clusters=self._clusters)
+        paired = paired_difference(b.tolist(), a.tolist(), clusters=self._clusters, bounds=result.bounds)
         n_only = int((is_one & ~is_two).sum()), int((is_two & ~is_one).sum())
         n_neither = int((~is_one & ~is_two).sum())
         if paired.difference is None:

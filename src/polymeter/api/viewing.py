@@ -1,0 +1,64 @@
+"""Serves the viewer, and gives it what a run folder alone does not say: live results, comparisons, leaderboards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polymeter.api.partial import partial_results
+from polymeter.core.places import naming_places
+
+if TYPE_CHECKING:
+    from polymeter.viewer.site import Services
+
+
+@naming_places()
+def serve(
+    folders: Sequence[Path],
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    token: str | None = None,
+    names: Sequence[str] = (),
+    journal_dirs: Sequence[Path] = (),
+    when_ready: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve the runs below some folders to browsers until the process is interrupted.
+
+    Args:
+        folders: Folders that hold runs, or run folders.
+        host: The address to listen at.
+        port: The port; default: one that is free.
+        token: What a browser must know; default: one is made unless only this machine can reach the address.
+        names: Further names under which browsers ask for this machine.
+        journal_dirs: Folders outside ``folders`` in which journals may lie.
+        when_ready: Called with the address once the server listens.
+
+    Raises:
+        PlanError: if a package is missing, there is no run, or the address cannot be had.
+    """
+    from polymeter.viewer.server import Address
+    from polymeter.viewer.server import serve as serve_viewer
+
+    address = Address(host, port, token, tuple(names))
+    serve_viewer(folders, services(), address, journal_dirs=journal_dirs, when_ready=when_ready)
+
+
+def services() -> Services:
+    """What the viewer is given."""
+    from polymeter.viewer.site import Services
+
+    return Services(partial_results, _compare, _leaderboard)
+
+
+def _compare(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:
+    from polymeter.api.comparison.comparing import compare
+
+    return compare(*runs, allow=allow).document()
+
+
+def _leaderboard(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:
+    from polymeter.api.leaderboards.board import leaderboard
+
+    return leaderboard(*runs, allow=allow).document()

@@ -1,0 +1,33 @@
+"""What is seen of one sample: blocks, each made by a module of this package and drawn by its partial.
+
+A module that has ``ORDER`` and ``make(view) → Block | None`` is found by being here; adding a block is a module and a
+partial under ``templates/content``. Blocks know neither server nor page.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from importlib import import_module
+
+from polymeter.viewer.content.media import MediaFiles
+from polymeter.viewer.content.view import Block, SampleView
+
+__all__ = ["Block", "MediaFiles", "SampleView", "blocks"]
+
+
+def blocks(view: SampleView) -> list[Block]:
+    """The blocks of a sample in their order; those that have nothing to show are left out."""
+    made = [block for make in _makers() if (block := make(view)) is not None]
+    return [replace(block, key=view.key) for block in made] if view.key else made
+
+
+@lru_cache(maxsize=1)
+def _makers() -> tuple[Callable[[SampleView], Block | None], ...]:
+    """What makes the blocks, in their order."""
+    found = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+    return tuple(
+        module.make for module in sorted((one for one in found if hasattr(one, "make")), key=lambda one: one.ORDER)
+    )

@@ -1,0 +1,252 @@
+"""What was asked and answered: requests and responses in their order, with roles, rounds, reasoning and tool calls.
+
+A conversation of several rounds sends its history again each time; what stands above already is not repeated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polymeter.report.formatting import clip, count, duration, one_line
+from polymeter.viewer.content.media import Picture
+from polymeter.viewer.content.players import Played, played
+from polymeter.viewer.content.text import Shown, visible
+from polymeter.viewer.content.view import Block, SampleView, as_json, entry, messages_of, objects, outputs_of, parts_of
+
+ORDER = 40
+MOST_EXCHANGES = 60
+_LONGEST_FACT = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a message: a text, a picture, or a clip, which may stand beside the chat already."""
+
+    text: Shown | None = None
+    picture: Picture | None = None
+    played: Played | None = None
+    is_beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A message with its role."""
+
+    role: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What the model wanted to be called, with the arguments as it wrote them or, if they are JSON, indented."""
+
+    name: str
+    arguments: Shown
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One output.
+
+    Attributes:
+        facts: How it ended and what it took.
+        reasoning: What the model thought before; ``None``: nothing is stored.
+        text: What it wrote; ``None``: no text.
+        pictures: What it drew.
+        n_weighed: How many continuations it weighed instead.
+        tool_calls: What it wanted to be called.
+        note: What its backend says about it; may be empty.
+    """
+
+    facts: tuple[str, ...]
+    reasoning: Shown | None
+    text: Shown | None
+    pictures: tuple[Picture, ...]
+    n_weighed: int
+    tool_calls: tuple[ToolCall, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request with its response.
+
+    Attributes:
+        title: Which one it is; empty if it is the only one.
+        facts: The settings of the request.
+        above: What of the request stands above already, in words; empty: nothing.
+        turns: Its other messages.
+        answers: The outputs.
+        has_request: Whether the request is stored.
+    """
+
+    title: str
+    facts: tuple[str, ...]
+    above: str
+    turns: tuple[Turn, ...]
+    answers: tuple[Answer, ...]
+    has_request: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """The exchanges that are shown, and how many more there are."""
+
+    exchanges: tuple[Exchange, ...]
+    n_more: int
+
+
+def make(view: SampleView) -> Block | None:
+    """All exchanges with the model that is measured; ``None``: it was asked nothing."""
+    found = view.exchanges()
+    if not found:
+        return None
+    shown = exchanges_of(found[:MOST_EXCHANGES], view, has_beside=True)
+    title = "Asked and answered" if len(found) == 1 else f"Asked and answered · {count(len(found), 'request')}"
+    return Block("chat", title, "content/chat.html", Chat(tuple(shown), max(len(found) - MOST_EXCHANGES, 0)))
+
+
+def exchanges_of(
+    exchanges: Sequence[Mapping[str, Any]], view: SampleView, *, has_beside: bool = False
+) -> list[Exchange]:
+    """Exchanges that follow each other, as they are shown. ``has_beside``: the clips of the first stand beside them."""
+    shown: list[Exchange] = []
+    before: list[Mapping[str, Any]] = []
+    said: list[str] = []
+    n_rounds = n_repeats = 0
+    for exchange in exchanges:
+        messages = messages_of(exchange)
+        n_same = _n_shared(before, messages)
+        is_repeat = bool(shown) and bool(messages) and n_same == len(messages) == len(before)
+        # In the next round the history holds the last answer, too.
+        n_above = n_same if shown else 0
+        if n_above == len(before) and n_above < len(messages) and _is_said(messages[n_above], said):
+            n_above += 1
+        n_repeats = n_repeats + 1 if is_repeat else 0
+        n_rounds += 0 if is_repeat else 1
+        title = ""
+        if len(exchanges) > 1:
+            title = f"Request {n_rounds}" + (f", repeat {n_repeats + 1}" if is_repeat else "")
+        turns = (
+            ()
+            if is_repeat
+            else tuple(_turn(message, view, is_beside=has_beside and not shown) for message in messages[n_above:])
+        )
+        above = (
+            "the same prompt as above" if is_repeat else f"after {count(n_above, 'message')} above" if n_above else ""
+        )
+        answers = tuple(_answer(output, view) for output in outputs_of(exchange))
+        shown.append(Exchange(title, tuple(_facts(exchange)), above, turns, answers, bool(exchange.get("request"))))
+        before = messages
+        said = [output["text"] for output in outputs_of(exchange) if isinstance(output.get("text"), str)]
+    return shown
+
+
+def _n_shared(before: Sequence[Any], now: Sequence[Any]) -> int:
+    """How many messages at the start are the same."""
+    return next(
+        (place for place, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]),
+        min(len(before), len(now)),
+    )
+
+
+def _is_said(message: Mapping[str, Any], said: Sequence[str]) -> bool:
+    parts = parts_of(message)
+    return message.get("role") == "assistant" and len(parts) == 1 and parts[0].get("text") in said
+
+
+def _turn(message: Mapping[str, Any], view: SampleView, *, is_beside: bool) -> Turn:
+    parts = tuple(_part(part, view, is_beside=is_beside) for part in parts_of(message))
+    return Turn(one_line(str(message.get("role") or "?")), parts)
+
+
+def _part(part: Mapping[str, Any], view: SampleView, *, is_beside: bool) -> Part:
+    if isinstance(part.get("text"), str):
+        return Part(text=visible(part["text"]))
+    for kind in ("image", "video", "audio"):
+        if kind in part:
+            note = part[kind] if isinstance(part[kind], Mapping) else {"source": part[kind]}
+            if kind == "image":
+                return Part(picture=view.media.picture(note))
+            clip = view.media.clip(kind, note)
+            return Part(played=played(clip, [clip]), is_beside=is_beside)
+    return Part(text=visible(as_json(dict(part))))
+
+
+def _answer(output: Mapping[str, Any], view: SampleView) -> Answer:
+    text, reasoning = output.get("text"), output.get("reasoning")
+    images = output.get("images")
+    logprobs = output.get("logprobs")
+    return Answer(
+        tuple(_outcome(output)),
+        visible(reasoning) if isinstance(reasoning, str) and reasoning else None,
+        visible(text) if isinstance(text, str) else None,
+        tuple(view.media.picture({"file": name}) for name in (images if isinstance(images, list) else ())),
+        len(logprobs) if isinstance(logprobs, list) else 0,
+        tuple(_tool_call(call) for call in objects(output.get("tool_calls"))),
+        one_line(str(output.get("note") or "")),
+    )
+
+
+def _tool_call(call: Mapping[str, Any]) -> ToolCall:
+    """A call as OpenAI, Anthropic or Gemini write one."""
+    function = entry(call, "function") or entry(call, "functionCall") or call
+    given = next((function[key] for key in ("arguments", "input", "args") if key in function), None)
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return ToolCall(_named(function), visible(given))
+    return ToolCall(_named(function), visible(as_json(dict(call) if given is None else given)))
+
+
+def _named(function: Mapping[str, Any]) -> str:
+    return clip(one_line(str(function.get("name") or "a tool without a name")), _LONGEST_FACT)
+
+
+def _outcome(output: Mapping[str, Any]) -> list[str]:
+    reason = output.get("finish_reason")
+    facts = []
+    if reason == "length":
+        facts.append("reached the token limit")
+    elif isinstance(reason, str) and reason != "stop":
+        facts.append(f"ended by {one_line(reason)}")
+    usage = output.get("usage")
+    words = ("{} in", "{} out", "{} of them reasoning", "{} in from a cache")
+    counts = usage if isinstance(usage, list) else []
+    facts += [word.format(count(n, "token")) for n, word in zip(counts, words, strict=False) if isinstance(n, int)]
+    return facts
+
+
+def _facts(exchange: Mapping[str, Any]) -> list[str]:
+    request = entry(exchange, "request")
+    ask = dict(entry(request, "ask"))
+    continuations = ask.pop("continuations", None)
+    kind = {"generate": "", "loglikelihood": "log-probabilities", "generate_image": "image"}.get(
+        str(ask.pop("kind", "")), "other"
+    )
+    facts = [kind] if kind else []
+    if isinstance(continuations, list):
+        facts.append(count(len(continuations), "continuation"))
+    extra = ask.pop("extra", None)
+    for name, value in (*ask.items(), *(extra.items() if isinstance(extra, Mapping) else ())):
+        if name == "seeds" and isinstance(value, list) and len(value) == 1:
+            facts.append(f"seed {value[0]}")
+        elif name == "size" and isinstance(value, list):
+            facts.append("×".join(map(str, value)))
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+            facts.append(clip(one_line(f"{str(name).replace('_', ' ')} {text}"), _LONGEST_FACT))
+    if request.get("judge_prompt"):
+        facts.append(f"prompt {clip(one_line(str(request['judge_prompt'])), _LONGEST_FACT)}")
+    if isinstance(exchange.get("endpoint"), str):
+        facts.append(f"at {clip(one_line(exchange['endpoint']), _LONGEST_FACT)}")
+    latency = entry(exchange, "response").get("latency_ms")
+    if isinstance(latency, (int, float)) and not isinstance(latency, bool):
+        facts.append(
+            duration(latency / 1000) if latency >= 1000 else f"{latency:.0f} ms" if latency >= 1 else "under 1 ms"
+        )
+    return facts

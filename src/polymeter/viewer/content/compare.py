@@ -1,0 +1,39 @@
+"""Two images of an edit under one slider: what went in or was wanted on the left, what came out on the right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polymeter.viewer.content.drawn import Drawing, drawings_of
+from polymeter.viewer.content.view import Block, SampleView
+
+ORDER = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """The images to choose from.
+
+    Attributes:
+        shown: They; each has a file.
+        left: The place of the one that is on the left at first.
+        right: That of the one on the right.
+        note: What becomes of images of different sizes; may be empty.
+    """
+
+    shown: tuple[Drawing, ...]
+    left: int
+    right: int
+    note: str
+
+
+def make(view: SampleView) -> Block | None:
+    """A slider where there is something to compare a generated image with."""
+    shown = tuple(drawing for drawing in drawings_of(view) if drawing.picture.url)
+    kinds = [drawing.kind for drawing in shown]
+    left = next((kinds.index(kind) for kind in ("input", "compared") if kind in kinds), None)
+    if left is None or "made" not in kinds:
+        return None
+    sizes = {(drawing.picture.width, drawing.picture.height) for drawing in shown}
+    note = "The images differ in size; the right one is stretched to the left one." if len(sizes) > 1 else ""
+    return Block("compare", "", "content/compare.html", Slider(shown, left, kinds.index("made"), note), "side")

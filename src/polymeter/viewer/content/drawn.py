@@ -1,0 +1,89 @@
+"""Generated images beside what the model was given and what they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polymeter.report.formatting import clip, one_line
+from polymeter.viewer.content.media import Picture
+from polymeter.viewer.content.text import Shown, visible
+from polymeter.viewer.content.view import Block, SampleView, entry, media_of, messages_of, outputs_of, parts_of
+
+ORDER = 15
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """An image with its label and facts. ``kind``: ``input``, ``made`` or ``compared``."""
+
+    picture: Picture
+    label: str
+    facts: tuple[str, ...]
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """All images of the sample: inputs, generated ones, references. ``prompt`` stands above several; ``None``: of one
+    it stands beside, in the chat.
+    """
+
+    drawings: tuple[Drawing, ...]
+    prompt: Shown | None = None
+
+
+def make(view: SampleView) -> Block | None:
+    """The images of a sample whose model generated some."""
+    found = drawings_of(view)
+    if not found:
+        return None
+    if len(found) == 1:
+        return Block("drawn", "", "content/drawn.html", Gallery(found), "side")
+    messages = messages_of(view.exchanges()[0])
+    prompt = "\n\n".join(str(part["text"]) for message in messages for part in parts_of(message) if "text" in part)
+    return Block("drawn", "", "content/drawn.html", Gallery(found, visible(prompt) if prompt else None), "wide")
+
+
+def drawings_of(view: SampleView) -> tuple[Drawing, ...]:
+    """Inputs, generated images and what they are compared with; none if the model generated no image."""
+    made = [*_made(view)]
+    if not made:
+        return ()
+    inputs = [view.media.picture(note) for note in media_of(messages_of(view.exchanges()[0]), "image")]
+    word = "Output" if inputs else "Generated"
+    return (
+        *(Drawing(one, _numbered("Input", place, len(inputs)), (), "input") for place, one in enumerate(inputs)),
+        *(Drawing(one, _numbered(word, place, len(made)), facts, "made") for place, (one, facts) in enumerate(made)),
+        *_compared(view),
+    )
+
+
+def _made(view: SampleView) -> Iterator[tuple[Picture, tuple[str, ...]]]:
+    """Each generated image with what is known of it: its seed, what its backend says."""
+    for exchange in view.exchanges():
+        seeds = entry(entry(exchange, "request"), "ask").get("seeds")
+        place = 0
+        for output in outputs_of(exchange):
+            images = output.get("images")
+            for name in images if isinstance(images, list) else ():
+                seed = seeds[place] if isinstance(seeds, list) and place < len(seeds) else None
+                place += 1
+                facts = [] if seed is None else [f"seed {seed}"]
+                if output.get("note"):
+                    facts.append(clip(one_line(str(output["note"])), 200))
+                yield view.media.picture({"file": name}), tuple(facts)
+
+
+def _compared(view: SampleView) -> Iterator[Drawing]:
+    for name, value in entry(view.sample, "log").items():
+        note: Any = value.get("image") if isinstance(value, Mapping) else None
+        if isinstance(note, Mapping):
+            label = clip(one_line(str(name)).replace("_", " ").capitalize(), _LONGEST_NAME)
+            yield Drawing(view.media.picture(note), label, (), "compared")
+
+
+def _numbered(word: str, place: int, n: int) -> str:
+    return word if n == 1 else f"{word} {place + 1}"

@@ -1,0 +1,42 @@
+"""What else is stored of a sample: the row of its dataset, and what its scoring noted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polymeter.report.formatting import one_line
+from polymeter.viewer.content.text import Shown, visible
+from polymeter.viewer.content.view import Block, SampleView, as_json, as_text, entry
+
+ORDER = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A dictionary as names with values; those that are no text are shown as JSON."""
+
+    title: str
+    rows: tuple[tuple[str, Shown], ...]
+
+
+def make(view: SampleView) -> Block | None:
+    """The row, and the log without what other blocks show of it."""
+    log = {name: value for name, value in entry(view.sample, "log").items() if not _is_image(value)}
+    doc = view.sample.get("doc")
+    tables = [
+        _table("Row of the dataset", doc if isinstance(doc, Mapping) else {} if doc is None else {"row": doc}),
+        _table("Log of the scoring", log),
+    ]
+    shown = [table for table in tables if table.rows]
+    return Block("row", "", "content/row.html", shown) if shown else None
+
+
+def _table(title: str, values: Mapping[str, Any]) -> Table:
+    rows = ((one_line(str(name)), visible(as_text(value) or as_json(value))) for name, value in values.items())
+    return Table(title, tuple(rows))
+
+
+def _is_image(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("image"), Mapping)

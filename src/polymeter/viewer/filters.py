@@ -1,0 +1,289 @@
+"""Which samples are shown, in which order: filters that combine, all of them in the address of the page.
+
+A filter with several values lets each of them through; different filters must all agree. What is compared stands in the
+index, so that no sample is read for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polymeter.core.errors import PlanError
+from polymeter.viewer.sample_index import FIELD, LONGEST_TEXT, NONE, SCORE, Main, Mask, Positions, SampleIndex
+
+Query = Sequence[tuple[str, str]]
+STATES = ("right", "wrong", "failed", "unscored")
+FAILED = ("error", "refused", "truncated")
+PLACES = {"prompt": "prompt", "answer": "answer", "target": "target", "judge": "judge", "id": "id"}
+ANYWHERE = ("id", "prompt", "answer", "target", "judge")
+SORTS = {"": "Dataset order", "worst": "Worst first", "best": "Best first", "longest": "Longest answer first"}
+NAMES = ("state", "status", "subset", "category", "metric", "min", "max", "q", "in", "tag", "flipped", "sort")
+"""The names of all filters in an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The filters of an address.
+
+    Attributes:
+        states: ``right``, ``wrong``, ``failed`` or ``unscored``.
+        statuses: How samples ended.
+        subsets: Their subsets.
+        categories: Pairs of a field of the row and its value.
+        metric: The metric whose numbers are limited.
+        least: Its least value; ``None``: any.
+        most: Its greatest value; ``None``: any.
+        text: A text that must occur, whatever its case.
+        place: Where: ``prompt``, ``answer``, ``target``, ``judge`` or ``id``; empty: anywhere.
+        tags: Tags that people left, each of which a sample must have; ``*``: any note or tag.
+        flipped: The key of a run in which samples are right where they are wrong in this one, or the other way round.
+        sort: A key of ``SORTS``.
+    """
+
+    states: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    subsets: tuple[str, ...] = ()
+    categories: tuple[tuple[str, str], ...] = ()
+    metric: str = ""
+    least: float | None = None
+    most: float | None = None
+    text: str = ""
+    place: str = ""
+    tags: tuple[str, ...] = ()
+    flipped: str = ""
+    sort: str = ""
+    key: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """What tells these filters from others: their part of the query."""
+
+    @classmethod
+    def of_query(cls, query: Query) -> Filters:
+        """The filters in a query. What is no filter, or has a value that none has, is ignored."""
+        told = tuple(dict.fromkeys((name, value) for name, value in query if name in NAMES and value))
+        last = dict(told)
+
+        def every(name: str) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(value for key, value in told if key == name))
+
+        return cls(
+            tuple(state for state in STATES if state in every("state")),
+            every("status"),
+            every("subset"),
+            tuple((pair[0], pair[2]) for value in every("category") if (pair := value.partition(":"))[1]),
+            last.get("metric", ""),
+            _number(last.get("min", "")),
+            _number(last.get("max", "")),
+            last.get("q", ""),
+            last["in"] if last.get("in") in PLACES else "",
+            every("tag"),
+            last.get("flipped", ""),
+            last["sort"] if last.get("sort") in SORTS else "",
+            told,
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all samples pass."""
+        return not any(name not in ("sort", "in", "metric") for name, _ in self.key)
+
+    def chips(self) -> Iterator[tuple[str, Query]]:
+        """What is filtered, each with the query that is left without it."""
+        for name, value in self.key:
+            said = _SAID.get(name)
+            if said is not None:
+                rest = [pair for pair in self.key if pair != (name, value)]
+                yield said(value), rest
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The samples that a filter leaves, as places in the index, in the order in which they are shown."""
+
+    positions: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def place_of(self, position: int) -> int | None:
+        """The place of a sample among these; ``None`` if it is not one of them."""
+        found = np.flatnonzero(self.positions == position)
+        return int(found[0]) if len(found) else None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRun:
+    """The index of another run, and the metric by which its samples are right or wrong."""
+
+    index: SampleIndex
+    main: Main | None
+
+
+def select(
+    index: SampleIndex,
+    filters: Filters,
+    main: Main | None,
+    *,
+    tagged: Callable[[str], Collection[str]] = lambda tag: (),
+    other: OtherRun | None = None,
+) -> Selection:
+    """The samples that pass all filters.
+
+    Args:
+        index: The samples.
+        filters: The filters.
+        main: The metric by which samples are right or wrong.
+        tagged: The ids of the samples with a tag.
+        other: The run that ``flipped`` names.
+
+    Raises:
+        PlanError: if something is asked of samples that they do not have.
+    """
+    masks = [*_masks(index, filters, main)]
+    masks += [_with_ids(index, tagged(tag)) for tag in filters.tags]
+    if filters.flipped:
+        if other is None:
+            raise PlanError("The run to compare with is not there.", where="flipped")
+        masks.append(flipped(index, main, other))
+    mask = np.logical_and.reduce(masks) if masks else None
+    if filters.text:  # last, because it costs most: only what the others left is searched
+        mask = _with_text(index, filters, mask)
+    positions = np.arange(index.n, dtype=np.int32) if mask is None else np.flatnonzero(mask).astype(np.int32)
+    return Selection(_sorted(index, filters, main, positions))
+
+
+def flipped(index: SampleIndex, main: Main | None, other: OtherRun) -> Mask:
+    """The samples that are right in one run and wrong in the other."""
+    theirs = aligned(index, other.index)
+    is_in_both = theirs != NONE
+    right, wrong = (
+        np.where(is_in_both, mask[theirs] if len(mask) else False, False)
+        for mask in (other.index.is_right(other.main), other.index.is_wrong(other.main))
+    )
+    return (index.is_right(main) & wrong) | (index.is_wrong(main) & right)
+
+
+def aligned(index: SampleIndex, other: SampleIndex) -> Positions:
+    """For each sample, its place in the index of another run; ``NONE`` where that has no sample of this id."""
+    import pyarrow.compute as pc
+
+    own, theirs = index.texts("id"), other.texts("id")
+    if index.n == other.n and own.equals(theirs):  # the usual case, and much cheaper than a lookup
+        return np.arange(index.n, dtype=np.int64)
+    found = pc.index_in(own, value_set=theirs.combine_chunks())
+    return np.asarray(pc.fill_null(found, NONE).to_numpy(), dtype=np.int64)
+
+
+def _masks(index: SampleIndex, filters: Filters, main: Main | None) -> Iterator[Mask]:
+    if filters.states:
+        yield np.logical_or.reduce([_in_state(index, state, main) for state in filters.states])
+    if filters.statuses:
+        yield index.codes("status", [*filters.statuses], index.statuses)
+    if filters.subsets:
+        yield np.logical_or.reduce([_in_subset(index, subset) for subset in filters.subsets])
+    fields = index.fields
+    for name in dict.fromkeys(name for name, _ in filters.categories):
+        if name not in fields:
+            raise PlanError(f"The rows have no category {name!r}.", hint="Remove this filter.")
+        yield index.codes(FIELD + name, [value for own, value in filters.categories if own == name], fields[name])
+    if filters.metric and (filters.least is not None or filters.most is not None):
+        if filters.metric not in index.metrics:
+            raise PlanError(f"No sample has a number for {filters.metric!r}.", hint="Remove this filter.")
+        values = index.column(SCORE + filters.metric)
+        mask = ~np.isnan(values)
+        if filters.least is not None:
+            mask &= values >= filters.least
+        if filters.most is not None:
+            mask &= values <= filters.most
+        yield mask
+
+
+def _in_subset(index: SampleIndex, subset: str) -> Mask:
+    """The samples of a subset, at any depth; results also name the subsets that a field of the rows makes."""
+    wanted = [name for name in index.subsets if name == subset or name.startswith(f"{subset}/")]
+    field, _, value = subset.partition("/")
+    counts = index.fields.get(field, {})
+    if not wanted and value in counts:
+        return index.codes(FIELD + field, [value], counts)
+    return index.codes("subset", wanted, index.subsets)
+
+
+def _in_state(index: SampleIndex, state: str, main: Main | None) -> Mask:
+    if state == "failed":
+        return index.codes("status", [*FAILED], index.statuses)
+    if state == "unscored":
+        return index.codes("status", ["unscored"], index.statuses)
+    return index.is_wrong(main) if state == "wrong" else index.is_right(main)
+
+
+def _with_ids(index: SampleIndex, ids: Collection[str]) -> Mask:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pa.array(sorted(ids), pa.large_string())
+    return np.asarray(pc.is_in(index.texts("id"), value_set=wanted).to_numpy(), dtype=np.bool_)
+
+
+def _with_text(index: SampleIndex, filters: Filters, mask: Mask | None) -> Mask:
+    """The samples of a mask in which a text occurs."""
+    import pyarrow.compute as pc
+
+    text = filters.text[:LONGEST_TEXT]
+    rest = np.ones(index.n, dtype=np.bool_) if mask is None else mask
+    found = np.zeros(index.n, dtype=np.bool_)
+    for column in (PLACES[filters.place],) if filters.place else ANYWHERE:
+        # Ids are kept as they are, all else is in lower case already.
+        is_folded = column != "id"
+        wanted = (text.lower() if is_folded else text).encode("utf-8", "replace").decode()
+        start = 0
+        for piece in index.texts(column).chunks:
+            here = slice(start, start + len(piece))
+            start += len(piece)
+            if (rest[here] & ~found[here]).any():
+                matching = pc.match_substring(piece, wanted, ignore_case=not is_folded)
+                found[here] |= np.asarray(matching.to_numpy(zero_copy_only=False), dtype=np.bool_)
+    return rest & found
+
+
+def _sorted(
+    index: SampleIndex, filters: Filters, main: Main | None, positions: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    if filters.sort == "longest":
+        return positions[np.argsort(-index.column("answer_chars")[positions], kind="stable")]
+    name = filters.metric if filters.metric in index.metrics else main.name if main else ""
+    if filters.sort in ("worst", "best") and name:
+        is_lower_better = main is not None and name == main.name and main.is_lower_better
+        values = index.column(SCORE + name)[positions]
+        # Samples without a number are last, in the order of the dataset.
+        order = np.argsort(values if (filters.sort == "worst") != is_lower_better else -values, kind="stable")
+        return positions[order]
+    return positions
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text.replace(",", ".")) if len(text) < 40 else float("nan")
+    except ValueError:
+        return None
+    return None if value != value else value  # noqa: PLR0124  (NaN is what differs from itself)
+
+
+_SAID: Mapping[str, Callable[[str], str]] = {
+    "state": lambda value: value,
+    "status": lambda value: f"ended: {value}",
+    "subset": lambda value: f"subset: {value}",
+    "category": lambda value: value.replace(":", " = ", 1),
+    "min": lambda value: f"at least {value}",
+    "max": lambda value: f"at most {value}",
+    "q": lambda value: f"“{value}”",
+    "tag": lambda value: "with a note" if value == "*" else f"tag: {value}",
+    "flipped": lambda value: f"flipped against {value}",
+}
+
+
+def found_in(values: Mapping[str, Any], most: int) -> list[tuple[str, Any]]:
+    """The most frequent values of a field, for a list to choose from."""
+    return sorted(values.items(), key=lambda pair: -pair[1])[:most]

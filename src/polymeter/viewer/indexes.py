@@ -1,0 +1,319 @@
+"""The indexes of all runs that are looked at: where they are kept, when one is made anew, and by which process.
+
+They are kept in the user's cache folder, each under the run, the task and the state of its journal. A small one is made
+at once; a large one in a process of its own, while the page says how far it is. Of a run that goes on, an index that is
+a little behind is used while the next one is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PolymeterError, StorageError
+from polymeter.core.sources import digest
+from polymeter.store.export import sample_file
+from polymeter.store.folder import RunFolder
+from polymeter.store.journal import Journal
+from polymeter.viewer.filters import Selection
+from polymeter.viewer.index_making import make_index
+from polymeter.viewer.sample_index import VERSION, SampleIndex
+
+SMALL = 3_000
+"""Samples of which the index is made while the page waits."""
+_SMALL_BYTES = 16_000_000
+_MOST_SELECTIONS = 8
+_LEAST_AGE_S = 3.0
+_TIMES_ITS_WORK = 5.0
+"""An index of a run that goes on is made anew when it is this many times as old as making it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is of an index.
+
+    Attributes:
+        index: The index; ``None``: it is being made for the first time.
+        is_behind: Whether samples may have ended since.
+        n_read: How many samples have been read for the one that is being made.
+        n_all: How many there are to read.
+    """
+
+    index: SampleIndex | None
+    is_behind: bool = False
+    n_read: int = 0
+    n_all: int = 0
+
+
+@dataclass(slots=True)
+class _Making:
+    process: subprocess.Popen[bytes]
+    folder: Path
+    n_all: int
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """Results of a run that goes on: of which state, and until when they are good enough."""
+
+    state: str
+    until: float
+    results: Mapping[str, Any]
+
+
+def cache_folder() -> Path:
+    """The folder of all indexes: in ``POLYMETER_CACHE_DIR``, else in the user's cache folder."""
+    from platformdirs import user_cache_path
+
+    told = os.environ.get("POLYMETER_CACHE_DIR")
+    return (Path(told) if told else user_cache_path("polymeter")) / "viewer"
+
+
+class Indexes:
+    """The indexes in a folder. Thread-safe.
+
+    Args:
+        folder: The folder; it is made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.RLock()
+        self._making: dict[str, _Making] = {}
+        self._took_s: dict[str, float] = {}
+        self._selections: OrderedDict[tuple[Any, ...], Selection] = OrderedDict()
+        self._partials: dict[Path, _Partial] = {}
+        self._reading: set[Path] = set()
+
+    def find(self, run: RunFolder, task: str) -> Found:
+        """The index of a task, made if it is small; otherwise it begins to be made.
+
+        Raises:
+            StorageError: if it cannot be made.
+        """
+        key, state = index_key(run, task), run_state(run, task)
+        with self._lock:
+            self._collect(key)
+            current = SampleIndex.at(self._folder / f"{key}-{state}")
+            if current is not None:
+                return Found(current)
+            n_all, is_small = _size(run, task)
+            # To open a journal that was left open by a killed process, or copied, changes its file once.
+            state = run_state(run, task)
+            current = SampleIndex.at(self._folder / f"{key}-{state}")
+            if current is not None:
+                return Found(current)
+            if is_small:
+                return Found(self._make_now(run, task, key, state))
+            before = self._before(key)
+            if key not in self._making and self._is_due(key, before):
+                self._begin(run, task, key, state, n_all)
+            making = self._making.get(key)
+            return Found(before, before is not None, _read(making) if making else 0, n_all)
+
+    def select(self, key: tuple[Any, ...], make: Callable[[], Selection]) -> Selection:
+        """What filters leave of an index: the last few are kept, for steps from one sample to the next.
+
+        Args:
+            key: All that it depends on.
+            make: Makes it.
+        """
+        with self._lock:
+            if key in self._selections:
+                self._selections.move_to_end(key)
+                return self._selections[key]
+        selection = make()
+        with self._lock:
+            self._selections[key] = selection
+            while len(self._selections) > _MOST_SELECTIONS:
+                self._selections.popitem(last=False)
+        return selection
+
+    def partial(self, run: RunFolder, make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """The results of a run that goes on; made anew when its journal has changed, and not too often.
+
+        Returns:
+            The results; those of a moment ago while they are made anew, and ``None`` while they are made for the first
+            time: that takes as long as a large journal takes to be read.
+        """
+        state = run_state(run)
+        with self._lock:
+            known = self._partials.get(run.path)
+            if known is not None and (known.state == state or time.monotonic() < known.until):
+                return known.results
+            is_small = not run.journal.exists() or run.journal.stat().st_size <= _SMALL_BYTES
+            if not is_small:
+                if run.path not in self._reading:
+                    self._reading.add(run.path)
+                    name = f"partial results of {run.path.name}"
+                    threading.Thread(target=self._read_partial, args=(run, state, make), name=name, daemon=True).start()
+                return known.results if known is not None else None
+        return self._make_partial(run, state, make)
+
+    def _read_partial(self, run: RunFolder, state: str, make: Callable[[], Mapping[str, Any]]) -> None:
+        try:
+            # What is wrong with a run is said by what is asked of it next.
+            with contextlib.suppress(PolymeterError):
+                self._make_partial(run, state, make)
+        finally:
+            with self._lock:
+                self._reading.discard(run.path)
+
+    def _make_partial(self, run: RunFolder, state: str, make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        began = time.monotonic()
+        results = make()
+        ended = time.monotonic()
+        until = ended + max(_LEAST_AGE_S, _TIMES_ITS_WORK * (ended - began))
+        with self._lock:
+            self._partials[run.path] = _Partial(state, until, results)
+            while len(self._partials) > _MOST_SELECTIONS:
+                del self._partials[next(iter(self._partials))]
+        return results
+
+    def close(self) -> None:
+        """End what is being made."""
+        with self._lock:
+            for making in self._making.values():
+                making.process.kill()
+                making.process.wait()
+                shutil.rmtree(making.folder, ignore_errors=True)
+            self._making.clear()
+
+    def _before(self, key: str) -> SampleIndex | None:
+        """The newest index of an earlier state."""
+        found = [one for path in self._folder.glob(f"{key}-*") if (one := SampleIndex.at(path)) is not None]
+        return max(found, key=lambda one: (one.path / "facts.json").stat().st_mtime, default=None)
+
+    def _is_due(self, key: str, before: SampleIndex | None) -> bool:
+        if before is None:
+            return True
+        with contextlib.suppress(OSError):
+            age_s = time.time() - (before.path / "facts.json").stat().st_mtime
+            return age_s > max(_LEAST_AGE_S, _TIMES_ITS_WORK * self._took_s.get(key, 0.0))
+        return True
+
+    def _draft(self) -> Path:
+        draft = self._folder / f".making-{uuid.uuid4().hex}"
+        try:
+            draft.mkdir(parents=True)
+        except OSError as error:
+            raise StorageError(
+                f"The index of samples cannot be kept: {error.strerror}.",
+                where=str(self._folder),
+                hint="Name another folder with POLYMETER_CACHE_DIR.",
+            ) from None
+        return draft
+
+    def _make_now(self, run: RunFolder, task: str, key: str, state: str) -> SampleIndex:
+        draft = self._draft()
+        try:
+            make_index(run, task, draft, state)
+            return self._keep(draft, key, state)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _begin(self, run: RunFolder, task: str, key: str, state: str, n_all: int) -> None:
+        draft = self._draft()
+        journal_dir = "" if run.journal_dir is None else str(run.journal_dir)
+        words = (str(run.path), journal_dir, task, str(draft), state)
+        with (draft / "errors").open("wb") as errors:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "polymeter.viewer.index_making", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+            )
+        self._making[key] = _Making(process, draft, n_all, time.monotonic())
+
+    def _collect(self, key: str) -> None:
+        """Keep an index whose process has ended.
+
+        Raises:
+            StorageError: if it failed.
+        """
+        making = self._making.get(key)
+        if making is None or making.process.poll() is None:
+            return
+        del self._making[key]
+        try:
+            made = SampleIndex.at(making.folder)
+            if making.process.returncode != 0 or made is None:
+                raise _failure(making)
+            self._took_s[key] = time.monotonic() - making.began
+            self._keep(making.folder, key, str(made.facts["state"]))
+        finally:
+            shutil.rmtree(making.folder, ignore_errors=True)
+
+    def _keep(self, draft: Path, key: str, state: str) -> SampleIndex:
+        """Give a new index its place, and delete those of earlier states; another viewer may have been first."""
+        place = self._folder / f"{key}-{state}"
+        with contextlib.suppress(OSError):
+            draft.rename(place)
+        for path in self._folder.glob(f"{key}-*"):
+            if path != place:
+                shutil.rmtree(path, ignore_errors=True)
+        index = SampleIndex.at(place)
+        if index is None:
+            raise StorageError("The index of samples was deleted while it was made.", where=str(place))
+        return index
+
+
+def run_state(run: RunFolder, task: str = "") -> str:
+    """What names the state of a run's samples: it changes when one ends."""
+    files = [run.journal, run.journal.with_name(f"{run.journal.name}-wal")]
+    files = files if run.journal.exists() else [sample_file(run, task)] if task else [run.results]
+    found = []
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        if status.st_size:
+            found.append((file.name, status.st_size, status.st_mtime_ns))
+    return digest(repr((VERSION, found)).encode())[:16]
+
+
+def index_key(run: RunFolder, task: str) -> str:
+    """What names the index of a task among those of all runs."""
+    return digest(f"{run.path.resolve()}\0{task}".encode("utf-8", "surrogatepass"))[:24]
+
+
+def _size(run: RunFolder, task: str) -> tuple[int, bool]:
+    """How many samples there are, and whether their index is made at once."""
+    if run.journal.exists():
+        with closing(Journal(run.journal)) as journal:
+            n = sum(journal.statuses(task).values())
+        return n, n <= SMALL and run.journal.stat().st_size <= _SMALL_BYTES * max(1, len(journal.task_ids))
+    path = sample_file(run, task)
+    size = path.stat().st_size if path.exists() else 0
+    return 0, size <= _SMALL_BYTES
+
+
+def _read(making: _Making) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        return int((making.folder / "progress").read_text())
+    return 0
+
+
+def _failure(making: _Making) -> StorageError:
+    text = (making.folder / "errors").read_text(encoding="utf-8", errors="replace")
+    for line in reversed(text.splitlines()):
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            told = json.loads(line)
+            return StorageError(told["what"], where=told["where"], hint=told["hint"])
+    why = text.strip().splitlines()[-1] if text.strip() else f"its process ended with {making.process.returncode}"
+    return StorageError(f"The index of samples could not be made: {why}.", hint="Open the page again to try once more.")

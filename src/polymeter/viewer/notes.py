@@ -1,0 +1,162 @@
+"""The notes and tags that people leave on samples: ``notes.jsonl`` beside the run.
+
+The file only grows. Each line says what somebody did: left a note with tags, or took one back. Lines are appended under
+a lock, so that two viewers at once lose nothing of one another's. A line that cannot be read is passed over, and kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from polymeter.core.errors import PlanError, StorageError
+from polymeter.core.json_text import json_text
+from polymeter.core.places import stored_at
+
+FILE = "notes.jsonl"
+LONGEST_NOTE, LONGEST_TAG, MOST_TAGS = 20_000, 60, 20
+_LONGEST_FILE = 200_000_000
+_WAIT_S = 10
+_SEPARATOR = re.compile(r"[,;\n]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What somebody left on a sample.
+
+    Attributes:
+        id: Its own id.
+        task: The task.
+        sample: The id of the sample.
+        text: The note; may be empty if there are tags.
+        tags: The tags.
+        by: Who left it, as they call themselves; may be empty.
+        at: When, as ISO 8601 in UTC.
+    """
+
+    id: str
+    task: str
+    sample: str
+    text: str
+    tags: tuple[str, ...]
+    by: str
+    at: str
+
+
+def read_notes(run: Path) -> list[Note]:
+    """The notes of a run that were not taken back, the oldest first.
+
+    Raises:
+        StorageError: if the file cannot be read.
+    """
+    notes: dict[str, Note] = {}
+    for entry in _entries(run / FILE):
+        if entry.get("taken_back"):
+            notes.pop(str(entry["taken_back"]), None)
+        elif (note := _note(entry)) is not None:
+            notes.setdefault(note.id, note)
+    return [*notes.values()]
+
+
+def leave_note(run: Path, task: str, sample: str, text: str, tags: Iterable[str], by: str = "") -> Note:
+    """Append a note.
+
+    Raises:
+        PlanError: if there is nothing to note, or it is too much.
+        StorageError: if it cannot be written.
+    """
+    text, own = text.replace("\r\n", "\n").strip(), tuple(dict.fromkeys(tags))
+    if not text and not own:
+        raise PlanError("There is nothing to note.", hint="Write a note, or name a tag.")
+    if len(text) > LONGEST_NOTE or len(own) > MOST_TAGS or any(len(tag) > LONGEST_TAG for tag in own):
+        raise PlanError(
+            f"A note has at most {LONGEST_NOTE:,} characters, and {MOST_TAGS} tags of {LONGEST_TAG} characters each."
+        )
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    note = Note(uuid.uuid4().hex[:16], task, sample, text, own, by.strip()[:LONGEST_TAG], now)
+    _append(run, asdict(note))
+    return note
+
+
+def take_back(run: Path, note: str, by: str = "") -> None:
+    """Append that a note no longer counts. The note itself stays in the file.
+
+    Raises:
+        StorageError: if it cannot be written.
+    """
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    _append(run, {"taken_back": note, "by": by.strip()[:LONGEST_TAG], "at": now})
+
+
+def tags_in(text: str) -> tuple[str, ...]:
+    """The tags in a text, separated by commas."""
+    found = (" ".join(tag.split()) for tag in _SEPARATOR.split(text))
+    return tuple(dict.fromkeys(tag.lstrip("#").strip() for tag in found if tag.lstrip("#").strip()))
+
+
+def tag_counts(notes: Iterable[Note]) -> dict[str, int]:
+    """How many samples have each tag."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for note in notes:
+        for tag in note.tags:
+            found.setdefault(tag, set()).add((note.task, note.sample))
+    return {tag: len(samples) for tag, samples in sorted(found.items())}
+
+
+def _append(run: Path, entry: Mapping[str, Any]) -> None:
+    path = run / FILE
+    line = json_text(entry, is_compact=True).encode("utf-8", "replace") + b"\n"
+    with stored_at(path, "Writing the notes"):
+        try:
+            with FileLock(run / ".notes.lock", timeout=_WAIT_S):
+                # A link could lead out of the folder that is viewed.
+                descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+                with os.fdopen(descriptor, "rb+", buffering=0) as file:
+                    file.write(_end_of_line(file) + line)
+                    os.fsync(file.fileno())
+        except Timeout:
+            raise StorageError(
+                "The notes are being written by another program.", where=str(path), hint="Try again."
+            ) from None
+
+
+def _end_of_line(file: Any) -> bytes:
+    """What a line that somebody left unfinished lacks."""
+    size = file.seek(0, os.SEEK_END)
+    if not size:
+        return b""
+    file.seek(size - 1)
+    return b"" if file.read(1) == b"\n" else b"\n"
+
+
+def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
+    with stored_at(path, "Reading the notes"):
+        if not path.exists():
+            return
+        if path.stat().st_size > _LONGEST_FILE:
+            raise StorageError("The file of notes is too large to be read.", where=str(path))
+        lines = path.read_bytes().splitlines()
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _note(entry: Mapping[str, Any]) -> Note | None:
+    tags = entry.get("tags", ())
+    if not all(isinstance(entry.get(name), str) for name in ("id", "task", "sample")) or not isinstance(tags, list):
+        return None
+    text, by, at = (str(entry.get(name) or "") for name in ("text", "by", "at"))
+    return Note(entry["id"], entry["task"], entry["sample"], text, tuple(str(tag) for tag in tags), by, at)

@@ -1,0 +1,32 @@
+"""Takes the notes that people leave on samples, and what they take back, and leads to where they were."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polymeter.viewer.notes import leave_note, tags_in, take_back
+from polymeter.viewer.site import Asked, NotFoundError, Page, Viewer, see
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+
+def post(viewer: Viewer, asked: Asked) -> Response:
+    """Leave a note, or take one back."""
+    run = viewer.run(asked)
+    viewer.shelf.check(run.path)
+    by = asked.posted("by")
+    if asked.posted("take_back"):
+        take_back(run.path, asked.posted("take_back"), by)
+    else:
+        task = asked.posted("task")
+        if task not in run.tasks:
+            raise NotFoundError(f"The run {run.name} has no task {task!r}.")
+        leave_note(run.path, task, asked.posted("sample"), asked.posted("text"), tags_in(asked.posted("tags")), by)
+    back = asked.posted("back")
+    # Only to a page of this site: "//" and "/\" begin an address elsewhere.
+    is_own = back.startswith("/run/") and "\\" not in back and back.isprintable()
+    return see(back if is_own else f"/run/{run.key}")
+
+
+PAGES = (Page("/run/{run}/notes", post, method="POST"),)

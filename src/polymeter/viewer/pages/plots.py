@@ -1,0 +1,26 @@
+"""Plots of a task: how its numbers are distributed, how sure the model was, what it confuses, what it took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polymeter.viewer.browsing import browsed
+from polymeter.viewer.plots import columns_of_index, plots_of
+from polymeter.viewer.site import Asked, Page, Viewer
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+PATH = "/run/{run}/plots"
+
+
+def show(viewer: Viewer, asked: Asked) -> Response:
+    """The page."""
+    own = browsed(viewer, asked)
+    index = own.found.index
+    if index is None:
+        return viewer.run_html("waiting.html", own.run, PATH, own=own, here=own.address("plots"))
+    return viewer.run_html("plots.html", own.run, PATH, own=own, plots=plots_of(columns_of_index(index), own.of_task))
+
+
+PAGES = (Page(PATH, show, tab="Plots", order=30),)

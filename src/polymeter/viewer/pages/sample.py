@@ -1,0 +1,116 @@
+"""One sample with everything that is known of it, and steps to the previous and next one that pass the filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from polymeter.core.errors import PlanError
+from polymeter.core.json_text import json_text
+from polymeter.report.formatting import one_line
+from polymeter.store.export import read_some
+from polymeter.viewer.browsing import Browsed, browsed
+from polymeter.viewer.content import Block, MediaFiles, SampleView, blocks
+from polymeter.viewer.pages.media import address_of
+from polymeter.viewer.pages.samples import AT_ONCE
+from polymeter.viewer.site import Asked, NotFoundError, Page, Viewer, see
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+_PATH = "/run/{run}/sample"
+_SAMPLES = "/run/{run}/samples"
+
+
+def show(viewer: Viewer, asked: Asked) -> Response:
+    """The page. A sample is named by its index, or by its id, which leads to the address with the index."""
+    own = browsed(viewer, asked)
+    if own.found.index is None:
+        return viewer.run_html("waiting.html", own.run, _SAMPLES, own=own, here=own.address("samples"))
+    if asked.get("id"):
+        return see(own.address("sample", (("index", str(_index_of(own, asked.get("id")))),)))
+    index = asked.number("index")
+    position, read = own.position(index), _read(own, index)
+    if not read or position is None:
+        raise NotFoundError(f"No sample number {index} has ended in {own.title}.", hint="See the list of samples.")
+    sample = read[0]
+    name = str(sample["id"])
+    here = own.address("sample", (("index", str(index)),))
+    return viewer.run_html(
+        "sample.html",
+        own.run,
+        _SAMPLES,
+        own=own,
+        sample=sample,
+        name=one_line(name),
+        notes=own.notes_on(name),
+        here=here,
+        blocks=shown_blocks(own, sample),
+        **_steps(own, position),
+    )
+
+
+def raw(viewer: Viewer, asked: Asked) -> Response:
+    """The sample as it is stored, as a JSON file: texts that are too long for a page are whole in it."""
+    from starlette.responses import Response
+
+    own = browsed(viewer, asked)
+    index = asked.number("index")
+    read = read_some(own.folder, own.task, [index]) if own.found.index is None else _read(own, index)
+    if not read:
+        raise NotFoundError(f"No sample number {index} has ended in {own.title}.", hint="See the list of samples.")
+    text = json_text(read[0], indent=2) + "\n"
+    headers = {"content-disposition": f'attachment; filename="sample-{index}.json"', "cache-control": "no-store"}
+    return Response(text.encode("utf-8", "replace"), media_type="application/json", headers=headers)
+
+
+def _read(own: Browsed, index: int) -> list[dict[str, Any]]:
+    position = own.position(index)
+    return [] if position is None else own.read([position])
+
+
+def shown_blocks(own: Browsed, sample: Mapping[str, Any], key: str = "") -> list[Block]:
+    """What is shown of a sample.
+
+    Args:
+        own: Where it is from.
+        sample: The sample.
+        key: What sets it apart from others on the same page.
+    """
+    media = MediaFiles(own.folder.media, lambda name: address_of(own.run.key, name))
+    return blocks(SampleView(own.task, sample, media, own.of_task, own.folder.read_manifest(), key))
+
+
+def _index_of(own: Browsed, name: str) -> int:
+    assert own.found.index is not None
+    place = pc.index(own.found.index.texts("id"), name).as_py()
+    if place < 0:
+        raise NotFoundError(f"No sample {name!r} has ended in {own.title}.", hint="See the list of samples.")
+    return own.indices([place])[0]
+
+
+def _steps(own: Browsed, position: int) -> dict[str, Any]:
+    """Where the sample is among those that pass the filters, and what is before and after it."""
+    try:
+        selection = own.selection()
+    except PlanError:  # such as a run that was deleted, to which a filter compares
+        return {"place": None, "n_found": 0, "before": "", "after": "", "page": 1}
+    place = selection.place_of(position)
+    around: dict[int, str] = {}
+    if place is not None:
+        for step in (-1, 1):
+            if 0 <= place + step < len(selection):
+                beside = own.indices([int(selection.positions[place + step])])[0]
+                around[step] = own.address("sample", (("index", str(beside)),))
+    return {
+        "place": place,
+        "n_found": len(selection),
+        "before": around.get(-1, ""),
+        "after": around.get(1, ""),
+        "page": 1 if place is None else place // AT_ONCE + 1,
+    }
+
+
+PAGES = (Page(_PATH, show), Page(f"{_PATH}.json", raw))

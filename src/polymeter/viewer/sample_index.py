@@ -1,0 +1,172 @@
+"""What can be filtered of a task's samples: columns in Arrow files that are mapped into memory, never read whole.
+
+An index is a folder with ``numbers.arrow`` (a row for each ended sample, in order), ``texts.arrow`` (the same rows,
+texts in lower case) and ``facts.json``, which is written last: a folder without it is no index.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polymeter.core.stored_samples import named
+from polymeter.report.scales import axis
+from polymeter.report.table import bounds_of
+
+VERSION = 2
+NUMBERS, TEXTS, FACTS = "numbers.arrow", "texts.arrow", "facts.json"
+LONGEST_TEXT = 20_000
+"""Characters of a text that are searched."""
+TEXT_COLUMNS = ("id", "prompt", "answer", "target", "judge")
+SCORE, FIELD = "score:", "field:"
+NONE = -1
+"""The code of a sample that has no value in a column of codes."""
+Mask = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Main:
+    """The metric by which samples are right or wrong.
+
+    Attributes:
+        name: Its name among the metrics of the index.
+        is_lower_better: Its direction.
+        low: The low end of its scale.
+        high: The high end.
+    """
+
+    name: str
+    is_lower_better: bool
+    low: float
+    high: float
+
+    @property
+    def middle(self) -> float:
+        """A sample is right whose value is beyond the middle of the scale."""
+        return (self.low + self.high) / 2
+
+    @property
+    def rule(self) -> str:
+        """What counts as wrong, in a few words."""
+        return f"{self.name} {'≥' if self.is_lower_better else '≤'} {self.middle:.4g}"
+
+
+@dataclass(frozen=True)
+class SampleIndex:
+    """The index in a folder.
+
+    Attributes:
+        path: The folder.
+        facts: What is in it: the ``statuses``, ``subsets`` and ``fields`` that its codes stand for, with their counts,
+            the names of the ``metrics``, the least and greatest value of each, and of which ``state`` of the run it is.
+    """
+
+    path: Path
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def at(cls, path: Path) -> SampleIndex | None:
+        """The index in a folder; ``None`` if there is none that this version reads."""
+        try:
+            facts = json.loads((path / FACTS).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return cls(path, facts) if facts.get("version") == VERSION else None
+
+    @property
+    def n(self) -> int:
+        """How many samples it has."""
+        return int(self.facts["n"])
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """The number of samples by status."""
+        return dict(self.facts["statuses"])
+
+    @property
+    def subsets(self) -> dict[str, int]:
+        """The number of samples by subset."""
+        return dict(self.facts["subsets"])
+
+    @property
+    def fields(self) -> dict[str, dict[str, int]]:
+        """The fields of rows that put them into categories, each with the number of samples by value."""
+        return {name: dict(counts) for name, counts in self.facts["fields"].items()}
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics that samples have numbers for."""
+        return list(self.facts["metrics"])
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column of numbers; it is a view of the file."""
+        return self._numbers[name]
+
+    def texts(self, name: str) -> Any:
+        """A column of texts as an Arrow array in pieces."""
+        return self._texts.column(name)
+
+    def codes(self, column: str, values: list[str], known: Mapping[str, int]) -> Mask:
+        """The samples that have one of some values in a column of codes."""
+        places = [place for place, value in enumerate(known) if value in set(values)]
+        return np.isin(self.column(column), np.asarray(places, dtype=np.int64))
+
+    def main(self, task: Mapping[str, Any]) -> Main | None:
+        """The metric by which samples are right or wrong: the first of a task's results that samples have numbers for,
+        and whose scale is known.
+
+        Args:
+            task: The task in ``results.json``.
+        """
+        for result in task.get("results", ()):
+            name = named(str(result["metric"]), str(result.get("filter") or "none"))
+            name = name if name in self.facts["metrics"] else f"{result['metric']}/score"
+            if result.get("subset") or name not in self.facts["metrics"]:
+                continue
+            ends = self.facts["metrics"][name]
+            scale = axis(bounds_of(result), ends)
+            if scale is not None:
+                return Main(name, result.get("higher_is_better") is False, scale.low, scale.high)
+        return None
+
+    def is_wrong(self, main: Main | None) -> Mask:
+        """The scored samples that are wrong."""
+        return self._beyond(main, is_right=False)
+
+    def is_right(self, main: Main | None) -> Mask:
+        """The scored samples that are right."""
+        return self._beyond(main, is_right=True)
+
+    def _beyond(self, main: Main | None, *, is_right: bool) -> Mask:
+        if main is None:
+            return np.zeros(self.n, dtype=np.bool_)
+        values = self.column(SCORE + main.name)
+        right = values < main.middle if main.is_lower_better else values > main.middle
+        return right if is_right else ~right & ~np.isnan(values)
+
+    @cached_property
+    def _numbers(self) -> dict[str, npt.NDArray[Any]]:
+        table = _mapped(self.path / NUMBERS)
+        # One piece each, without nulls: what is missing is NaN or a code of its own.
+        return {
+            name: table.column(name).chunk(0).to_numpy(zero_copy_only=True) if table.num_rows else np.empty(0)
+            for name in table.column_names
+        }
+
+    @cached_property
+    def _texts(self) -> Any:
+        return _mapped(self.path / TEXTS)
+
+
+def _mapped(path: Path) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()

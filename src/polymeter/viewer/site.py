@@ -1,0 +1,329 @@
+"""The web application: finds the pages, fills templates, and turns errors into pages that say what to do.
+
+A page is one file in ``pages/`` with a tuple ``PAGES``. It is found by being there, and named in the navigation if it
+asks for that. Pages are plain functions that run on worker threads; each opens what it reads and closes it again, so
+that the server's memory does not grow with the runs that were looked at.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.report.formatting import clean, clip, count, duration, moment, number, one_line
+from polymeter.store.folder import RunFolder
+from polymeter.viewer.indexes import Indexes
+from polymeter.viewer.shelf import RunInShort, Shelf
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_OF_REPORTS = ("base.css", "table.css", "comparison.css", "leaderboard.css", "leaderboard.js")
+_LARGEST_FORM = 256 * 1024
+_STYLE_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_MOST_REMEMBERED = 8
+Query = Sequence[tuple[str, str]]
+ALLOWED = ("samples", "data", "task", "prompts", "judge", "unfinished")
+"""What may differ between runs that are compared or ranked, if the user says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the viewer shows and a run folder alone does not say. Each raises ``PolymeterError``.
+
+    Attributes:
+        partial: The results of what a run's journal holds so far, in the form of ``results.json``.
+        compare: The document of a comparison: run folders, and what may differ between them.
+        leaderboard: The document of a leaderboard of run folders, and what may differ between them.
+    """
+
+    partial: Callable[[RunFolder], Mapping[str, Any]]
+    compare: Callable[[Sequence[Path], Sequence[str]], Mapping[str, Any]]
+    leaderboard: Callable[[Sequence[Path], Sequence[str]], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a browser asks for: the parts of the path, the query and, of what was posted, the form."""
+
+    path: Mapping[str, str]
+    query: Query
+    form: Query = ()
+    is_part: bool = False
+    """Whether a script asks for a part of a page."""
+
+    def get(self, name: str, default: str = "") -> str:
+        """The last value of a name in the query."""
+        return next((value for key, value in reversed(self.query) if key == name), default)
+
+    def all(self, name: str) -> list[str]:
+        """All values of a name in the query that are not empty."""
+        return [value for key, value in self.query if key == name and value]
+
+    def number(self, name: str, default: int = 0) -> int:
+        """A whole number of the query that is not negative."""
+        text = self.get(name)
+        return min(int(text), 2**62) if text.isascii() and text.isdigit() and len(text) < 20 else default
+
+    def posted(self, name: str) -> str:
+        """A value of the form."""
+        return next((value for key, value in self.form if key == name), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page.
+
+    Attributes:
+        path: Its address, with parameters in braces as Starlette writes them.
+        show: Makes it.
+        method: ``GET`` or ``POST``.
+        menu: Its name in the navigation of the whole site; empty: it is not there.
+        tab: Its name among the tabs of a run; empty: it is not there.
+        order: Its place among them.
+    """
+
+    path: str
+    show: Callable[[Viewer, Asked], Response]
+    method: str = "GET"
+    menu: str = ""
+    tab: str = ""
+    order: int = 50
+
+
+class NotFoundError(PlanError):
+    """There is no such run, task or sample."""
+
+
+@dataclass(slots=True)
+class Viewer:
+    """What pages are made with.
+
+    Attributes:
+        shelf: The runs.
+        indexes: The indexes of their samples.
+        services: What comes from elsewhere.
+        pages: All pages.
+    """
+
+    shelf: Shelf
+    indexes: Indexes
+    services: Services
+    pages: Sequence[Page]
+    _remembered: OrderedDict[tuple[Any, ...], Any] = field(default_factory=OrderedDict)
+
+    def remember(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What takes long to make: the last few are kept.
+
+        Args:
+            key: All that it depends on.
+            make: Makes it.
+        """
+        if key not in self._remembered:
+            made = make()
+            while len(self._remembered) >= _MOST_REMEMBERED:
+                self._remembered.popitem(last=False)
+            self._remembered[key] = made
+        return self._remembered[key]
+
+    def run(self, asked: Asked) -> RunInShort:
+        """The run that an address names.
+
+        Raises:
+            NotFoundError: if there is none.
+            PlanError: if it cannot be read.
+        """
+        return self.run_named(asked.path["run"])
+
+    def run_named(self, key: str) -> RunInShort:
+        """The run with a key; errors as for ``run``."""
+        try:
+            run = self.shelf.run(key)
+        except LookupError:
+            raise NotFoundError(
+                f"There is no run {key!r} in the folder that is viewed.",
+                hint="It was deleted or renamed: see the list.",
+            ) from None
+        if run.trouble:
+            raise PlanError(run.trouble, where=str(run.path))
+        return run
+
+    def results(self, run: RunInShort, folder: RunFolder) -> Mapping[str, Any]:
+        """The results of a run: its file once it is complete, else what there is so far."""
+        if run.status == "complete" and folder.results.exists():
+            return folder.read_results()
+        partial = self.indexes.partial(folder, lambda: self.services.partial(folder))
+        return _without_numbers(folder) if partial is None else partial
+
+    def html(self, template: str, /, *, code: int = 200, **values: Any) -> Response:
+        """A page from a template."""
+        from starlette.responses import Response
+
+        menu = sorted((page for page in self.pages if page.menu), key=lambda page: page.order)
+        text = environment().get_template(template).render(menu=menu, **values)
+        # A lone surrogate in a model's answer cannot be written as UTF-8.
+        return Response(
+            text.encode("utf-8", "replace"),
+            code,
+            media_type="text/html",
+            headers={"cache-control": "private, no-cache"},
+        )
+
+    def run_html(self, template: str, run: RunInShort, path: str, /, **values: Any) -> Response:
+        """A page of a run, with its tabs; ``path`` is that of the tab."""
+        tabs = sorted((page for page in self.pages if page.tab), key=lambda page: page.order)
+        listed = [(page.tab, page.path.replace("{run}", run.key), page.path == path) for page in tabs]
+        return self.html(template, run=run, tabs=listed, **values)
+
+
+def _without_numbers(folder: RunFolder) -> Mapping[str, Any]:
+    """What stands in the place of results while they are made."""
+    tasks: dict[str, Any] = {
+        str(task["name"]): {
+            "alias": str(task.get("alias") or ""),
+            "n_samples": task.get("n_samples") or 0,
+            "results": [],
+        }
+        for task in folder.read_manifest()["tasks"]
+    }
+    note = "The numbers so far are being computed from many samples: open the page again in a moment."
+    return {"status": "", "tasks": tasks, "groups": {}, "notes": [note]}
+
+
+def see(address: str) -> Response:
+    """Lead the browser elsewhere after a form."""
+    from starlette.responses import Response
+
+    return Response(status_code=303, headers={"location": quote(address, safe="/?#=&%+,;:@~-._")})
+
+
+def address(path: str, query: Query = ()) -> str:
+    """An address of this site. Parameters without a value are left out."""
+    told = urlencode([(name, value) for name, value in query if value != ""], errors="replace")
+    return f"{quote(path)}{'?' if told else ''}{told}"
+
+
+def find_pages() -> list[Page]:
+    """The pages of all modules in ``pages/``, and the parts of pages that these ask for."""
+    package = importlib.import_module("polymeter.viewer.pages")
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    return [page for module in modules for page in module.PAGES]
+
+
+def make_site(viewer: Viewer) -> Starlette:
+    """The application, without its guard."""
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    routes = [Route(page.path, _endpoint(viewer, page), methods=[page.method]) for page in viewer.pages]
+    return Starlette(
+        routes=[*routes, Route("/static/{name:path}", _static)],
+        exception_handlers={404: _absent(viewer), 405: _absent(viewer)},
+    )
+
+
+def _endpoint(viewer: Viewer, page: Page) -> Callable[[Request], Any]:
+    from starlette.concurrency import run_in_threadpool
+
+    async def answer(request: Request) -> Response:
+        form: Query = ()
+        if page.method == "POST":
+            body = await _body(request)
+            if body is None:
+                return viewer.html("error.html", code=413, what="This is too much text for a note.", where="", hint="")
+            form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100)
+        query = request.query_params.multi_items()
+        asked = Asked(request.path_params, query, form, "hx-request" in request.headers)
+        return await run_in_threadpool(_shown, viewer, page, asked)
+
+    return answer
+
+
+async def _body(request: Request) -> bytes | None:
+    """What was posted; ``None`` if it is too much."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LARGEST_FORM:
+            return None
+    return body
+
+
+def _shown(viewer: Viewer, page: Page, asked: Asked) -> Response:
+    began = time.perf_counter()
+    try:
+        response = page.show(viewer, asked)
+    except PolymeterError as error:
+        status = 404 if isinstance(error, NotFoundError) else 500
+        response = viewer.html(
+            "error.html", code=status, what=error.what, where=error.where or "", hint=error.hint or ""
+        )
+    response.headers["server-timing"] = f"page;dur={1000 * (time.perf_counter() - began):.1f}"
+    return response
+
+
+def _absent(viewer: Viewer) -> Callable[[Request, Exception], Any]:
+    async def answer(request: Request, error: Exception) -> Response:
+        return viewer.html("error.html", code=404, what="There is no such page.", where=request.url.path, hint="")
+
+    return answer
+
+
+async def _static(request: Request) -> Response:
+    """A file of the viewer's own, or one of reports, so that both look and work alike."""
+    from starlette.responses import Response
+
+    data = _file(request.path_params["name"])
+    if data is None:
+        return Response("There is no such file.\n", 404, media_type="text/plain")
+    kind = _STYLE_TYPES.get(Path(request.path_params["name"]).suffix, "text/plain; charset=utf-8")
+    return Response(data, headers={"content-type": kind, "cache-control": "private, no-cache"})
+
+
+@lru_cache(maxsize=64)
+def _file(name: str) -> bytes | None:
+    parts = name.split("/")
+    if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts):
+        return None
+    is_of_reports = name in _OF_REPORTS
+    folder = files("polymeter.report") / "templates" if is_of_reports else files("polymeter.viewer") / "static"
+    file = folder.joinpath(*parts)
+    return file.read_bytes() if file.is_file() else None
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """The templates: the viewer's, and those of reports. They escape what they are given."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    found = Environment(
+        loader=ChoiceLoader([PackageLoader("polymeter.viewer"), PackageLoader("polymeter.report")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters.update(
+        number=number, count=count, clip=clip, one_line=one_line, clean=clean, moment=moment, duration=duration
+    )
+    found.globals["address"] = address
+    return found
+
+
+def pairs_without(query: Query, *names: str) -> Iterator[tuple[str, str]]:
+    """A query without some names, for links that change them."""
+    return ((name, value) for name, value in query if name not in names)

@@ -1,0 +1,93 @@
+"""What the viewer shows of requests: rounds, repeats, reasoning, tool calls, and judges."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from polymeter.viewer.content import MediaFiles
+from tests.helpers.shown import html, made, picture, texts
+from tests.report.synthetic import exchange, sample
+
+
+@pytest.fixture
+def media(tmp_path: Path) -> MediaFiles:
+    return MediaFiles(tmp_path, lambda name: f"/media/{name}")
+
+
+def test_rounds_do_not_repeat_what_stands_above(media):
+    first = exchange(None, "Which shape?", "square")
+    second = exchange(None, "Which shape?", "orange")
+    second["request"]["messages"] += [
+        {"role": "assistant", "parts": [{"text": "square"}]},
+        {"role": "user", "parts": [{"text": "Which colour?"}]},
+    ]
+    shown = made(media, sample(0, exchanges=[first, second]))["chat"].data.exchanges
+    assert [one.title for one in shown] == ["Request 1", "Request 2"]
+    assert texts(shown[1]) == [("user", "Which colour?")]
+    assert shown[1].above == "after 2 messages above"
+
+
+def test_an_answer_that_was_changed_on_its_way_is_shown(media):
+    first, second = exchange(None, "Which shape?", "square"), exchange(None, "Which shape?", "orange")
+    second["request"]["messages"].append({"role": "assistant", "parts": [{"text": "circle"}]})
+    shown = made(media, sample(0, exchanges=[first, second]))["chat"].data.exchanges
+    assert texts(shown[1]) == [("assistant", "circle")]
+
+
+def test_repeats_are_told_apart_by_their_seeds(media):
+    asked = [exchange(None, "Say something.", f"answer {n}", seeds=[n]) for n in range(3)]
+    shown = made(media, sample(0, exchanges=asked))["chat"].data.exchanges
+    assert [one.title for one in shown] == ["Request 1", "Request 1, repeat 2", "Request 1, repeat 3"]
+    assert shown[2].above == "the same prompt as above"
+    assert "seed 2" in shown[2].facts
+
+
+def test_reasoning_is_folded_and_tool_calls_have_names_and_arguments(media):
+    asked = exchange(None, "weather?", "")
+    calls = [
+        {"type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Zürich"}'}},
+        {"type": "tool_use", "name": "search", "input": {"q": "<b>"}},
+        {"functionCall": {"name": "draw", "args": {"n": 1}}},
+        {"function": {"name": "broken", "arguments": '{"city": '}},
+    ]
+    asked["response"]["outputs"] = [
+        {"text": "", "reasoning": "I think.", "tool_calls": calls, "finish_reason": "length"}
+    ]
+    answer = made(media, sample(0, exchanges=[asked]))["chat"].data.exchanges[0].answers[0]
+    assert [call.name for call in answer.tool_calls] == ["get_weather", "search", "draw", "broken"]
+    assert "".join(run.text for run in answer.tool_calls[0].arguments.runs) == '{\n  "city": "Zürich"\n}'
+    assert "".join(run.text for run in answer.tool_calls[3].arguments.runs).startswith('{"city":')
+    assert "reached the token limit" in answer.facts
+    page = html(media, sample(0, exchanges=[asked]))
+    assert re.search(r"<details[^>]*><summary>Reasoning</summary>", page)
+
+
+def test_a_panel_shows_each_judge_with_prompt_verdict_and_value(media):
+    file = picture(media)
+    stored = sample(
+        0,
+        exchanges=[
+            exchange(None, "question", "answer"),
+            {**exchange(file, "grade this", "A", role="judge"), "model": "0123456789abcdef"},
+            {**exchange(None, "grade this", "perhaps", role="judge_2"), "model": "fedcba"},
+        ],
+        judge_rules=["the whole answer", ""],
+        log={"judges": {"judge": {"acc,none": 1.0}}, "judges_without_verdict": {"judge_2": "no verdict in it"}},
+    )
+    panel = made(media, stored, results={"judges": {"models": {"judge": "strict-1"}}})["judges"].data
+    first, second = panel.judges
+    assert (first.role, first.model, first.values) == ("judge", "strict-1", (("acc", "1.0000"),))
+    assert (second.model, second.failure) == ("fedcba", "no verdict in it")
+    call, _ = first.calls[0]
+    assert any(part.picture for part in call.turns[0].parts)
+    assert "".join(run.text for run in call.answers[0].text.runs) == "A"
+    assert panel.rules == ("the whole answer",)
+
+
+def test_a_single_judge_has_the_rule_at_each_call(media):
+    calls = [exchange(None, f"grade {n}", "A", role="judge") for n in range(2)]
+    panel = made(media, sample(0, exchanges=calls, judge_rules=["last line", ""]))["judges"].data
+    assert [rule for _, rule in panel.judges[0].calls] == ["last line", ""]

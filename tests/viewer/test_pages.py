@@ -1,0 +1,250 @@
+"""What the viewer's pages say, what they link to, and that nothing of a run becomes markup."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from polymeter.store.folder import RunFolder
+from polymeter.store.journal_writer import JournalWriter
+from tests.helpers.viewed_runs import HOSTILE, TASK, hostile_sample, sample, write_run
+
+SECOND = "nested-second"
+ALLOWED_SCRIPTS = re.compile(r"/static/[\w./-]+\.js")
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+def second(client) -> str:
+    return re.search(rf"/run/({SECOND}-\w+)", client.get("/").text)[1]
+
+
+def addresses(client) -> list[str]:
+    key = second(client)
+    pair = f"run=first&run={key}"
+    return [
+        *("/", "/leaderboard", "/compare", f"/compare?{pair}", f"/compare/summary?{pair}"),
+        f"/compare/sample?{pair}&index=4",
+        *(
+            f"/run/{run}{page}"
+            for run in ("first", "failing", "hostile")
+            for page in ("", "/samples", "/plots", "/manifest")
+        ),
+        *(f"/run/{run}/sample?index=1" for run in ("first", "failing", "hostile")),
+        *("/run/first/progress", "/run/first/progress/short", f"/run/first/manifest?against={key}"),
+    ]
+
+
+def test_every_page_can_be_shown_and_holds_no_script_or_style_of_its_own(client):
+    for path in addresses(client):
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        for tag, attributes in Elements(answer.text).found:
+            assert "style" not in attributes, (path, tag)
+            assert not [name for name in attributes if name.startswith("on")], (path, tag, attributes)
+            if tag == "script" and attributes.get("type") != "application/json":
+                assert ALLOWED_SCRIPTS.fullmatch(attributes.get("src") or ""), (path, attributes)
+            for name in ("href", "src", "action", "formaction", "hx-get"):
+                address = attributes.get(name) or ""
+                assert not address.lower().lstrip().startswith(("javascript:", "http", "//", "\\")), (
+                    path,
+                    tag,
+                    address,
+                )
+
+
+def test_hostile_texts_are_shown_as_text(client):
+    """Each line of them can be read on the page of the sample, and none of them is an element."""
+    page = client.get("/run/hostile/sample?index=1").text
+    for line in HOSTILE[:6]:
+        assert html.escape(line).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in page, line
+    assert "\u202e" not in page
+    elements = Elements(page).found
+    assert not [tag for tag, attributes in elements if tag == "svg" and "onload" in attributes]
+    assert not [attributes for tag, attributes in elements if tag == "img" and attributes.get("src") == "x"]
+
+
+def test_an_answer_of_a_megabyte_is_shown(runs, open_viewer):
+    write_run(runs / "long", [hostile_sample(0, text=f"{HOSTILE[1]} {'x' * 1_000_000} end of it")])
+    client = open_viewer(runs)
+    assert len(client.get("/run/long/samples").content) < 200_000
+    answer = client.get("/run/long/sample?index=0")
+    assert answer.status_code == 200
+    assert "more characters" in answer.text
+    stored = client.get("/run/long/sample.json?index=0")
+    assert stored.json()["answer"].endswith("end of it")
+    assert stored.headers["content-disposition"].startswith("attachment")
+    assert "1 sample" in client.get("/run/long/samples?q=window.hacked").text
+
+
+def test_a_run_says_its_numbers_why_samples_failed_and_what_it_took(client):
+    page = client.get("/run/failing").text
+    assert "5 of 30" in page
+    assert "the endpoint failed for 1" in page
+    assert f"/run/failing/samples?task={TASK}&amp;status=error" in page
+    assert "95th percentile" in page
+
+
+def test_links_of_failures_lead_to_the_samples(client):
+    answer = client.get(f"/run/failing/sample?task={TASK}&id=row-0001&status=error")
+    assert answer.status_code == 303
+    page = client.get(answer.headers["location"])
+    assert "row-0001" in page.text
+    assert "the endpoint failed for 1" in page.text
+
+
+def test_the_list_of_runs_is_searched(client):
+    assert "nested/second" in client.get("/?q=LARGE+capitals").text
+    assert "nested/second" not in client.get("/?q=small").text
+    assert "No run matches" in client.get("/?q=no-such-run").text
+    assert "1 run<" in client.get("/?q=failing&status=complete").text
+
+
+def test_the_manifest_differs_from_that_of_another_run(client):
+    page = client.get(f"/run/first/manifest?against={second(client)}").text
+    differing = page[page.index("record differently") :]
+    assert "small" in differing
+    assert "large" in differing
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/run/nothing",
+        "/run/first/samples?task=none",
+        "/run/first/sample?index=9999",
+        "/run/first/sample?id=none",
+        "/no/page",
+    ],
+)
+def test_what_is_not_there_is_said(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert "cannot be shown" in answer.text
+
+
+def test_a_damaged_run_says_so_on_its_page(runs, client):
+    (runs / "first" / "run.json").write_text("{")
+    answer = client.get("/run/first")
+    assert answer.status_code == 500
+    assert "run.json is damaged" in answer.text
+
+
+def test_samples_are_read_from_their_file_where_the_journal_is_gone(runs, open_viewer):
+    from polymeter.store.export import sample_lines, write_samples
+    from polymeter.store.journal import Journal
+
+    folder = RunFolder(runs / "first")
+    journal = Journal(folder.journal)
+    write_samples(folder, journal, TASK)
+    assert sum(1 for _ in sample_lines(journal, TASK)) == 120
+    journal.close()
+    folder.journal.unlink()
+    client = open_viewer(runs)
+    assert "90 samples" in client.get("/run/first/samples?state=right").text
+    page = client.get("/run/first/sample?index=17").text
+    assert "capital of country 17" in page
+    assert "18 of 120" in page
+
+
+def test_a_run_that_goes_on_says_how_far_it_is_and_what_its_numbers_are_so_far(runs, open_viewer):
+    run = write_run(runs / "going", [sample(n) for n in range(10)], status="running", n_planned=40)
+    client = open_viewer(runs)
+    part = client.get("/run/going/progress", headers={"hx-request": "true"}).text
+    assert "10 of 40 samples" in part
+    assert "exact_match" in part
+    assert "<html" not in part
+    assert "10 of 40 samples ended" in client.get("/run/going/progress/short").text
+    assert "PARTIAL" in client.get("/run/going").text
+    writer = JournalWriter(run / "journal.db", [TASK])
+    number = writer.task_ids[TASK]
+    writer.put("scores", [(number, 10, "d", 1, '{"values":[["exact_match","none",0.0]]}')])
+    writer.put("samples", [(number, 10, "row-0010", "", None, "ok", None, "{}", None, None)])
+    writer.close()
+    assert "11 of 40 samples" in client.get("/run/going/progress", headers={"hx-request": "true"}).text
+    assert "11 samples" in client.get("/run/going/samples").text
+
+
+def test_a_large_run_that_goes_on_is_shown_before_its_numbers_are_there(runs, open_viewer, monkeypatch):
+    import threading
+
+    from polymeter.viewer import indexes
+
+    monkeypatch.setattr(indexes, "_SMALL_BYTES", 0)
+    write_run(runs / "going", [sample(n) for n in range(10)], status="running", n_planned=40)
+    client = open_viewer(runs)
+    assert "are being computed from many samples" in client.get("/run/going").text
+    for thread in threading.enumerate():
+        if thread.name.startswith("partial results"):
+            thread.join(60)
+    assert "PARTIAL" in client.get("/run/going").text
+
+
+def test_a_folder_is_given_as_it_is_when_a_run_appears(runs, client):
+    assert "later" not in client.get("/").text
+    write_run(runs / "later", [sample(0)])
+    assert "later" in client.get("/").text
+    assert client.get("/run/later").status_code == 200
+
+
+def test_comparing_shows_what_differs_first(client):
+    key = second(client)
+    page = client.get(f"/compare?run=first&run={key}&show=differ").text
+    differing = [n for n in range(120) if (n % 4 != 0) != (n % 3 != 0)]
+    assert f"<strong>{len(differing)} samples</strong> of 120" in page
+    assert "row-0003" in page
+    assert "row-0001" not in page
+    won = client.get(f"/compare?run=first&run={key}&show=won:first").text
+    assert "row-0003" in won
+    assert "row-0004" not in won
+    summary = client.get(f"/compare/summary?run=first&run={key}").text
+    assert "exact_match" in summary
+    assert "30–20" in summary or "20–30" in summary
+
+
+@pytest.mark.parametrize("query", ["", "run=first", "run=first&run=first", "run=first&run=hostile&run=failing&run=x"])
+def test_two_or_three_runs_are_compared(client, query):
+    answer = client.get(f"/compare?{query}")
+    assert answer.status_code == (200 if not query else 500)
+    if query:
+        assert "Two or three runs" in answer.text
+
+
+def test_the_leaderboard_ranks_what_is_chosen(client):
+    every = client.get("/leaderboard").text
+    assert "large" in every
+    assert "broken" in every
+    chosen = client.get(f"/leaderboard?run=first&run={second(client)}").text
+    assert "broken" not in chosen
+    assert "2 chosen runs" in chosen
+
+
+def test_pages_are_found_by_being_there():
+    from polymeter.viewer.site import find_pages
+
+    pages = find_pages()
+    assert len({(page.path, page.method) for page in pages}) == len(pages)
+    assert [page.tab for page in sorted(pages, key=lambda page: page.order) if page.tab] == [
+        "Summary", "Samples", "Plots", "Manifest",
+    ]  # fmt: skip
+
+
+def test_a_manifest_of_another_tool_is_shown(runs, client):
+    manifest = json.loads((runs / "first" / "run.json").read_text())
+    manifest["imported"] = {"title": "lm-eval", "version": "0.4.9", "settings": {"x": "<b>"}, "files": []}
+    (runs / "first" / "run.json").write_text(json.dumps(manifest))
+    assert "imported from lm-eval 0.4.9" in client.get("/run/first").text
