@@ -212,3 +212,21 @@ def test_divergence_is_scipys() -> None:
     expected = [jensenshannon(np.exp(p), np.exp(q), base=2) ** 2 for p, q in zip(first, second, strict=True)]
     assert divergences(first, second) == pytest.approx(expected, abs=1e-9)
     assert divergences(np.array([[0.0, -900.0]]), np.array([[-900.0, 0.0]])) == pytest.approx([1.0])
+
+
+def test_it_shows_itself_in_a_session_in_a_few_lines(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / str(i), {"a": values(2_000, 0.5 + i / 50, i)}, model=str(i)) for i in (1, 2)]
+    compared, power = polymeter.compare(*runs), polymeter.power(*runs)
+    for found in (compared, power):
+        assert len(repr(found)) < 2_000
+        assert "\x1b" not in repr(found)
+    assert "a: " in repr(compared)
+    assert "2,000 pairs of samples show a difference of" in repr(power)
+    assert len(repr(compared.first)) < 500
+
+
+@pytest.mark.parametrize("most", [-0.1, math.nan])
+def test_a_limit_that_is_none_is_refused(tmp_path: Path, most: float) -> None:
+    runs = [write_run(tmp_path / str(i), {"a": values(30, 0.5, i)}, model=str(i)) for i in (1, 2)]
+    with pytest.raises(ValueError, match="0 or more"):
+        polymeter.compare(*runs).regressions(most)

@@ -265,6 +265,16 @@ def test_a_price_of_no_model_is_told(typing: Typing) -> None:
     assert "--price mock" not in done.out
 
 
+def test_it_shows_itself_in_a_session_as_the_command_prints_it(typing: Typing) -> None:
+    for name in ("weak", "good"):
+        run(typing, name)
+    shown = repr(polymeter.leaderboard("runs"))
+    printed = typing("leaderboard runs").out
+    assert [line.split() for line in shown.splitlines() if line] == [
+        line.split() for line in printed.splitlines() if line.strip()
+    ]
+
+
 def test_wrong_words_are_told(typing: Typing) -> None:
     run(typing, "good")
     assert "The runs have no task or group 'sum'. " in typing("leaderboard runs --tasks sum").err.replace("\n", " ")

@@ -16,6 +16,7 @@ from polymeter.api.comparison.runs import ComparedRun, MeanResult, read_runs
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
 from polymeter.report.formatting import listing, one_line
+from polymeter.report.render import as_text
 from polymeter.report.table import title_of
 from polymeter.stats import (
     Partition,
@@ -122,9 +123,11 @@ class NoPower:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PowerAnalysis:
     """What runs could have detected, or what a difference needs under assumptions.
+
+    It shows itself as ``polymeter power`` prints it.
 
     Attributes:
         alpha: The probability of finding a difference where there is none.
@@ -147,6 +150,11 @@ class PowerAnalysis:
     scores: tuple[ScorePower, ...] = ()
     others: tuple[NoPower, ...] = field(default=())
     unfinished: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        from polymeter.report.power_tables import print_power
+
+        return as_text(print_power, self.document())
 
     def document(self) -> dict[str, Any]:
         """The analysis as plain data: what ``polymeter power --json`` prints."""

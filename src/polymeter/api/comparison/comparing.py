@@ -16,6 +16,7 @@ from polymeter.api.comparison.scores import NotCompared, ScoreComparison, mains,
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
 from polymeter.report.formatting import count, listing, number
+from polymeter.report.render import as_text
 from polymeter.report.table import title_of
 from polymeter.stats import holm
 
@@ -44,9 +45,11 @@ class RunComparison:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Runs compared with the first one. A difference is always theirs less the first one's.
+
+    It shows itself as ``polymeter compare`` prints it.
 
     Attributes:
         first: The first run.
@@ -69,10 +72,10 @@ class Comparison:
             most: The largest loss that is tolerated, in the unit of the metric.
 
         Raises:
-            ValueError: if it is negative.
+            ValueError: if it is negative or no number.
         """
-        if most < 0:
-            raise ValueError(f"The largest tolerated loss must not be negative, not {most}.")
+        if not most >= 0:
+            raise ValueError(f"The largest tolerated loss is 0 or more, not {most}.")
         worse, unclear = [], []
         for other in self.others:
             for line in mains(other.scores):
@@ -124,6 +127,11 @@ class Comparison:
                 for other in self.others
             ],
         }
+
+    def __repr__(self) -> str:
+        from polymeter.report.comparison_tables import print_comparison
+
+        return as_text(print_comparison, self.document())
 
     def _score(self, line: ScoreComparison) -> dict[str, Any]:
         plain = asdict(line)

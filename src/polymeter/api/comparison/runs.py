@@ -55,12 +55,12 @@ class ComparedRun:
 
     name: str
     folder: RunFolder
-    manifest: Mapping[str, Any]
-    results: Mapping[str, Any]
+    manifest: Mapping[str, Any] = field(repr=False)
+    results: Mapping[str, Any] = field(repr=False)
     is_complete: bool
     is_by_file: bool = False
-    _outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
-    _rows: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
+    _outcomes: dict[str, list[Outcome]] = field(default_factory=dict, repr=False)
+    _rows: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict, repr=False)
 
     @property
     def model(self) -> str:

@@ -16,6 +16,7 @@ from polymeter.api.leaderboards.reading import BoardRun, find_runs, read_board_r
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
 from polymeter.report.formatting import count, listing, one_line
+from polymeter.report.render import as_text
 from polymeter.stats.intervals import Interval
 
 SCHEMA_VERSION = 1
@@ -40,9 +41,9 @@ class Row:
     expense: Expense
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Leaderboard:
-    """Models and tasks, with rank intervals.
+    """Models and tasks, with rank intervals. It shows itself as ``polymeter leaderboard`` prints it.
 
     Attributes:
         rows: The models, the best first.
@@ -59,6 +60,11 @@ class Leaderboard:
     notes: tuple[str, ...]
     left_out: tuple[tuple[Path, str], ...]
     x: Literal["tokens", "cost", "time"] | None = None
+
+    def __repr__(self) -> str:
+        from polymeter.report.leaderboard_tables import print_leaderboard
+
+        return as_text(print_leaderboard, self.document())
 
     def document(self) -> dict[str, Any]:
         """The leaderboard as plain data: what ``polymeter leaderboard --json`` prints."""
