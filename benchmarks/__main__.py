@@ -179,6 +179,25 @@ def comparison(folder: Path, book: Book) -> None:
     book.line("the same with a page", f"{page.wall_s:.2f} s ({page.cpu_s:.2f} s CPU)", "", [page])
 
 
+def reporting(folder: Path, book: Book) -> None:
+    """The HTML report of 10,000 samples with an image each: as many as fit 20 MB, and all of them."""
+    n_docs = 10_000
+    home = make_apart(data.image_task, folder / "reported", n_docs)
+    run = folder / "run-reported"
+    words = ("run", "--model", "mock", "--tasks", str(home / "bench_images.yaml"), "--report-samples", "1")
+    polymeter(*words, "--output", str(run), "--quiet", cwd=folder)
+    for name, asked, budget in (
+        ("report of 10,000 samples with images", (), "at most 10 s"),
+        ("the same with all of them in it", ("--report-samples", "all"), ""),
+    ):
+        fastest = best_of(3 if budget else 1, "report", str(run), *asked, cwd=folder)
+        size = (run / "report.html").stat().st_size / 1e6
+        spent = f"{fastest.wall_s:.2f} s ({fastest.cpu_s:.2f} s CPU, {fastest.peak_mb:.0f} MB)"
+        book.line(name, f"{spent}, a file of {size:.0f} MB", budget, [fastest])
+    shutil.rmtree(home)
+    shutil.rmtree(run)
+
+
 def ranking(folder: Path, book: Book) -> None:
     """A leaderboard of 200 runs with 1 and with 20 tasks each."""
     n_runs, n_docs = 200, 250
@@ -292,6 +311,7 @@ PARTS: dict[str, Callable[[Path, Book], None]] = {
         endpoints,
         local_models,
         comparison,
+        reporting,
         ranking,
         viewing,
         memory,

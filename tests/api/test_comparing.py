@@ -151,7 +151,46 @@ def test_failures_are_left_out_and_told(tmp_path: Path) -> None:
     (other,) = polymeter.compare(first, second).others
     (line,) = other.scores
     assert (line.n, line.first, line.second, line.n_only_first, line.n_only_second) == (20, 1.0, 0.5, 10, 0)
-    assert any("10 samples have no score in 2 only" in text for text in other.warnings)
+    assert line.n_neither == 10
+    told = "10 samples have no score in 2 only and 10 samples have no score in either run: left out of both means."
+    assert any(told in text for text in other.warnings)
+
+
+def test_unpaired_runs_tell_of_failures_and_of_samples_that_are_the_same(tmp_path: Path) -> None:
+    first = write_run(tmp_path / "1", {"a": [1.0, 0.0, 1.0, 0.0] * 10}, model="1")
+    second = write_run(tmp_path / "2", {"a": [1.0, None, 0.0, 1.0] * 10}, model="2")
+    (other,) = polymeter.compare(first, second, unpaired=True).others
+    assert any(
+        text.startswith("a: 10 of 40 samples have no score in 2: left out of its mean") for text in other.warnings
+    )
+    assert any("leave out --unpaired" in text for text in other.warnings)
+    third = write_run(tmp_path / "3", {"a": [1.0, 0.0, 1.0] * 10}, model="3")
+    assert not polymeter.compare(first, third, unpaired=True).others[0].warnings
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_value_of_0_is_in_percent_if_the_other_is(tmp_path: Path, is_first: bool) -> None:
+    groups = {"g": (["a", "b"], False)}
+    tasks = [{"a": [0.0] * 50, "b": values(50, 0.5, 1)}, {"a": values(50, 0.4, 2), "b": values(50, 0.6, 3)}]
+    runs = [write_run(tmp_path / str(i), own, scale=100.0, groups=groups, model=str(i)) for i, own in enumerate(tasks)]
+    found = polymeter.compare(*(runs if is_first else reversed(runs))).others[0]
+    assert not found.not_compared
+    lines = {line.name: line for line in found.scores}
+    assert sorted((lines["a"].first, lines["a"].second)) == pytest.approx([0.0, 100 * np.mean(tasks[1]["a"])])
+    assert abs(lines["g"].difference) == pytest.approx(abs(lines["a"].difference + lines["b"].difference) / 2)
+
+
+def test_a_member_of_which_both_values_are_0_does_not_keep_its_group_from_being_compared(tmp_path: Path) -> None:
+    groups = {"g": (["a", "b"], False)}
+    runs = [
+        write_run(
+            tmp_path / str(i), {"a": [0.0] * 50, "b": values(50, 0.5, i)}, scale=100.0, groups=groups, model=str(i)
+        )
+        for i in (1, 2)
+    ]
+    found = polymeter.compare(*runs).others[0]
+    lines = {line.name: line for line in found.scores}
+    assert lines["g"].difference == pytest.approx(lines["b"].difference / 2)
 
 
 def test_many_runs_are_one_family(tmp_path: Path) -> None:
@@ -173,3 +212,21 @@ def test_divergence_is_scipys() -> None:
     expected = [jensenshannon(np.exp(p), np.exp(q), base=2) ** 2 for p, q in zip(first, second, strict=True)]
     assert divergences(first, second) == pytest.approx(expected, abs=1e-9)
     assert divergences(np.array([[0.0, -900.0]]), np.array([[-900.0, 0.0]])) == pytest.approx([1.0])
+
+
+def test_it_shows_itself_in_a_session_in_a_few_lines(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / str(i), {"a": values(2_000, 0.5 + i / 50, i)}, model=str(i)) for i in (1, 2)]
+    compared, power = polymeter.compare(*runs), polymeter.power(*runs)
+    for found in (compared, power):
+        assert len(repr(found)) < 2_000
+        assert "\x1b" not in repr(found)
+    assert "a: " in repr(compared)
+    assert "2,000 pairs of samples show a difference of" in repr(power)
+    assert len(repr(compared.first)) < 500
+
+
+@pytest.mark.parametrize("most", [-0.1, math.nan])
+def test_a_limit_that_is_none_is_refused(tmp_path: Path, most: float) -> None:
+    runs = [write_run(tmp_path / str(i), {"a": values(30, 0.5, i)}, model=str(i)) for i in (1, 2)]
+    with pytest.raises(ValueError, match="0 or more"):
+        polymeter.compare(*runs).regressions(most)

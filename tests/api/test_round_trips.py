@@ -91,3 +91,33 @@ def test_tables_of_vlmevalkit(tmp_path: Path) -> None:
     document = polymeter.import_log(model, output=tmp_path / "in").results["tasks"]["letters"]["results"][0]
     assert (document["metric"], document["value"]) == ("acc", 0.5)
     same(tmp_path / "run", model, tmp_path / "again", letters=12)
+
+
+@pytest.mark.parametrize(
+    ("to", "system"),
+    [
+        *(("evalscope", "evalscope"), ("evalscope-1", "evalscope"), ("inspect", "inspect_ai"), ("lm-eval", "lm_eval")),
+        *(("lmms-eval", "lmms_eval"), ("vlmevalkit", "ulmeval")),
+    ],
+)
+def test_a_run_without_subsets_compares_with_what_was_made_of_it_without_being_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str, system: str
+) -> None:
+    """Rows of which a text looks like a number, and samples whose ids are the numbers of rows."""
+    if not reads(system):
+        pytest.skip(f"nothing reads logs of {system}")
+    monkeypatch.chdir(tmp_path)
+    lines = ({"question": f"{i} + {i}", "answer": str(2 * i), "note": "" if i % 2 else "a note"} for i in range(24))
+    Path("rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    Path("sums.yaml").write_text(
+        "task: sums\ndataset_path: json\ndataset_kwargs: {data_files: {test: rows.jsonl}}\ntest_split: test\n"
+        'doc_to_text: "What is {{question}}?"\ndoc_to_target: answer\nmetric_list: [{metric: exact_match}]\n'
+        "metadata: {version: 3}\n"
+    )
+    Path("said.json").write_text(json.dumps({str(i): str(2 * i) if i % 3 else "no" for i in range(24)}))
+    polymeter.evaluate("mock", "sums.yaml", model_args={"answers": "said.json"}, output="run")
+    folder = polymeter.export("run", to, output="out").folder
+    polymeter.import_log(folder / "mock" if to == "vlmevalkit" else folder, output="back")
+    (line,) = polymeter.compare("run", "back").others[0].scores
+    assert (line.n, line.difference, line.wins, line.losses) == (24, 0.0, 0, 0)
+    assert (line.n_only_first, line.n_only_second, line.n_neither) == (0, 0, 0)

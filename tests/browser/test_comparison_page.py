@@ -60,3 +60,11 @@ def test_filters_narrow_the_list(page):
     page.get_by_label("Search").fill("no such thing anywhere")
     assert page.locator(".card").count() == 0
     assert page.locator("#count").text_content() == "0 of 6 samples"
+
+
+def test_escape_empties_the_search_and_lists_all_again(page):
+    page.get_by_label("Search").fill("no such thing anywhere")
+    assert page.locator(".card").count() == 0
+    page.keyboard.press("Escape")
+    assert page.get_by_label("Search").input_value() == ""
+    assert page.locator("#count").text_content() == "6 samples"

@@ -82,7 +82,8 @@ def test_an_edit_goes_from_input_over_output_to_reference(page, address):
 def test_an_image_opens_larger_with_its_seed(page, address):
     open_sample(page, address, "paint/row-001")
     page.get_by_title("Show at full size").nth(1).click()
-    assert page.locator("#zoom p span").text_content() == "Image 2 · seed 1001"
+    page.locator("#zoom p", has_text="px").wait_for()
+    assert page.locator("#zoom p").inner_text().splitlines() == ["Image 2 · seed 1001", "40 × 30 px"]
     page.keyboard.press("Escape")
     assert not page.locator("#zoom").is_visible()
 

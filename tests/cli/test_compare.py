@@ -246,6 +246,7 @@ def test_mistakes(typing: Typing) -> None:
     for words, said in (
         ("compare base", "nothing to compare"),
         ("compare base base", "named twice"),
+        ("power base base", "named twice"),
         ("compare base nowhere", "no run"),
         ("compare base good --metric exact_macth", "exact_match"),
         ("compare base good --tasks sum", "sums"),

@@ -257,6 +257,24 @@ def test_cost_is_made_from_tokens_and_prices(typing: Typing) -> None:
     assert "is no price" in typing("leaderboard runs --price 3").err
 
 
+def test_a_price_of_no_model_is_told(typing: Typing) -> None:
+    run(typing, "weak")
+    done = typing("leaderboard runs --price mock=1/2 --price mok=1/2")
+    assert done.code == 0, done.err
+    assert "--price mok: no run is of such a model." in done.out
+    assert "--price mock" not in done.out
+
+
+def test_it_shows_itself_in_a_session_as_the_command_prints_it(typing: Typing) -> None:
+    for name in ("weak", "good"):
+        run(typing, name)
+    shown = repr(polymeter.leaderboard("runs"))
+    printed = typing("leaderboard runs").out
+    assert [line.split() for line in shown.splitlines() if line] == [
+        line.split() for line in printed.splitlines() if line.strip()
+    ]
+
+
 def test_wrong_words_are_told(typing: Typing) -> None:
     run(typing, "good")
     assert "The runs have no task or group 'sum'. " in typing("leaderboard runs --tasks sum").err.replace("\n", " ")

@@ -194,6 +194,22 @@ def test_report_of_a_finished_run_writes_its_page_again(place: Path, capsys) -> 
     assert f"scored   {N} samples of 1 task" in capsys.readouterr().out
 
 
+def test_the_report_shows_as_many_samples_as_are_asked_for(place: Path, capsys) -> None:
+    page = place / "run" / "report.html"
+    assert main([*RUN, "-m", "mock", "-q", "--report-samples", "2"]) == 0
+    assert f"2 of {N} samples are in this report" in page.read_text()
+    assert main(["resume", "run", "-q", "--report-samples", "3"]) == 0
+    assert f"3 of {N} samples are in this report" in page.read_text()
+    assert main(["score", "run", "-q", "-o", "again", "--report-samples", "1"]) == 0
+    assert f"1 of {N} samples are in this report" in (place / "again" / "report.html").read_text()
+    assert main(["report", "run", "--report-samples", "all"]) == 0
+    assert f"All {N} samples are in this report" in page.read_text()
+    capsys.readouterr()
+    for given in ("none", "0", "-1"):
+        assert main(["report", "run", "--report-samples", given]) == 2
+        assert "Write a number, or all." in capsys.readouterr().err
+
+
 def test_report_needs_a_run(place: Path, capsys) -> None:
     assert main(["report", "nothing"]) == 2
     assert "There is no run folder at nothing." in capsys.readouterr().err

@@ -88,6 +88,17 @@ def test_two_runs_measure_the_correlation(typing: Typing) -> None:
     assert "Standard deviation and correlation are those of one and two." in typing("power one two").out
 
 
+def test_a_run_that_has_not_ended_says_so(typing: Typing) -> None:
+    run(typing, "one")
+    manifest = json.loads(Path("one/run.json").read_text())
+    Path("one/run.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
+    told = "one has not ended: its numbers may change."
+    assert analysis(typing, "one")["unfinished"] == ["one"]
+    assert told in typing("power one").out
+    run(typing, "two")
+    assert told in typing("agree one two").out
+
+
 def test_more_power_takes_more_samples(typing: Typing) -> None:
     run(typing, "one")
     few, many = (analysis(typing, f"one --power {power}")["scores"][0] for power in (0.5, 0.95))
@@ -201,6 +212,6 @@ def test_every_form(typing: Typing) -> None:
     assert typing("power one --output page.html").code == 0
     page = (typing.folder / "page.html").read_text()
     assert "What could have been detected" in page
-    assert f'<td class="right">{document["scores"][0]["needed"][0]["paired"]:,}</td>' in page
+    assert f'class="right">{document["scores"][0]["needed"][0]["paired"]:,}</td>' in page
     with pytest.raises(PlanError, match="between 0 and 1"):
         polymeter.power("one", alpha=2)

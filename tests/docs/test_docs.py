@@ -107,7 +107,9 @@ _READER_HAS = {
     "importing.md: VLMEvalKit": _log("ulmeval", "xlsx/speaker", "outputs/speaker"),
     "statistics.md: Different samples": _three_runs,
     "statistics.md: A gate for training and CI": _three_runs,
+    "statistics.md: How many samples it takes": _three_runs,
     "statistics.md: Look at the samples": _three_runs,
+    "statistics.md: Many models": _three_runs,
     "tracking.md: A gate": _a_tracked_training,
     "tracking.md: Beside a training": _a_tracked_training,
 }

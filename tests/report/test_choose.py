@@ -1,64 +1,84 @@
-"""Which samples an HTML report shows."""
+"""Which samples an HTML report shows first."""
 
 from __future__ import annotations
 
 import itertools
+import math
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polymeter.report.choose import choose
+from polymeter.report.choose import order_of
+from tests.report.synthetic import result, sample, task
 
 SAMPLE = st.tuples(st.sampled_from(["ok", "ok", "ok", "error"]), st.floats(0, 1))
 
 
-def made(pairs):
-    return [{"place": place, "status": status, "value": value} for place, (status, value) in enumerate(pairs)]
+def scored(place, value, status="ok", metric="exact_match"):
+    return sample(place, status=status, scores=[{"metric": metric, "filter": "none", "value": value}])
 
 
-def places(choice):
-    return [sample["place"] for sample in choice.samples]
+def ordered(pairs, **values):
+    samples = [scored(place, value, status) for place, (status, value) in enumerate(pairs)]
+    return order_of(task("T", [result("exact_match", 0.5, len(samples), **values)], len(samples)), iter(samples))
 
 
-@given(st.lists(SAMPLE, max_size=200), st.integers(1, 40))
-def test_the_choice_is_bounded_ordered_and_counts_everything(pairs, limit):
-    samples = made(pairs)
-    choice = choose(iter(samples), limit, lambda sample: sample["value"])
-    assert len(choice.samples) == min(limit, len(samples))
-    assert places(choice) == sorted(set(places(choice)))
-    assert sorted(choice.ranks) == list(range(len(choice.samples)))
-    assert choice.n_total == len(samples)
-    assert choice.n_failed == sum(status != "ok" for status, _ in pairs)
+@given(st.lists(SAMPLE, max_size=200))
+def test_every_sample_has_one_place_in_the_order(pairs):
+    order = ordered(pairs)
+    assert sorted(order.places) == list(range(len(pairs)))
+    assert order.n_failed == sum(status != "ok" for status, _ in pairs)
 
 
 @given(st.lists(SAMPLE, min_size=1, max_size=200), st.integers(4, 40))
-def test_failures_and_the_worst_are_shown(pairs, limit):
-    choice = choose(iter(made(pairs)), limit, lambda sample: sample["value"])
-    if choice.n_failed <= limit * 0.75:
-        assert choice.n_failed_shown == choice.n_failed
-    scored = [value for status, value in pairs if status == "ok"]
-    if scored:
-        assert min(scored) in [sample["value"] for sample in choice.samples if sample["status"] == "ok"]
+def test_failures_and_the_worst_come_first(pairs, limit):
+    order = ordered(pairs)
+    first = order.places[:limit]
+    n_failed = sum(order.failed[place] for place in first)
+    if order.n_failed <= limit * 0.75:
+        assert n_failed == order.n_failed
+    values = [value for status, value in pairs if status == "ok"]
+    if values:
+        assert min(values) in [pairs[place][1] for place in first if not order.failed[place]]
+
+
+def test_three_of_four_of_those_with_a_score_are_the_worst():
+    order = ordered([("ok", place / 1000) for place in range(1000)])
+    assert set(range(30)) <= set(order.places[:40])
+
+
+def test_lower_is_worse_only_where_higher_is_better():
+    pairs = [("ok", value) for value in (0.2, 0.9, 0.5)]
+    assert ordered(pairs).places[0] == 0
+    assert ordered(pairs, higher_is_better=False).places[0] == 1
 
 
 def test_the_rest_is_spread_over_the_whole_dataset():
-    choice = choose(iter(made([("ok", 1.0)] * 1000)), 40, lambda sample: None)
-    shown = places(choice)
+    order = ordered([("ok", math.nan)] * 1000)
+    shown = sorted(order.places[:40])
+    assert order.main is None
     assert shown[0] < 50
     assert shown[-1] > 900
     assert max(b - a for a, b in itertools.pairwise(shown)) < 100
 
 
 def test_a_run_of_failures_leaves_room_for_answers():
-    pairs = [("error", 0.0)] * 500 + [("ok", 0.5)] * 500
-    choice = choose(iter(made(pairs)), 40, lambda sample: sample["value"])
-    assert choice.n_failed_shown == 30
-    assert len(choice.samples) == 40
+    order = ordered([("error", 0.0)] * 500 + [("ok", 0.5)] * 500)
+    assert sum(order.failed[place] for place in order.places[:40]) == 30
 
 
 def test_when_all_failed_the_report_is_full_of_failures():
-    assert len(choose(iter(made([("error", 0.0)] * 500)), 40, lambda sample: None).samples) == 40
+    assert len(ordered([("error", 0.0)] * 500).places) == 500
 
 
 def test_no_samples_are_no_trouble():
-    assert choose(iter([]), 10, lambda sample: None).samples == ()
+    assert list(ordered([]).places) == []
+
+
+def test_the_metric_that_orders_is_the_one_that_most_samples_have():
+    samples = [scored(0, 0.1, metric="rare"), *(scored(place, place / 10) for place in range(1, 9))]
+    results = [result("rare", 0.1, 1), result("exact_match", 0.5, 8)]
+    order = order_of(task("T", results, 9), samples)
+    assert order.main is not None
+    assert order.main.metric == "exact_match"
+    assert order.places[0] == 1

@@ -19,6 +19,7 @@ from tests.report.test_comparison_page import document, score
         ({"verdict": "worse", "difference": -0.3, "interval": [-0.5, -0.1]}, "Signs: before is better, by 0.300"),
         ({"verdict": "higher"}, "Signs: after has the higher anls, by 0.300"),
         ({"verdict": "equal"}, "Signs: all 40 samples have the same value of anls in before and after."),
+        ({"verdict": "equal", "n": 1}, "Signs: the only sample has the same value of anls in before and after."),
         ({"verdict": "untested", "difference": None}, "Signs: cannot tell; no sample has a score in both runs."),
         (
             {"verdict": "not shown", "interval": [-0.1, 0.4]},
@@ -41,12 +42,19 @@ from tests.report.test_comparison_page import document, score
             "With 12 samples that differ, the test finds 3.1 % of equal models different, not 5 %.",
         ),
         (
-            {"false_positive_rate": 0.0703, "wins": 1, "p_corrected": 0.04},
+            {"false_positive_rate": 0.0703, "wins": 1, "p_corrected": 0.04, "n": 400},
             "0.500). With 1 sample that differs, the test finds 7.0 % of equal models different, not 5 %. "
-            "Of 40 samples, 1 is better in after, 0 in before",
+            "Of 400 samples, 1 is better in after, 0 in before",
         ),
         (
-            {"interval": [-0.01, 0.6]},
+            {"n": 20, "p_method": "permutation, 9999 resamples"},
+            "0.500). With 20 samples, what happens in one of 20 is missing among them in 36 % of cases: rare "
+            "large differences the other way would not be seen. Of 20 samples,",
+        ),
+        ({"n": 20, "p_method": "McNemar, mid-p", "odds_ratio": 2.0}, "(95 % interval 0.100 to 0.500). Of 20 samples,"),
+        ({"n": 90, "p_method": "permutation, mid-p"}, "(95 % interval 0.100 to 0.500). Of 90 samples,"),
+        (
+            {"interval": [-0.01, 0.6], "n": 400},
             "by 0.300. Its 95 % interval, -0.010 to +0.600, holds zero all the same: it is close to noise. Of",
         ),
     ],
@@ -88,3 +96,13 @@ def test_markup_of_names_stays_text() -> None:
     assert to_csv(
         document(filter="none", stderr=0.1, effect_size=None, odds_ratio=None, n_only_first=0, n_only_second=0)
     )
+
+
+def test_no_form_leaves_out_what_must_be_known() -> None:
+    known = {"filter": "none", "stderr": 0.1, "effect_size": None, "odds_ratio": None}
+    found = document(**known)
+    found["others"][0]["warnings"] = ["Signs: 3 samples have no score in either run."]
+    for made in (to_markdown(found), to_latex(found), to_csv(found)):
+        assert "3 samples have no score in either run." in made
+    comment = next(line for line in to_latex(found).splitlines() if "3 samples" in line)
+    assert comment.startswith("% ")

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from polymeter.report import make_html_report
-from polymeter.report.extract import image_files
+from polymeter.report.extract import media_files
 from polymeter.report.render import to_markdown, to_text
 from tests.report.drawn import DrawnRun, as_image
 
@@ -34,8 +34,8 @@ def test_every_image_is_embedded_once(run, page):
 
 
 def test_inputs_outputs_and_references_belong_to_a_sample(run):
-    assert list(image_files(run.by_task["edits"][0])) == ["red.png", "blue.png", "navy.png"]
-    assert list(image_files({"log": {"reference": {"image": 3}, "a": [], "b": {"image": {"file": None}}}})) == []
+    assert list(media_files(run.by_task["edits"][0])) == ["red.png", "blue.png", "navy.png"]
+    assert list(media_files({"log": {"reference": {"image": 3}, "a": [], "b": {"image": {"file": None}}}})) == []
 
 
 def test_seeds_settings_and_notes_reach_the_page(page):

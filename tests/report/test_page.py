@@ -6,14 +6,16 @@ import json
 import math
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
 from polymeter.report import make_html_report, table_lines
 from polymeter.report.extract import script_json
-from polymeter.report.images import embed
-from polymeter.report.scales import Scale, bars, sample_scale, scale_of
-from tests.report.synthetic import HOSTILE, SyntheticRun, receipt, result, sample, task
+from polymeter.report.html_report import html_report
+from polymeter.report.images import MediaFiles, embed
+from polymeter.report.scales import Scale, bars, scale_of
+from tests.report.synthetic import HOSTILE, SyntheticRun, exchange, receipt, result, sample, task
 
 
 class Tags(HTMLParser):
@@ -139,18 +141,91 @@ def test_every_image_is_embedded_once(run, page):
     assert all(uri.startswith("data:image/png;base64,") for uri in images.values())
 
 
-def test_a_small_budget_shrinks_then_drops_images_and_says_so():
-    run = SyntheticRun(60)
-    noisy = {name: receipt(3)[0] + bytes(40_000) for name in run.files}
-    page = make_html_report(
-        run.manifest, run.results, run.samples, lambda name: (noisy[name], "image/png"), max_bytes=400_000
-    )
-    assert len(page.encode()) <= 400_000
+def noisy_run(n: int) -> tuple[SyntheticRun, dict[str, bytes]]:
+    """A run with images that become much smaller when they are scaled down."""
+    run = SyntheticRun(n)
+    return run, {name: receipt(3)[0] + bytes(40_000) for name in run.files}
+
+
+def noisy_page(run: SyntheticRun, files: dict[str, bytes], **limits: Any) -> str:
+    return make_html_report(run.manifest, run.results, run.samples, lambda name: (files[name], "image/png"), **limits)
+
+
+@pytest.mark.parametrize("max_bytes", [200_000, 400_000, 1_000_000])
+def test_a_report_is_no_larger_than_its_budget_and_says_what_it_holds(max_bytes):
+    page = noisy_page(*noisy_run(60), max_bytes=max_bytes)
+    assert max_bytes * 0.8 < len(page.encode()) <= max_bytes
+    data = embedded(page, "data")
+    n = len(data["samples"])
+    assert n == sum(one["shown"] for one in data["tasks"]) < 95
+    assert f"{n} of 95 samples are in this report, as many as fit {max_bytes / 1e6:g} MB: first" in page
+    assert "All are in samples/*.jsonl of the run folder, and in polymeter view." in page
     assert re.search(r"\d+ images scaled down to keep the report small", page)
+    pictures = embedded(page, "pictures")
+    asked = {
+        part["image"]["file"]
+        for one in data["samples"]
+        for exchange in one.get("exchanges", ())
+        for message in exchange["request"]["messages"]
+        for part in message["parts"]
+        if "image" in part
+    }
+    assert set(pictures) == asked
+
+
+def test_a_scaled_down_image_keeps_the_size_of_its_file():
+    pictures = embedded(noisy_page(*noisy_run(60), max_bytes=300_000), "pictures")
+    assert {tuple(one[1:]) for one in pictures.values() if isinstance(one, list)} == {(300, 190)}
+
+
+def test_tasks_share_the_budget_whatever_their_samples_take():
+    data = embedded(noisy_page(*noisy_run(60), max_bytes=200_000), "data")
+    shown = {one["name"]: (one["shown"], one["total"]) for one in data["tasks"]}
+    # The two tasks of short texts are whole; the two with images share the rest.
+    assert shown["demo_choice"] == (6, 6)
+    assert shown["hostile"] == (5, 5)
+    assert shown["demo_receipts"][0] > 4
+    assert shown["demo_signs"][0] > 4
+
+
+@pytest.mark.parametrize(("wanted", "n"), [("all", 95), (10, 31)])
+def test_a_number_of_samples_counts_more_than_the_budget(wanted, n):
+    page = noisy_page(*noisy_run(60), wanted=wanted, max_bytes=200_000)
+    assert len(embedded(page, "data")["samples"]) == n
+    assert re.search(r"\d+ images scaled down to keep the report small", page)
+    assert "as many as fit" not in page
+
+
+def test_what_fits_is_embedded_unchanged_and_never_decoded(monkeypatch):
+    def refuse(*_: Any) -> None:
+        raise AssertionError("an image was decoded")
+
+    monkeypatch.setattr("polymeter.report.images._smaller", refuse)
+    page = noisy_page(*noisy_run(60))
+    assert len(embedded(page, "pictures")) == 60 - 1 + 24
+
+
+def test_a_report_is_made_in_pieces_that_hold_few_media():
+    run, files = noisy_run(60)
+    media = MediaFiles(lambda name: (files[name], "image/png"), lambda name: len(files[name]))
+    pieces = [*html_report(run.manifest, run.results, run.samples, media)]
+    assert "".join(pieces) == noisy_page(run, files)
+    assert max(map(len, pieces)) < sum(map(len, pieces)) / 2
+
+
+def test_media_of_one_sample_take_a_quarter_of_the_budget_at_most():
+    large = {f"{number}.png": receipt(number)[0] + bytes(30_000) for number in range(9)}
+    parts = [{"image": {"width": 300, "height": 190, "file": name}} for name in large]
+    asked = exchange(None, "Compare.", "yes")
+    asked["request"]["messages"][0]["parts"] = parts
+    results = {"tasks": {"t": task("T", [result("exact_match", 1.0, 1)], 1)}}
+    samples = [sample(0, exchanges=[asked])]
     page = make_html_report(
-        run.manifest, run.results, run.samples, lambda name: (noisy[name], "image/png"), max_bytes=200_000
+        {}, results, lambda name: samples, lambda name: (large[name], "image/png"), max_bytes=100_000
     )
-    assert re.search(r"\d+ images left out to keep the report small; see media/", page)
+    assert len(embedded(page, "data")["samples"]) == 1
+    assert 0 < len(embedded(page, "pictures")) < 9
+    assert re.search(r"\d images left out to keep the report small; see media/", page)
 
 
 def test_missing_and_foreign_media_are_counted_and_not_embedded():
@@ -162,10 +237,10 @@ def test_missing_and_foreign_media_are_counted_and_not_embedded():
 def test_a_long_run_shows_a_part_and_says_which():
     samples = [sample(i, status="error" if i % 50 == 0 else "ok") for i in range(1000)]
     results = {"tasks": {"t": task("T", [result("exact_match", 0.9, 980)], 1000, n_scored=980)}}
-    page = make_html_report({}, results, lambda name: iter(samples), lambda name: None, samples_per_task=60)
+    page = make_html_report({}, results, lambda name: samples, lambda name: None, wanted=60)
     assert (
-        "60 of 1,000 samples are in this report: all without a score, the worst, and an even spread of the others."
-        in page
+        "60 of 1,000 samples are in this report: first all without a score, the worst, and an even spread "
+        "of the others." in page
     )
     data = embedded(page, "data")
     assert data["tasks"][0] | {"shown": 60, "total": 1000, "failed": 20, "failed_shown": 20} == data["tasks"][0]
@@ -183,16 +258,17 @@ def test_long_texts_are_cut_and_the_page_stays_small():
 def test_worst_first_follows_the_direction_of_the_metric():
     samples = [sample(i, scores=[{"metric": "cer", "filter": "none", "value": i / 10}]) for i in range(10)]
     results = {"tasks": {"t": task("T", [result("cer", 0.45, 10, higher_is_better=False, bounds=[0, 1])], 10)}}
-    page = make_html_report({}, results, lambda name: samples, lambda name: None, samples_per_task=1)
+    page = make_html_report({}, results, lambda name: samples, lambda name: None, wanted=1)
     (one,) = embedded(page, "data")["samples"]
-    assert (one["id"], one["value"], one["good"]) == ("row-009", "0.9000", 0.1)
+    assert (one["id"], one["value"], one["at"]) == ("row-009", "0.9000", 0.9)
+    assert embedded(page, "data")["tasks"][0]["lower"]
 
 
 def test_a_score_inside_a_dictionary_orders_samples():
     scores = [{"metric": "judge", "filter": "none", "value": {"question": "q", "score": 0.25}}]
     results = {"tasks": {"t": task("T", [result("judge", 0.25, 1, bounds=[0, 1])], 1)}}
     page = make_html_report({}, results, lambda name: [sample(0, scores=scores)], lambda name: None)
-    assert embedded(page, "data")["samples"][0]["good"] == 0.25
+    assert embedded(page, "data")["samples"][0]["at"] == 0.25
 
 
 @pytest.mark.parametrize(
@@ -210,10 +286,16 @@ def test_scales_are_the_usual_ones(values, scale):
     assert scale_of(values) == Scale(*map(float, scale))
 
 
-def test_one_bad_error_rate_does_not_stretch_the_samples():
-    assert sample_scale([0.1, 3.2], typical=0.4) == Scale(0.0, 1.0)
-    assert sample_scale([0, 1], typical=63.0) == Scale(0.0, 1.0)
-    assert sample_scale([10, 80], typical=63.0) == Scale(0.0, 100.0)
+@pytest.mark.parametrize(
+    ("bounds", "scale"), [([0, 1], [0, 1]), ([0, 10], [0, 10]), ([0, None], None), ([None, None], None), (None, None)]
+)
+def test_a_samples_scale_is_the_declared_range_or_unknown(bounds, scale):
+    scores = [{"metric": "m", "filter": "none", "value": 0.4}]
+    declared = {} if bounds is None else {"bounds": bounds}
+    results = {"tasks": {"t": task("T", [result("m", 0.4, 9, **declared)], 9)}}
+    samples = [sample(number, scores=scores) for number in range(9)]
+    page = make_html_report({}, results, lambda name: samples, lambda name: None)
+    assert embedded(page, "data")["tasks"][0]["scales"] == {"m": scale}
 
 
 def test_an_interval_beyond_the_bounds_does_not_stretch_the_scale():
@@ -255,8 +337,14 @@ def test_no_axis_is_made_up_from_one_value(bounds):
     assert (first.ends, second.ends) == ("0 – 10", "0 – 10")
 
 
+def test_an_interval_is_written_as_its_value_is():
+    results = {"tasks": {"t": task("T", [result("bytes", 98333.3, 30, interval=[97930.0, 98690.0])], 30)}}
+    page = make_html_report({}, results, lambda name: [], lambda name: None)
+    assert "97930.0 – 98690.0" in page
+
+
 def test_a_number_without_an_axis_is_still_shown_with_its_interval():
     results = {"tasks": {"t": task("T", [result("score", 4.2, 9, interval=[3.5, 5.0])], 9)}}
     page = make_html_report({}, results, lambda name: [], lambda name: None)
-    assert "3.5 – 5" in page
+    assert "3.5000 – 5.0000" in page
     assert "on a scale of" not in page

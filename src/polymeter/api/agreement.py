@@ -61,6 +61,7 @@ class _Scores:
 
     name: str
     model: str
+    is_complete: bool
     values: dict[Key, dict[str, float]] = field(default_factory=dict)
     clusters: dict[str, dict[str, str | None]] = field(default_factory=dict)
     labels: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -119,7 +120,7 @@ def agree(
 def _read(path: Path, column: str, metric: str) -> _Scores:
     folder = open_folder(path)
     manifest = folder.read_manifest(is_whole=True)
-    scores = _Scores(path.resolve().name, str(manifest["identity"]["model"]))
+    scores = _Scores(path.resolve().name, str(manifest["identity"]["model"]), manifest["status"] == "complete")
     with closing(Journal(folder.journal)) as journal:
         for task in manifest["tasks"]:
             for sample in _samples(journal, task["name"]):
@@ -202,6 +203,7 @@ def _notes(runs: list[_Scores], compared: list[Compared]) -> tuple[str, ...]:
         notes.append(
             "The runs are of different models, so the comparison reflects their answers as well as the judges."
         )
+    notes += [f"{run.name} has not ended: its numbers may change." for run in runs if not run.is_complete]
     for one in compared:
         if one.agreement.n_left_out:
             notes.append(

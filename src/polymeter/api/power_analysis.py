@@ -16,6 +16,7 @@ from polymeter.api.comparison.runs import ComparedRun, MeanResult, read_runs
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
 from polymeter.report.formatting import listing, one_line
+from polymeter.report.render import as_text
 from polymeter.report.table import title_of
 from polymeter.stats import (
     Partition,
@@ -28,6 +29,7 @@ from polymeter.stats import (
     repeated_variance,
     standard_error,
 )
+from polymeter.stats.moments import known_bounds
 from polymeter.stats.power import ALPHA, CORRELATION, POWER, STD
 from polymeter.store.outcomes import ScoreKey
 
@@ -121,9 +123,11 @@ class NoPower:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PowerAnalysis:
     """What runs could have detected, or what a difference needs under assumptions.
+
+    It shows itself as ``polymeter power`` prints it.
 
     Attributes:
         alpha: The probability of finding a difference where there is none.
@@ -134,6 +138,7 @@ class PowerAnalysis:
         needed: What differences need under assumptions alone.
         scores: What each metric of the runs could have shown.
         others: Metrics about which nothing can be said.
+        unfinished: The names of those runs that have not ended, so that their numbers may change.
     """
 
     alpha: float
@@ -144,6 +149,12 @@ class PowerAnalysis:
     needed: tuple[Needed, ...] = ()
     scores: tuple[ScorePower, ...] = ()
     others: tuple[NoPower, ...] = field(default=())
+    unfinished: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        from polymeter.report.power_tables import print_power
+
+        return as_text(print_power, self.document())
 
     def document(self) -> dict[str, Any]:
         """The analysis as plain data: what ``polymeter power --json`` prints."""
@@ -261,6 +272,7 @@ def power(
         tuple(run.name for run in read),
         scores=scores,
         others=others,
+        unfinished=tuple(run.name for run in read if not run.is_complete),
     )
 
 
@@ -307,7 +319,7 @@ def _of_one(runs: Sequence[ComparedRun], task: str, asked: _Asked) -> Iterator[S
         scored = [own for own in run.outcomes(task) if key in own.values]
         values = np.array([own.values[key] for own in scored], dtype=np.float64)
         partition = _partition([own.cluster for own in scored])
-        interval = mean_interval(mean_spread(values, partition, result.bounds))
+        interval = mean_interval(mean_spread(values, partition, known_bounds(values, result.bounds)))
         stderr, design = _error(values, partition)
         if interval.interval is None or not stderr:
             yield _nothing(run, run.name, task, key, interval.problem or "its values do not vary")
@@ -344,7 +356,9 @@ def _of_pair(runs: Sequence[ComparedRun], task: str, asked: _Asked) -> Iterator[
         ]
         one, two = (np.array([pair[side].values[key] for pair in pairs], dtype=np.float64) for side in (0, 1))
         labels = [own.cluster for own, _ in pairs]
-        found = paired_difference(two.tolist(), one.tolist(), clusters=labels if any(labels) else None)
+        found = paired_difference(
+            two.tolist(), one.tolist(), clusters=labels if any(labels) else None, bounds=result.bounds
+        )
         if found.interval is None or not found.stderr:
             why = found.no_interval or ("the runs agree on every sample" if pairs else "the runs share no sample")
             yield _nothing(first, "", task, key, why)

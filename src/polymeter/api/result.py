@@ -8,8 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from polymeter.api.partial import partial_results, write_partial
+from polymeter.api.partial import partial_results, write_html_report, write_partial
 from polymeter.api.thresholds import missed_thresholds
+from polymeter.core.options import RunOptions
 from polymeter.core.places import naming_places
 from polymeter.core.spread import UNBOUNDED
 from polymeter.report.formatting import one_line
@@ -108,16 +109,21 @@ class RunResult:
             ),
         }
 
-    def write_report(self) -> Path:
+    def write_report(self, samples: int | Literal["all"] | None = None) -> Path:
         """Write the HTML report again; for a run that is not complete, that and ``results.json`` of what there is now.
 
+        Args:
+            samples: How many samples of each task it shows, or ``"all"``; default: as the run says.
+
         Raises:
+            PlanError: if ``samples`` is no such number.
             StorageError: if the run folder cannot be read or written.
         """
+        wanted = None if samples is None else RunOptions.make({"report_samples": samples}).report_samples
         if self.folder.read_manifest()["status"] == "complete":
-            write_report(self.folder, self.folder.read_results())
+            write_report(self.folder, self.folder.read_results(), wanted)
         else:
-            write_partial(self.folder)
+            write_partial(self.folder, wanted)
         return self.report
 
     def value(self, task: str, metric: str, *, filter: str = "none", subset: Sequence[str] = ()) -> Any:
@@ -286,21 +292,15 @@ def get_report_ready() -> None:
     get_ready()
 
 
-def write_report(folder: RunFolder, results: Mapping[str, Any]) -> None:
+def write_report(folder: RunFolder, results: Mapping[str, Any], samples: int | Literal["all"] | None = None) -> None:
     """Write the HTML report of a run.
+
+    Args:
+        folder: The run, which has ended.
+        results: Its results.
+        samples: How many samples of each task to show; default: as the manifest says.
 
     Raises:
         StorageError: if it cannot be written.
     """
-    from polymeter.report.html_report import make_html_report
-    from polymeter.store.export import read_sample_heads
-    from polymeter.store.folder import write_text
-    from polymeter.store.media import read_media
-
-    report = make_html_report(
-        folder.read_manifest(),
-        results,
-        lambda task: read_sample_heads(folder, task),
-        lambda name: read_media(folder.media, name),
-    )
-    write_text(folder.report, report)
+    write_html_report(folder, results, samples, is_by_journal=False)

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.api.imports import import_file, naming_imports
 from polymeter.api.offline import without_hub
@@ -113,6 +113,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     roles: Mapping[str, Model] | None = None,
     retry_errors: bool | None = None,
     is_strict_resume: bool | None = None,
+    report_samples: int | Literal["all"] | None = None,
     progress: Progress | None = None,
     command: str = "",
     is_strict: bool = False,
@@ -134,6 +135,8 @@ def resume(  # noqa: PLR0913  (callers name them)
             those that the model refused; ``True``: all of them; ``False``: none, they stay as they ended.
         is_strict_resume: Whether to refuse if an endpoint's address, Polymeter's code or the sources of a task changed
             since the run began. ``None``: as the run was started.
+        report_samples: How many samples of each task the HTML report shows, or ``"all"``. ``None``: as the run was
+            started.
         progress: Receives progress; default: none.
         command: The command to record.
         is_strict: As for ``evaluate``.
@@ -146,16 +149,21 @@ def resume(  # noqa: PLR0913  (callers name them)
     """
     marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": dict(fail_under or {})}
     end = OnEnd(on_end)
-    strictness = {} if is_strict_resume is None else {"is_strict_resume": is_strict_resume}
+    changes: dict[str, Any] = {"retry_errors": retry_errors}
+    changes |= {} if is_strict_resume is None else {"is_strict_resume": is_strict_resume}
+    if report_samples is not None:
+        changes["report_samples"] = RunOptions.make({"report_samples": report_samples}).report_samples
     models = {**(roles or {}), **({"model": model} if model is not None else {})}
     try:
-        request = resume_request(Path(path), {"retry_errors": retry_errors, **strictness}, command, models)
+        request = resume_request(Path(path), changes, command, models)
     except PlanError:
         # What the manifest does not hold (a model object, a secret) is needed only to go on with a run.
         finished = None if is_strict_resume else _if_finished(Path(path))
         if finished is None:
             raise
         found = replace(finished, **marks)
+        if report_samples is not None:
+            found.write_report(report_samples)
         trackers = make_trackers(log_to or {})
         return end.around(lambda: send_to_all(found, trackers, log_to or {}))
     for file in request.options.imports:
@@ -189,7 +197,7 @@ def run_request(request: RunRequest, progress: Progress) -> RunResult:
         DataError: if a dataset cannot be opened.
     """
     with allowances(request.options):
-        return carried_out(lambda: run(request, progress))
+        return carried_out(lambda: run(request, progress), request.options.report_samples)
 
 
 @contextmanager
@@ -202,8 +210,12 @@ def allowances(options: RunOptions) -> Iterator[None]:
         yield
 
 
-def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
+def carried_out(evaluation: Callable[[], RunOutcome], report_samples: int | Literal["all"] | None = None) -> RunResult:
     """Carry out an evaluation, and write its HTML report; if it ended early, that and the results of what there is.
+
+    Args:
+        evaluation: The evaluation.
+        report_samples: How many samples of each task the report shows; ``None``: as the manifest says.
 
     Raises:
         StorageError: if the run folder cannot be written.
@@ -212,7 +224,7 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
         outcome = evaluation()
         if outcome.status == "complete":
             try:
-                write_report(outcome.folder, outcome.results)
+                write_report(outcome.folder, outcome.results, report_samples)
             except StorageError as error:
                 raise resumable(error, outcome.folder) from error
             results = outcome.results

@@ -92,7 +92,8 @@ def score(  # noqa: PLR0913  (callers name them)
 
     def scored() -> RunResult:
         with private_allowed() if request.options.allow_private_urls else nullcontext():
-            result = carried_out(lambda: score_again(request, progress or Silence()))
+            evaluation = partial(score_again, request, progress or Silence())
+            result = carried_out(evaluation, request.options.report_samples)
         result = replace(result, is_strict=is_strict, fail_under=dict(fail_under or {}))
         return send_to_all(result, trackers, log_to or {})
 

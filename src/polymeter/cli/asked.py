@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.cli.foreign_flags import count_or_share
-from polymeter.cli.options import number_or_auto, thresholds
+from polymeter.cli.options import count_or_all, number_or_auto, thresholds
 from polymeter.cli.pairs import (
     parse_dialect_options,
     parse_model_args,
@@ -92,6 +92,7 @@ def read_options(words: Mapping[str, Any]) -> Asked:
         "max_retries": given("max_retries"),
         "max_errors": None if max_errors is None else count_or_share(max_errors, "--max-errors"),
         "media": media.value if media else None,
+        "report_samples": count_or_all(given("report_samples"), "--report-samples"),
         "journal_dir": given("journal_dir"),
         "cache_dir": given("cache_dir"),
         "is_offline": given("offline") or None,

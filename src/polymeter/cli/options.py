@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -46,6 +46,16 @@ LogTo = Annotated[
         show_default=False,
     ),
 ]
+ReportSamples = Annotated[
+    str | None,
+    typer.Option(
+        "--report-samples",
+        help="Samples of each task in the HTML report, or all; default: as many as fit 20 MB, failures and the worst "
+        "first.",
+        metavar="N",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")]
 
 
@@ -78,6 +88,17 @@ def _no_threshold(text: str) -> PlanError:
         where="--fail-under",
         hint="Write --fail-under demo.anls=0.9, once for each number.",
     )
+
+
+def count_or_all(text: str | None, option: str) -> int | Literal["all"] | None:
+    """A whole number of at least 1, or ``all``."""
+    if text is None:
+        return None
+    if text == "all":
+        return "all"
+    if not text.isdecimal() or int(text) < 1:
+        raise PlanError(f"{text!r} is not a positive whole number.", where=option, hint="Write a number, or all.")
+    return int(text)
 
 
 def number_or_auto(text: str | None, option: str) -> int | str | None:

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from polymeter.cli.json_output import AsJson
+from polymeter.cli.options import ReportSamples, count_or_all
 from polymeter.cli.state import Debug
 
 
 def report(
     run: Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)],
+    report_samples: ReportSamples = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -25,6 +27,6 @@ def report(
     from polymeter.cli.outcome import show_stored
 
     found = open_run(run)
-    found.write_report()
+    found.write_report(count_or_all(report_samples, "--report-samples"))
     show_stored(found, is_json=as_json)
     return 0

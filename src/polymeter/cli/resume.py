@@ -8,7 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from polymeter.cli.json_output import AsJson, stdout_kept
-from polymeter.cli.options import FailUnder, LogTo, Quiet, Strict, StrictResume, thresholds
+from polymeter.cli.options import (
+    FailUnder,
+    LogTo,
+    Quiet,
+    ReportSamples,
+    Strict,
+    StrictResume,
+    count_or_all,
+    thresholds,
+)
 from polymeter.cli.pairs import parse_trackers
 from polymeter.cli.run_options import OnEnd
 from polymeter.cli.state import Debug, state_of
@@ -27,6 +36,7 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
         ),
     ] = None,
     strict_resume: StrictResume = None,
+    report_samples: ReportSamples = None,
     strict: Strict = False,
     fail_under: FailUnder = None,
     log_to: LogTo = None,
@@ -41,6 +51,7 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
     options: dict[str, Any] = {
         "retry_errors": retry_errors,
         "is_strict_resume": strict_resume,
+        "report_samples": count_or_all(report_samples, "--report-samples"),
         "fail_under": thresholds(fail_under) or None,
         "log_to": parse_trackers(log_to or (), "--log-to") or None,
         "on_end": on_end or None,

@@ -58,6 +58,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     strict_resume: option.StrictResume = None,
     restart: option.Restart = False,
     media: option.Media = None,
+    report_samples: option.ReportSamples = None,
     journal_dir: option.JournalDir = None,
     cache_dir: option.CacheDir = None,
     log_to: option.LogTo = None,

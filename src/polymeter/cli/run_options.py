@@ -273,6 +273,16 @@ Restart = Annotated[bool, _option("--restart", help="Discard the contents of the
 Media = Annotated[
     MediaKept | None, _option("--media", help="What to keep of input media; default previews.", panel=_OUTPUT)
 ]
+ReportSamples = Annotated[
+    str | None,
+    _option(
+        "--report-samples",
+        help="Samples of each task in the HTML report, or all; default: as many as fit 20 MB, failures and the worst "
+        "first.",
+        panel=_OUTPUT,
+        metavar="N",
+    ),
+]
 JournalDir = Annotated[
     Path | None,
     _option("--journal-dir", help="A local folder for the live journal.", panel=_OUTPUT, metavar="FOLDER"),

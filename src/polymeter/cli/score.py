@@ -8,7 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from polymeter.cli.json_output import AsJson, stdout_kept
-from polymeter.cli.options import FailUnder, LogTo, Parity, Quiet, Strict, StrictResume, number_or_auto, thresholds
+from polymeter.cli.options import (
+    FailUnder,
+    LogTo,
+    Parity,
+    Quiet,
+    ReportSamples,
+    Strict,
+    StrictResume,
+    count_or_all,
+    number_or_auto,
+    thresholds,
+)
 from polymeter.cli.pairs import parse_dialect_options, parse_trackers
 from polymeter.cli.roles import JudgeArgs, PanelWay, Quorum, judge_roles
 from polymeter.cli.run_options import OnEnd
@@ -63,6 +74,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         typer.Option("--score-memory", help="Memory limit of scoring a sample; default 2048.", metavar="MB"),
     ] = None,
     strict_resume: StrictResume = None,
+    report_samples: ReportSamples = None,
     strict: Strict = False,
     fail_under: FailUnder = None,
     log_to: LogTo = None,
@@ -80,6 +92,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         "concurrency": number_or_auto(concurrency, "--concurrency"),
         "score_workers": score_workers,
         "is_strict_resume": strict_resume,
+        "report_samples": count_or_all(report_samples, "--report-samples"),
         "score_timeout_s": score_timeout,
         "score_memory_mb": score_memory,
         "parity": parity,

@@ -389,6 +389,11 @@ def starts_with(path: Path, *marks: str) -> bool:
     return all(mark in head for mark in marks)
 
 
+def is_whole(text: bytes) -> bool:
+    """Whether a JSON object may be whole: it begins and ends as one."""
+    return text.lstrip()[:1] == b"{" and text.rstrip()[-1:] == b"}"
+
+
 def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         content = json.loads(line.decode("utf-8"))

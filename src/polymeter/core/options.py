@@ -194,6 +194,10 @@ class RunOptions(Options):
     )
     max_errors: float | None = runtime(None, "Stop after this many failed samples; below 1, this share of them.", gt=0)
     media: MediaPolicy = runtime("previews", "Whether previews of inputs are stored in the run folder.")
+    report_samples: Count | Literal["all"] | None = runtime(
+        None,
+        "Samples of each task in the HTML report, or all; default: as many as fit 20 MB, failures and the worst first.",
+    )
     journal_dir: Path | None = runtime(
         None, "Where the live journal is stored if not in the run folder (it needs a local disk)."
     )

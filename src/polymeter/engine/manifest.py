@@ -209,6 +209,11 @@ def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         "status": "running",
         "ended": None,
         "tasks": tasks,
+        "options": {
+            **manifest["options"],
+            # Of the options that cannot change a number, the one that is used when the run has ended.
+            "runtime": {**manifest["options"]["runtime"], "report_samples": plan.options.report_samples},
+        },
         **_skipped(plan),
         **_parity(plan),
         **software(),

@@ -1,111 +1,109 @@
-"""Which samples an HTML report shows when it cannot show all: those without a score, the worst, and an even spread.
+"""Which samples an HTML report shows first when it cannot show all: those without a score, the worst, an even spread.
 
-One pass over the samples holds a small multiple of the limit, never all. The choice depends on their order and content
-alone, so that the same run gives the same report.
+One pass over the samples holds a few numbers of each, never the samples. The order depends on how they ended and on
+their scores alone, so that the same run gives the same report.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable, Mapping
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
+from polymeter.report.scales import MainMetric, metrics_of
+
 Sample = Mapping[str, Any]
-_FAILED_SHARE = 0.75
+_FAILED_IN_TURN = 3
+"""Of so many samples without a score, and then one with a score, each stretch of the order consists."""
+_WORST_IN_TURN = 3
+"""Of so many of the worst, and then one of the even spread, each stretch of those with a score consists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """The samples to show.
+class Order:
+    """The samples of a task by how much a reader needs to see them.
 
     Attributes:
-        samples: In dataset order.
-        ranks: The priority of each, 0 the highest: failures, then the worst and the spread in turn.
-        n_total: The number of samples of the task.
-        n_failed: How many of them have no score.
+        places: The place of each sample in the dataset's order, the first to show first.
+        failed: For each place 1 if the sample has no score, else 0.
+        main: The metric that tells which ones are worst; ``None``: no metric of the task is a number of each sample.
     """
 
-    samples: tuple[Sample, ...]
-    ranks: tuple[int, ...]
-    n_total: int
-    n_failed: int
+    places: array[int]
+    failed: bytearray
+    main: MainMetric | None
 
     @property
-    def n_failed_shown(self) -> int:
-        """The number of chosen samples without a score."""
-        return sum(sample.get("status") != "ok" for sample in self.samples)
+    def n_failed(self) -> int:
+        """The number of samples without a score."""
+        return sum(self.failed)
 
 
-def choose(samples: Iterable[Sample], limit: int, goodness: Callable[[Sample], float | None]) -> Choice:
-    """Choose at most ``limit`` samples.
+def order_of(task: Mapping[str, Any], samples: Iterable[Sample]) -> Order:
+    """The order of a task's samples.
+
+    Up to three of four have no score as long as there are any; of the others up to three of four are the worst that
+    are left, and one is of an even spread over the dataset. So any beginning of the order is of use.
 
     Args:
-        samples: All samples of a task, in dataset order.
-        limit: The number of samples to choose.
-        goodness: The score of a sample, higher is better; ``None`` if it has none that can be compared.
+        task: The task in ``results.json``.
+        samples: All of its samples, in dataset order; read once.
     """
-    failed: list[tuple[int, Sample]] = []
-    worst: list[tuple[float, int, Sample]] = []
-    spread = _Spread(limit)
-    n_total = n_failed = 0
-    for position, sample in enumerate(samples):
-        n_total += 1
-        if sample.get("status") != "ok":
-            n_failed += 1
-            if len(failed) < limit:
-                failed.append((position, sample))
-            continue
-        spread.offer(position, sample)
-        good = goodness(sample)
-        if good is not None:
-            # A heap pops its smallest entry; with the sign turned that is the best sample held. Positions are unique,
-            # so samples (dictionaries) are never compared.
-            heapq.heappush(worst, (-good, -position, sample))
-            if len(worst) > limit:
-                heapq.heappop(worst)
-    if n_failed < n_total:
-        # Failures take at most a share, unless there are too few others to fill the limit.
-        failed = failed[: max(int(limit * _FAILED_SHARE), limit - (n_total - n_failed))]
-    candidates = [
-        *failed,
-        *_alternate([(-position, sample) for _, position, sample in sorted(worst, reverse=True)], spread.kept()),
-    ]
-    chosen: dict[int, tuple[int, Sample]] = {}
-    for position, sample in candidates:
-        if len(chosen) == limit:
-            break
-        chosen.setdefault(position, (len(chosen), sample))
-    ordered = [chosen[position] for position in sorted(chosen)]
-    return Choice(tuple(sample for _, sample in ordered), tuple(rank for rank, _ in ordered), n_total, n_failed)
+    metrics = [*metrics_of(task)]
+    failed = bytearray()
+    values = [array("d") for _ in metrics]
+    for sample in samples:
+        is_failed = sample.get("status") != "ok"
+        failed.append(is_failed)
+        for column, value in zip(values, _values(metrics, sample, is_failed=is_failed), strict=True):
+            column.append(value)
+    main, goods = _main(metrics, values)
+    without = [place for place, is_failed in enumerate(failed) if is_failed]
+    scored = [place for place, is_failed in enumerate(failed) if not is_failed]
+    worst = sorted((place for place in scored if not math.isnan(goods[place])), key=goods.__getitem__) if main else []
+    others = _in_turn(worst, _spread(scored), _WORST_IN_TURN)
+    return Order(array("q", _in_turn(without, others, _FAILED_IN_TURN)), failed, main)
 
 
-class _Spread:
-    """An even spread over a stream of unknown length: whenever too many are held, every second one is dropped."""
-
-    def __init__(self, size: int) -> None:
-        self._size = max(size, 1)
-        self._stride = 1
-        self._seen = 0
-        self._held: list[tuple[int, Sample]] = []
-
-    def offer(self, position: int, sample: Sample) -> None:
-        if self._seen % self._stride == 0:
-            self._held.append((position, sample))
-            if len(self._held) > 2 * self._size:
-                self._held = self._held[::2]
-                self._stride *= 2
-        self._seen += 1
-
-    def kept(self) -> list[tuple[int, Sample]]:
-        """All that is held, in bit-reversed order, so that every prefix of the list is spread evenly."""
-        n = len(self._held)
-        bits = max(n - 1, 1).bit_length()
-        order = (int(f"{i:0{bits}b}"[::-1], 2) for i in range(1 << bits))
-        return [self._held[i] for i in order if i < n]
+def _values(metrics: Sequence[MainMetric], sample: Sample, *, is_failed: bool) -> list[float]:
+    """How good a sample is by each metric; NaN: not known."""
+    if is_failed:
+        return [math.nan] * len(metrics)
+    goods = (metric.goodness(sample) for metric in metrics)
+    return [math.nan if good is None else good for good in goods]
 
 
-def _alternate(first: list[tuple[int, Sample]], second: list[tuple[int, Sample]]) -> list[tuple[int, Sample]]:
-    mixed = [item for pair in zip(first, second, strict=False) for item in pair]
-    shared = min(len(first), len(second))
-    return [*mixed, *first[shared:], *second[shared:]]
+def _main(metrics: Sequence[MainMetric], values: Sequence[array[float]]) -> tuple[MainMetric | None, Sequence[float]]:
+    """The metric that most samples have a number for, the first of several; and how good each sample is by it."""
+    known = [sum(not math.isnan(value) for value in column) for column in values]
+    most = max(known, default=0)
+    if not most:
+        return None, ()
+    place = known.index(most)
+    return metrics[place], values[place]
+
+
+def _spread(places: Sequence[int]) -> Iterator[int]:
+    """All places in bit-reversed order, so that any beginning of them is spread evenly."""
+    n = len(places)
+    bits = max(n - 1, 1).bit_length()
+    for i in range(1 << bits):
+        reversed_place = int(f"{i:0{bits}b}"[::-1], 2)
+        if reversed_place < n:
+            yield places[reversed_place]
+
+
+def _in_turn(first: Iterable[int], second: Iterable[int], n_first: int) -> list[int]:
+    """``n_first`` of the first, one of the second, and so on; each once, all that there are."""
+    firsts, seconds = iter(first), iter(second)
+    found: dict[int, None] = {}
+    while True:
+        before = len(found)
+        for source, wanted in ((firsts, n_first), (seconds, 1)):
+            fresh = (place for place in source if place not in found)
+            found.update(dict.fromkeys(islice(fresh, wanted)))
+        if len(found) == before:
+            return [*found]

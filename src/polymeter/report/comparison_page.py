@@ -20,7 +20,7 @@ from polymeter.report.comparison_text import (
     signed,
     value,
 )
-from polymeter.report.extract import image_files, sample_data, script_json
+from polymeter.report.extract import media_files, sample_data, script_json
 from polymeter.report.formatting import clean, count, listing, number, one_line
 from polymeter.report.images import LoadMedia, embed
 from polymeter.report.page import MAX_BYTES, TEXT_SHARE, make_page
@@ -91,7 +91,7 @@ def make_comparison_page(
             "samples": cards,
         }
     )
-    files = (file for sample in samples[: len(cards)] for side in sample.sides for file in image_files(side))
+    files = (file for sample in samples[: len(cards)] for side in sample.sides for file in media_files(side))
     images = embed(files, media, max(max_bytes - len(data.encode("utf-8", "replace")) - _FRAME_BYTES, 0))
     return make_page(
         "comparison.html",
@@ -128,7 +128,7 @@ def comparison_values(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _card(sample: SideBySide, task: int, score: Mapping[str, Any]) -> dict[str, Any]:
     """One sample as the page's script reads it: the prompt once, and of each run what differs."""
-    shown = [sample_data(side, task, None, None) for side in sample.sides]
+    shown = [sample_data(side, task, None) for side in sample.sides]
     prompts = [_messages(one) for one in shown]
     messages = next((prompt for prompt in prompts if prompt), [])
     target = next((one["target"] for one in shown if one.get("target") is not None), None)

@@ -51,6 +51,7 @@ _CSV = (
     "losses",
     "n_only_first",
     "n_only_second",
+    "n_neither",
     "verdict",
 )
 
@@ -107,15 +108,18 @@ def to_markdown(document: Mapping[str, Any]) -> str:
 
 
 def to_csv(document: Mapping[str, Any]) -> str:
-    """All numbers of the comparison as CSV: one line for each metric of each task and group in each run."""
+    """All numbers of the comparison as CSV: one line for each metric of each task and group in each run, with what must
+    be known of the two runs beside it.
+    """
     return csv_table(
-        ["first_run", "second_run", *_CSV, "interval_low", "interval_high"],
+        ["first_run", "second_run", *_CSV, "interval_low", "interval_high", "notes"],
         (
             [
                 document["first"]["name"],
                 other["name"],
                 *(_subset(score) if name == "subset" else score.get(name) for name in _CSV),
                 *(score["interval"] or ("", "")),
+                " ".join(map(one_line, other["warnings"])),
             ]
             for other in document["others"]
             for score in other["scores"]
@@ -124,8 +128,12 @@ def to_csv(document: Mapping[str, Any]) -> str:
 
 
 def to_latex(document: Mapping[str, Any]) -> str:
-    """The short tables as LaTeX, for the package booktabs."""
-    blocks = [latex_table(*_cells(document, other)) for other in document["others"]]
+    """The short tables as LaTeX, for the package booktabs; what they say in words as comments."""
+    blocks = []
+    for other in document["others"]:
+        told = [*other["warnings"], *sentences(document, other)]
+        notes = "".join(f"% {one_line(line)}\n" for line in told)
+        blocks.append(f"{latex_table(*_cells(document, other))}\n{notes}".rstrip())
     notes = "".join(f"% {line}\n" for line in legend(document, document["others"]))
     return "\n\n".join(blocks) + f"\n{notes}"
 

@@ -16,6 +16,8 @@ _ERRS_SELDOM, _ERRS_OFTEN = 0.04, 0.06
 """How often a test at 0.05 may find a difference between equal models without a word about it."""
 _CLEAR = 0.01
 """At or below this p-value it does not matter how often a test at 0.05 errs."""
+_RARE, _MISSED = 0.05, 0.01
+"""Of graded scores: it is told where what happens in one of 20 samples is missing with at least this probability."""
 Score = Mapping[str, Any]
 
 
@@ -70,7 +72,9 @@ def sentence(score: Score, first: str, second: str) -> str:
         why = "no sample has a score in both runs" if difference is None else "too few samples to test"
         return f"{name}: cannot tell; {why}."
     if verdict == "equal":
-        return f"{name}: all {count(score['n'], 'sample')} have the same value of {metric} in {first} and {second}."
+        if score["n"] == 1:
+            return f"{name}: the only sample has the same value of {metric} in {first} and {second}."
+        return f"{name}: all {score['n']:,} samples have the same value of {metric} in {first} and {second}."
     if verdict == "not shown":
         limits = _limits(score)
         return f"{name}: no difference between {first} and {second} is shown.{limits}{_tally(score, first, second)}"
@@ -182,7 +186,18 @@ def _doubts(score: Score) -> str:
     rate = score.get("false_positive_rate")
     if rate is not None and rate > _ERRS_OFTEN and score["p_corrected"] > _CLEAR:
         parts.append(_errs(score, rate))
+    missed = (1 - _RARE) ** score["n"]
+    if missed >= _MISSED and score["kind"] != "group" and _is_graded(score):
+        parts.append(
+            f" With {score['n']:,} samples, what happens in one of {1 / _RARE:.0f} is missing among them in "
+            f"{100 * missed:.0f} % of cases: rare large differences the other way would not be seen."
+        )
     return "".join(parts)
+
+
+def _is_graded(score: Score) -> bool:
+    """Whether pairs can differ by more or less, so that a few may outweigh many."""
+    return str(score["p_method"]).startswith("permutation") and score.get("odds_ratio") is None
 
 
 def _errs(score: Score, rate: float) -> str:

@@ -7,30 +7,26 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from polymeter.report.formatting import as_float, number
-from polymeter.report.scales import MainMetric, Scale
+from polymeter.report.formatting import number
+from polymeter.report.scales import MainMetric, number_of, score_label
 
 _TEXT_LENGTH = 6000
 _DOC_TEXT_LENGTH = 1500
 _LIST_LENGTH = 60
 _EXCHANGES = 40
 _MAX_DEPTH = 8
+_SHOWN_MEDIA = ("image", "video", "audio")
 
 
-def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None, scale: Scale | None) -> dict[str, Any]:
+def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -> dict[str, Any]:
     """One sample as the report shows it.
 
     Args:
         sample: A line of ``samples/<task>.jsonl``.
         task: Number of its task in the report.
         main: The metric that orders the samples.
-        scale: The scale of that metric.
     """
     value = main.value(sample) if main and sample.get("status") == "ok" else None
-    good = None
-    if value is not None and main is not None and scale is not None:
-        position = scale.at(value)
-        good = round(1 - position if main.is_lower_better else position, 4)
     exchanges = [*sample.get("exchanges", ())]
     data = {
         "task": task,
@@ -45,7 +41,7 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None, s
         "read_by": ", ".join(dict.fromkeys(rule for rule in sample.get("judge_rules") or () if rule)),
         "scores": [_score(score) for score in sample.get("scores", ())],
         "value": None if value is None else number(value),
-        "good": good,
+        "at": value,
         "doc": _plain(sample.get("doc"), _DOC_TEXT_LENGTH),
         "log": _plain(sample.get("log"), _DOC_TEXT_LENGTH),
         "exchanges": _plain(exchanges[:_EXCHANGES], _TEXT_LENGTH),
@@ -54,14 +50,17 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None, s
     return {key: item for key, item in data.items() if item not in (None, [], {}, "") or key in ("answer", "id")}
 
 
-def image_files(sample: Mapping[str, Any]) -> Iterator[str]:
-    """File names of the images of a sample in the report, in the order in which it shows them."""
+def media_files(sample: Mapping[str, Any]) -> Iterator[str]:
+    """File names of the images, audio and strips of video frames of a sample in the report, in the order in which it
+    shows them.
+    """
     for exchange in _objects(sample.get("exchanges")):
         for message in _objects((exchange.get("request") or {}).get("messages")):
             for part in _objects(message.get("parts")):
-                image = part.get("image")
-                if isinstance(image, dict) and isinstance(image.get("file"), str):
-                    yield image["file"]
+                for kind in _SHOWN_MEDIA:
+                    medium = part.get(kind)
+                    if isinstance(medium, dict) and isinstance(medium.get("file"), str):
+                        yield medium["file"]
         for output in _objects((exchange.get("response") or {}).get("outputs")):
             yield from (name for name in output.get("images") or () if isinstance(name, str))
     for value in (sample.get("log") or {}).values():
@@ -83,10 +82,8 @@ def _objects(values: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _score(score: Mapping[str, Any]) -> list[Any]:
-    value = score.get("value")
-    name = str(score.get("metric"))
-    filter_name = str(score.get("filter") or "none")
-    return [name if filter_name == "none" else f"{name} · {filter_name}", number(value), as_float(value)]
+    name = score_label(str(score.get("metric")), str(score.get("filter") or "none"))
+    return [name, number(score.get("value")), number_of(score)]
 
 
 def _text(value: Any) -> str | None:

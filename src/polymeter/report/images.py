@@ -1,7 +1,7 @@
-"""The images of an HTML report: data URIs, each file once, within a budget of bytes.
+"""The media of a page: data URIs, each file once.
 
-When all files fit they are embedded unchanged. When they do not, large ones are scaled down, several at a time because
-the run waits for its report; what still does not fit is left out and counted.
+Images that fit are embedded unchanged, without being decoded. Where they do not, large ones are scaled down, several at
+a time because the run waits for its report.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.machine import available_cores
 from polymeter.core.parts import Image, readable_image
-from polymeter.core.sources import sniff_mime
+from polymeter.core.sources import sniff_audio_mime, sniff_mime
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -30,6 +30,61 @@ _LEAST_SIDE_PX = 300
 _MOST_THREADS = 4
 _AT_ONCE = 16
 _QUALITY = 70
+_LONGEST_MIME = "audio/mpeg"
+_PUNCTUATION = len('"":"",')
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """One medium of a page.
+
+    Attributes:
+        uri: Its data URI.
+        size: Width and height of the file in pixels if the URI has a smaller image, else ``None``.
+    """
+
+    uri: str
+    size: tuple[int, int] | None = None
+
+    def json(self) -> str:
+        """As a page's script reads it: the URI, or in a list with the size of the file."""
+        return f'"{self.uri}"' if self.size is None else f'["{self.uri}",{self.size[0]},{self.size[1]}]'
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFiles:
+    """The media files of a run.
+
+    Attributes:
+        load: Bytes and MIME type of a file; ``None`` if there is no such file.
+        size: The number of its bytes, without reading it.
+    """
+
+    load: LoadMedia
+    size: Callable[[str], int | None]
+
+    def uri_size(self, name: str) -> int:
+        """What a file adds to a page if it is embedded unchanged, at most; 0 if there is none."""
+        n_bytes = self.size(name)
+        return 0 if n_bytes is None else len(name) + _size(n_bytes, _LONGEST_MIME) + _PUNCTUATION
+
+    def whole(self, name: str) -> Embedded | None:
+        """A file unchanged; ``None`` if it is missing or not in a format that every browser shows."""
+        medium = self.load(name)
+        return None if medium is None or not _is_shown(medium) else Embedded(_uri(*medium))
+
+    def small(self, name: str) -> Embedded | None:
+        """A file, scaled down if it is a large image; ``None`` if it is missing or in no format that browsers show."""
+        medium = self.load(name)
+        if medium is None or not _is_shown(medium):
+            return None
+        smaller = _smaller(medium)
+        return Embedded(_uri(*medium)) if smaller is None else Embedded(_uri(*smaller), Image(medium[0]).size())
+
+
+def thumbnail_pool() -> ThreadPoolExecutor:
+    """Threads to scale images down on."""
+    return ThreadPoolExecutor(min(_MOST_THREADS, available_cores()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +125,7 @@ def embed(names: Iterable[str], load: LoadMedia, budget: int) -> EmbeddedImages:
         if spent + _size(len(data), mime) > budget:
             n_left_out += 1
             continue
-        uris[name] = f"data:{mime};base64,{base64.b64encode(data).decode()}"
+        uris[name] = _uri(data, mime)
         spent += len(uris[name])
         n_smaller += is_smaller
     return EmbeddedImages(uris, n_smaller, n_left_out, len(unique_names) - len(uri_sizes))
@@ -90,7 +145,7 @@ def _loaded(
         yield from map(one, names)
         return
     context = copy_context()
-    with ThreadPoolExecutor(min(_MOST_THREADS, available_cores())) as pool:
+    with thumbnail_pool() as pool:
         for start in range(0, len(names), _AT_ONCE):
             yield from pool.map(lambda name: context.copy().run(one, name), names[start : start + _AT_ONCE])
 
@@ -102,13 +157,23 @@ def _uri_size(medium: tuple[bytes, str] | None) -> int | None:
     return _size(len(medium[0]), medium[1])
 
 
+def _is_shown(medium: tuple[bytes, str]) -> bool:
+    """Whether every browser shows or plays a file, and its content is what its type says."""
+    data, mime = medium
+    return mime in (sniff_mime(data), sniff_audio_mime(data))
+
+
+def _uri(data: bytes, mime: str) -> str:
+    return f"data:{mime};base64,{base64.b64encode(data).decode()}"
+
+
 def _size(n_bytes: int, mime: str) -> int:
     return 4 * -(-n_bytes // 3) + len(mime) + len("data:;base64,")
 
 
 def _smaller(medium: tuple[bytes, str]) -> tuple[bytes, str] | None:
     data, mime = medium
-    if len(data) <= _SMALL_BYTES or mime == "image/gif":
+    if len(data) <= _SMALL_BYTES or mime == "image/gif" or not mime.startswith("image/"):
         return None
     try:
         image = _decoded(data, mime)

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
+from itertools import chain
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from polymeter.report.extract import script_json
+from polymeter.report.formatting import number
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -35,37 +39,66 @@ def make_page(
     images: Mapping[str, str],
     **values: Any,
 ) -> str:
-    """A page as one self-contained file.
+    """A page as one self-contained file; see ``Page``."""
+    page = Page(template, title, styles, scripts, kind, values)
+    return "".join(page.pieces([data], [script_json(images)]))
 
-    Args:
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page without what its script reads.
+
+    Attributes:
         template: A template that extends ``page.html``.
         title: The page's title and heading.
-        kind: What kind of page it is, beside the mark.
         styles: Names of its style sheets, in order.
         scripts: Names of its scripts, in order.
-        data: What its script reads, by ``script_json``.
-        images: Data URLs by the names that the data gives them.
-        **values: What the template is filled with.
+        kind: What kind of page it is, beside the mark.
+        values: What the template is filled with.
     """
-    style = "\n".join(_asset(name) for name in styles)
-    script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in scripts) + "\n})();"
-    html = (
-        environment()
-        .get_template(template)
-        .render(
-            title=title,
-            mark=" · ".join(filter(None, ("Polymeter", kind))),
-            style=style,
-            style_hash=_csp_hash(style),
-            script=script,
-            script_hash=_csp_hash(script),
-            data=data,
-            images=script_json(images),
-            **values,
+
+    template: str
+    title: str
+    styles: Sequence[str]
+    scripts: Sequence[str]
+    kind: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def pieces(self, data: Iterable[str], images: Iterable[str]) -> Iterator[str]:
+        """The self-contained file in pieces, so that one which is larger than the memory can be written.
+
+        Args:
+            data: What its script reads, by ``script_json``, in pieces of whole characters.
+            images: A JSON object with data URLs by the names that the data gives them, in such pieces.
+        """
+        # Unguessable, so that no text of a model can stand for them.
+        here, there = uuid4().hex, uuid4().hex
+        style = "\n".join(_asset(name) for name in self.styles)
+        script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in self.scripts) + "\n})();"
+        html = (
+            environment()
+            .get_template(self.template)
+            .render(
+                title=self.title,
+                mark=" · ".join(filter(None, ("Polymeter", self.kind))),
+                style=style,
+                style_hash=_csp_hash(style),
+                script=script,
+                script_hash=_csp_hash(script),
+                data=here,
+                images=there,
+                **self.values,
+            )
         )
-    )
-    # A lone surrogate in a model's answer cannot be written as UTF-8.
-    return html.encode("utf-8", "replace").decode()
+        before, _, rest = html.partition(here)
+        between, _, after = rest.partition(there)
+        for piece in chain([before], data, [between], images, [after]):
+            yield writable(piece)
+
+
+def writable(text: str) -> str:
+    """The text without lone surrogates, as in a model's answer that was cut off, which UTF-8 cannot hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
 @lru_cache(maxsize=1)
@@ -73,13 +106,15 @@ def environment() -> Environment:
     """The templates of pages, which escape what they are given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=PackageLoader("polymeter.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["number"] = number
+    return made
 
 
 def _asset(name: str) -> str:

@@ -130,6 +130,8 @@ def notes(document: Mapping[str, Any]) -> Iterator[str]:
         )
     else:
         yield f"Standard deviation and correlation are those of {listing(runs)}."
+    for name in document.get("unfinished", ()):
+        yield f"{one_line(name)} has not ended: its numbers may change."
     for one in document["others"]:
         yield f"Not for {one_line(one['title'])} ({_metric(one)}): {one_line(one['why'])}."
 

@@ -15,6 +15,7 @@ from polymeter.store.imported import IMPORTED, imported_from
 
 _MAX_DEPTH = 3
 _MARKS = {"stopped": "Stopped before its end", "partial": "Partial: the run has not ended"}
+_STOPPED = "Partial: the run was stopped"
 _VALUE_LENGTH = 600
 _INCIDENTS = (("rate_limits", "rate limit"), ("failures", "transient failure"), ("timeouts", "timeout"))
 _REASONS = {
@@ -75,9 +76,9 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
     commit = f" ({clip(str(made_by['commit']), 10)})" if made_by.get("commit") else ""
     facts.append(("Polymeter", f"{made_by.get('version', '?')}{commit}"))
     model = (manifest.get("model") or {}).get("name") or results.get("model") or "?"
-    return Headline(
-        one_line(str(model)), _MARKS.get(str(results.get("status")), ""), tuple((k, one_line(v)) for k, v in facts)
-    )
+    is_stopped = results.get("run_status") == "stopped"
+    mark = _STOPPED if is_stopped else _MARKS.get(str(results.get("status")), "")
+    return Headline(one_line(str(model)), mark, tuple((k, one_line(v)) for k, v in facts))
 
 
 def provenance(manifest: Mapping[str, Any]) -> list[Section]:

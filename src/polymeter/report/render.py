@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _STYLES = {"main": "bold", "aside": "dim"}
 _PLAIN_WIDTH = 200
+_SESSION_WIDTH = 120
 _DIRECTION = ""
 """The heading of the column with arrows."""
 _DROPPED = ("version", "n-shot", "filter", _DIRECTION)
@@ -57,6 +58,17 @@ def print_table(console: Console, results: Mapping[str, Any]) -> None:
         console.print(table)
     for note in footnotes(results):
         console.print(Text(note, style="yellow"), soft_wrap=True)
+
+
+def as_text(print_document: Callable[[Console, Mapping[str, Any]], None], document: Mapping[str, Any]) -> str:
+    """What would be printed of a document, as text without colours: how its object shows itself in a Python session."""
+    from rich.console import Console
+
+    buffer = io.StringIO()
+    print_document(
+        Console(file=buffer, width=_SESSION_WIDTH, color_system=None, highlight=False, legacy_windows=False), document
+    )
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).strip("\n")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ one value alone none is made up, and then there is no axis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,20 +43,36 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class MainMetric:
-    """The metric that orders a task's samples: the first of its results for which samples carry a number."""
+    """A metric that may order a task's samples.
+
+    Attributes:
+        metric: Its name.
+        filter: The filter that the answers went through.
+        is_lower_better: Its direction.
+        bounds: Its range, as far as it is declared.
+    """
 
     metric: str
     filter: str
     is_lower_better: bool
-    typical: float | None
     bounds: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def label(self) -> str:
+        """What it is called beside a sample's value."""
+        return score_label(self.metric, self.filter)
+
+    @property
+    def scale(self) -> Scale | None:
+        """The declared range; ``None`` if an end of it is not known, for nothing can be drawn to scale then."""
+        low, high = self.bounds
+        return Scale(low, high) if low is not None and high is not None and low < high else None
 
     def value(self, sample: Mapping[str, Any]) -> float | None:
         """Its value for one sample, if that is a number (or a dictionary with a number as ``score``)."""
         for score in sample.get("scores", ()):
             if score.get("metric") == self.metric and score.get("filter") == self.filter:
-                value = score.get("value")
-                return as_float(value.get("score") if isinstance(value, dict) else value)
+                return number_of(score)
         return None
 
     def goodness(self, sample: Mapping[str, Any]) -> float | None:
@@ -65,21 +81,27 @@ class MainMetric:
         return None if value is None else -value if self.is_lower_better else value
 
 
-def main_metric(task: Mapping[str, Any], sample: Mapping[str, Any] | None) -> MainMetric | None:
-    """The metric that orders a task's samples, chosen by looking at one scored sample."""
+def metrics_of(task: Mapping[str, Any]) -> Iterator[MainMetric]:
+    """The metrics of a task, in the order of its results."""
     for result in task.get("results", ()):
-        if result.get("subset") or sample is None:
-            continue
-        main = MainMetric(
-            str(result["metric"]),
-            str(result.get("filter")),
-            result.get("higher_is_better") is False,
-            as_float(result.get("value")),
-            bounds_of(result),
-        )
-        if main.value(sample) is not None:
-            return main
-    return None
+        if not result.get("subset"):
+            yield MainMetric(
+                str(result["metric"]),
+                str(result.get("filter")),
+                result.get("higher_is_better") is False,
+                bounds_of(result),
+            )
+
+
+def score_label(metric: str, filter_name: str) -> str:
+    """A metric with the filter that the answers went through, if they went through one."""
+    return metric if filter_name in ("", "none", "None") else f"{metric} · {filter_name}"
+
+
+def number_of(score: Mapping[str, Any]) -> float | None:
+    """The value in a sample's score as a number, if it is one or a dictionary with one as ``score``."""
+    value = score.get("value")
+    return as_float(value.get("score") if isinstance(value, dict) else value)
 
 
 def scale_of(values: Iterable[float]) -> Scale:
@@ -101,21 +123,6 @@ def axis(bounds: tuple[float | None, float | None], values: Iterable[float]) -> 
         found = scale_of(finite)
         low, high = found.low if low is None else low, found.high if high is None else high
     return Scale(low, high) if low < high else None
-
-
-def sample_scale(
-    values: Iterable[float], typical: float | None, bounds: tuple[float | None, float | None] = (None, None)
-) -> Scale | None:
-    """The scale of one task's samples; ``None`` if it is not known.
-
-    A few error rates above 1 do not stretch it as long as the task's value (``typical``) lies between 0 and 1.
-    """
-    finite = [*values]
-    if None not in bounds or len({*finite}) < 2:
-        return axis(bounds, finite)
-    if min(finite, default=0.0) >= 0 and (max(finite, default=0.0) <= 1 or (typical is not None and 0 <= typical <= 1)):
-        return Scale(0.0, 1.0)
-    return scale_of(finite)
 
 
 def bars(lines: Iterable[Line]) -> list[Bar | None]:

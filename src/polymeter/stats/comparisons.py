@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from polymeter.core.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.clusters import Partition
-from polymeter.stats.intervals import Interval
+from polymeter.stats.intervals import Interval, within
 from polymeter.stats.mean_intervals import MeanInterval, sum_interval, zero_p_value
 from polymeter.stats.moments import FEWEST_OTHERS, known_bounds, mean_spread
 from polymeter.stats.paired import t_test_p_value
@@ -27,12 +27,14 @@ class MemberDifference:
         differences: One for each pair, shape ``(n,)``.
         spread: The moments of their mean.
         partition: Which of them belong together; ``None``: none do.
+        limit: The greatest difference that there can be; infinite where the range of the values is not known.
     """
 
     weight: float
     differences: NDArray[np.float64]
     spread: Spread
     partition: Partition | None = None
+    limit: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,9 @@ def group_difference(members: Sequence[MemberDifference], *, seed: int = 0) -> C
     else:
         found = sum_interval(tuple((member.weight, member.spread) for member in members))
     bounds = found.interval
-    if bounds is not None and all(_are_of_shares(member.differences) for member in members):
-        bounds = max(bounds[0], -1.0), min(bounds[1], 1.0)
+    if bounds is not None:
+        limit = math.fsum(member.weight * member.limit for member in members)
+        bounds = within(bounds, (-limit, limit))
     units = [
         member.weight / member.differences.size * _unit_sums(member.differences, member.partition) for member in members
     ]

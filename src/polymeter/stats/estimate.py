@@ -18,7 +18,7 @@ from polymeter.stats.additive import Additive
 from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval
 from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import clustered_standard_error, standard_error
-from polymeter.stats.intervals import Interval
+from polymeter.stats.intervals import Interval, within
 from polymeter.stats.mean_intervals import MeanInterval, mean_interval
 from polymeter.stats.moments import known_bounds, mean_spread
 
@@ -140,7 +140,7 @@ def _bootstrapped(
     if stderr is None:
         return Estimate(value, no_interval="some resamples have no value")
     if isinstance(aggregate, Additive) and aggregate.of_ratio is not None and terms is not None:
-        found = _ratio_interval(terms, aggregate.of_ratio, clusters)
+        found = _ratio_interval(terms, aggregate.of_ratio, clusters, aggregation.bounds)
     else:
         found = bootstrap_interval(
             value,
@@ -153,9 +153,10 @@ def _bootstrapped(
 
 
 def _ratio_interval(
-    terms: NDArray[np.float64], transform: Callable[[float], float], clusters: Partition | None
+    terms: NDArray[np.float64], transform: Callable[[float], float], clusters: Partition | None, bounds: Bounds
 ) -> MeanInterval:
-    """The interval of a monotone function of a ratio of sums: that of the ratio, transformed.
+    """The interval of a monotone function of a ratio of sums: that of the ratio, transformed, and cut where the range
+    of the function's values ends.
 
     A ratio of sums is, but for terms of the order 1/n, a mean of linearised values (Woodruff 1971).
     """
@@ -165,10 +166,10 @@ def _ratio_interval(
     found = mean_interval(mean_spread(linear, clusters))
     if found.interval is None:
         return found
-    bounds = sorted(transform(bound) for bound in found.interval)
-    if not all(math.isfinite(bound) for bound in bounds):
+    ends = sorted(transform(end) for end in found.interval)
+    if not all(math.isfinite(end) for end in ends):
         return MeanInterval(problem="its bounds are too large")
-    return replace(found, interval=(bounds[0], bounds[1]))
+    return replace(found, interval=within((ends[0], ends[1]), bounds))
 
 
 def _plain(value: Any) -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+from polymeter.core.spread import Bounds
+
 Interval = tuple[float, float]
 
 LEVEL = 0.95
@@ -54,6 +56,14 @@ def t_interval(value: float, stderr: float, df: float, *, level: float = LEVEL) 
     """``value ± t · stderr`` with ``df`` degrees of freedom: one less than the number of values, or of clusters."""
     half = t_quantile((1 + level) / 2, df) * stderr
     return value - half, value + half
+
+
+def within(interval: Interval, bounds: Bounds) -> Interval:
+    """An interval without what lies beyond a range. The truth is never there, so that no coverage is lost."""
+    low, high = bounds
+    ends = [end if low is None else max(end, low) for end in interval]
+    ends = [end if high is None else min(end, high) for end in ends]
+    return ends[0], ends[1]
 
 
 def wilson_interval(proportion: float, n: float, *, level: float = LEVEL) -> Interval:

@@ -111,7 +111,7 @@ def zero_p_value(terms: Terms) -> tuple[float, str] | None:
 
     if distance(_FARTHEST) > 0:
         return 0.0, test
-    reach = brentq(distance, 1e-9, _FARTHEST, xtol=1e-9) if distance(1e-9) > 0 else 0.0
+    reach = brentq(distance, 1e-9, _FARTHEST, xtol=1e-7, rtol=1e-7) if distance(1e-9) > 0 else 0.0
     return min(1.0, 2 * float(stdtr(_freedom(terms), -reach * quantile))), test
 
 

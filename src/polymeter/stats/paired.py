@@ -14,12 +14,12 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.spread import Spread
+from polymeter.core.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import clustered_standard_error, standard_error
-from polymeter.stats.intervals import LEVEL, Interval, normal_quantile
+from polymeter.stats.intervals import LEVEL, Interval, normal_quantile, within
 from polymeter.stats.mean_intervals import MeanInterval, mean_interval
-from polymeter.stats.moments import FEWEST_OTHERS, FEWEST_SAMPLES, mean_spread
+from polymeter.stats.moments import FEWEST_OTHERS, FEWEST_SAMPLES, known_bounds, mean_spread
 
 _FEW = "fewer than two pairs or clusters"
 
@@ -41,6 +41,7 @@ class PairedDifference:
         ci_method: How the interval was computed: ``tango``, ``score`` or ``hall``.
         no_interval: Why there is none; empty if there is one.
         spread: What the interval of a group rests on that this is a part of; ``None`` with fewer than two pairs.
+        limit: The greatest difference that two values in their range can have; infinite where the range is not known.
     """
 
     difference: float | None
@@ -54,6 +55,7 @@ class PairedDifference:
     ci_method: str | None = None
     no_interval: str = ""
     spread: Spread | None = field(default=None, repr=False, compare=False)
+    limit: float = math.inf
 
 
 def paired_difference(
@@ -61,6 +63,7 @@ def paired_difference(
     second: Sequence[float],
     *,
     clusters: Sequence[Hashable | None] | None = None,
+    bounds: Bounds = UNBOUNDED,
 ) -> PairedDifference:
     """Compare two models, sample by sample, with a paired t-test.
 
@@ -71,6 +74,7 @@ def paired_difference(
         first: Values of one model, shape ``(n,)``, NaN where unscored.
         second: Values of the other on the same samples in the same order, shape ``(n,)``.
         clusters: The label that each sample shares with others, ``None`` for a sample on its own.
+        bounds: The range of the values, as far as their metric declares one.
 
     Raises:
         ValueError: if the lists differ in length.
@@ -91,7 +95,9 @@ def paired_difference(
         df, error = moments.df, math.sqrt(moments.variance)
     t = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
     spread = difference_spread(a, b, partition)
-    found = _interval(a, b, spread, is_clustered=is_clustered)
+    low, high = known_bounds(np.concatenate([a, b]), bounds)
+    limit = math.inf if low is None or high is None else high - low
+    found = _interval(a, b, spread, limit, is_clustered=is_clustered)
     return PairedDifference(
         difference,
         n,
@@ -104,6 +110,7 @@ def paired_difference(
         found.method,
         found.problem,
         spread,
+        limit,
     )
 
 
@@ -170,7 +177,7 @@ def difference_spread(first: NDArray[np.float64], second: NDArray[np.float64], p
 
 
 def _interval(
-    first: NDArray[np.float64], second: NDArray[np.float64], spread: Spread, *, is_clustered: bool
+    first: NDArray[np.float64], second: NDArray[np.float64], spread: Spread, limit: float, *, is_clustered: bool
 ) -> MeanInterval:
     differences = first - second
     values = np.concatenate([first, second])
@@ -180,10 +187,7 @@ def _interval(
     if differences.size >= FEWEST_SAMPLES and int((differences != np.median(differences)).sum()) < FEWEST_OTHERS:
         return MeanInterval(problem=f"fewer than {FEWEST_OTHERS} differences are unlike the others")
     found = mean_interval(spread)
-    if found.interval is None or not _are_shares(first, second):
-        return found
-    low, high = found.interval
-    return replace(found, interval=(max(low, -1.0), min(high, 1.0)))
+    return found if found.interval is None else replace(found, interval=within(found.interval, (-limit, limit)))
 
 
 def _are_shares(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:

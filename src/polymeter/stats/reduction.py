@@ -174,13 +174,16 @@ class _Column:
         )
 
     def _range(self, number: Estimate, n: int) -> Bounds:
-        """The declared range, else 0 to 1 where several values lie there."""
+        """The declared range, unless a value contradicts it; where none is declared 0 to 1, if several values lie
+        there.
+        """
         declared = next(
             (bounds for bounds in (self.plan.bounds, self.plan.aggregation.bounds) if is_bounded(bounds)), None
         )
-        if declared is not None:
-            return declared
-        return number.spread.bounds if number.spread is not None and n > 1 else UNBOUNDED
+        if declared is None:
+            return number.spread.bounds if number.spread is not None and n > 1 else UNBOUNDED
+        is_kept = _is_in(number.value, declared) if number.spread is None else number.spread.bounds == declared
+        return declared if is_kept else UNBOUNDED
 
     def estimate(self, subset: int | None, seed: int, label: str) -> tuple[Estimate, int]:
         """The estimate for one subset (``None``: for the whole), and the number of samples behind it."""
@@ -293,6 +296,14 @@ def _noted(number: int, before: array[int] | None, usual: int, n_before: int) ->
 
 def _number_of(label: K, numbers: dict[K, int]) -> int:
     return numbers.setdefault(label, len(numbers))
+
+
+def _is_in(value: Any, bounds: Bounds) -> bool:
+    """Whether a value is not known to lie beyond a range."""
+    low, high = bounds
+    if not isinstance(value, (int, float)):
+        return True
+    return (low is None or value >= low) and (high is None or value <= high)
 
 
 def _is_nan(value: Any) -> bool:

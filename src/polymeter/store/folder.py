@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,14 +210,14 @@ def write_json(path: Path, value: Any, *, nan: str | None = NAN) -> None:
     write_text(path, json_text(value, indent=2, nan=nan) + "\n")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file completely or not at all.
+def write_text(path: Path, text: str | Iterable[str]) -> None:
+    """Write a text file, given whole or in pieces, completely or not at all.
 
     Raises:
         StorageError: if it cannot be written.
     """
     with stored_at(path, f"Writing {path.name}"), replacing(path) as file:
-        file.write(text)
+        file.writelines((text,) if isinstance(text, str) else text)
 
 
 def _read(path: Path, what: str) -> dict[str, Any]:

@@ -283,6 +283,14 @@ def read_media(folder: Path, name: str) -> tuple[bytes, str] | None:
     return data, mime or "application/octet-stream"
 
 
+def media_size(folder: Path, name: str) -> int | None:
+    """The number of bytes of a media file; ``None`` if ``read_media`` has none."""
+    path = media_path(folder, name)
+    if "\0" in name or not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+        return None
+    return path.stat().st_size
+
+
 def _preview(image: Image, source: bytes, mime: str | None) -> bytes:
     """The smaller JPEG of an image.
 

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polymeter.core.stored_samples import named
-from polymeter.report.formatting import as_float
-from polymeter.report.scales import axis, sample_scale
+from polymeter.report.scales import axis
 from polymeter.report.table import bounds_of
 
 VERSION = 2
@@ -133,8 +132,7 @@ class SampleIndex:
             if result.get("subset") or name not in self.facts["metrics"]:
                 continue
             ends = self.facts["metrics"][name]
-            bounds = bounds_of(result)
-            scale = sample_scale(ends, as_float(result.get("value")), bounds) or axis(bounds, ends)
+            scale = axis(bounds_of(result), ends)
             if scale is not None:
                 return Main(name, result.get("higher_is_better") is False, scale.low, scale.high)
         return None

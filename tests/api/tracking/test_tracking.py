@@ -57,11 +57,11 @@ def test_the_numbers_are_those_of_compare(out: Path) -> None:
     (line,) = polymeter.compare(runs / "200", runs / "1000").others[0].scores
     found = differences(curve.document())[1000]
     assert (found["to"], found["difference"], found["interval"]) == (200, line.difference, list(line.interval or ()))
-    # 45 right, then 30 of the same: 15 lost, none won.
-    assert found["p_value"] == pytest.approx(binomtest(0, 15).pvalue)
+    # 45 right, then 30 of the same: 15 lost, none won. The most extreme split counts by half (mid-p).
+    assert found["p_value"] == pytest.approx(binomtest(0, 15).pvalue / 2)
     smaller = differences(curve.document())[200]  # 20, then 45: 25 won
     assert (found["family"], smaller["family"]) == (2, 2)
-    assert smaller["p_corrected"] == pytest.approx(2 * binomtest(0, 25).pvalue)
+    assert smaller["p_corrected"] == pytest.approx(2 * binomtest(0, 25).pvalue / 2)
     assert found["p_corrected"] == found["p_value"]  # Holm: the larger of two counts once
     assert found["verdict"] == "worse"
 
@@ -232,6 +232,15 @@ def test_the_step_is_a_number_where_it_stands_alone(out: Path) -> None:
         json.loads((curve.folder / str(step) / "run.json").read_text())["model"]["spec"]["args"]["seed"]
         for step in (100, 200, 1000)
     ] == [100, 200, 1000]
+
+
+def test_an_empty_folder_is_told(out: Path) -> None:
+    shutil.rmtree(out)
+    out.mkdir()
+    told = "No checkpoint is in out yet: a folder or file with a step in its name."
+    assert track(out).warnings == (told.replace("out", str(out)),)
+    save(out, 100, 20)
+    assert track(out).warnings == ()
 
 
 def test_every_and_last(out: Path) -> None:

@@ -16,12 +16,14 @@ from polymeter.api.comparison.scores import NotCompared, ScoreComparison, mains,
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
 from polymeter.report.formatting import count, listing, number
+from polymeter.report.render import as_text
 from polymeter.report.table import title_of
 from polymeter.stats import holm
 
 SCHEMA_VERSION = 1
 ALPHA = 0.05
 """A difference is shown where its p-value, corrected, is at most this."""
+_FLATTERS = "If a model fails on what is hard for it, this flatters it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,11 @@ class RunComparison:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Runs compared with the first one. A difference is always theirs less the first one's.
+
+    It shows itself as ``polymeter compare`` prints it.
 
     Attributes:
         first: The first run.
@@ -68,10 +72,10 @@ class Comparison:
             most: The largest loss that is tolerated, in the unit of the metric.
 
         Raises:
-            ValueError: if it is negative.
+            ValueError: if it is negative or no number.
         """
-        if most < 0:
-            raise ValueError(f"The largest tolerated loss must not be negative, not {most}.")
+        if not most >= 0:
+            raise ValueError(f"The largest tolerated loss is 0 or more, not {most}.")
         worse, unclear = [], []
         for other in self.others:
             for line in mains(other.scores):
@@ -124,6 +128,11 @@ class Comparison:
             ],
         }
 
+    def __repr__(self) -> str:
+        from polymeter.report.comparison_tables import print_comparison
+
+        return as_text(print_comparison, self.document())
+
     def _score(self, line: ScoreComparison) -> dict[str, Any]:
         plain = asdict(line)
         plain["title"] = title_of(self.first.results, _holder(line.kind), line.name)
@@ -166,8 +175,6 @@ def compare(
     if not others:
         raise PlanError("There is nothing to compare one run with.", hint="Name a second run folder.")
     runs = read_runs([Path(path) for path in (first, *others)])
-    if len({run.folder.path.resolve() for run in runs}) < len(runs):
-        raise PlanError("A run is named twice.", hint="Name different run folders.")
     compared = [
         _compare(
             runs[0],
@@ -238,7 +245,8 @@ def _compare(
             others += not_of_group
     if not lines:
         _refuse_nothing(first, other, metric, others)
-    warnings += [finding.text for finding in _unscored(first, other, lines)]
+    told = _unscored_alone if is_unpaired else _unscored
+    warnings += [finding.text for finding in told(first, other, lines)]
     answers = [] if is_unpaired else [found for task in tasks if (found := compare_answers(first, other, task))]
     return RunComparison(other, tuple(lines), tuple(others), tuple(answers), tuple(warnings))
 
@@ -301,16 +309,35 @@ def _refuse_nothing(first: ComparedRun, other: ComparedRun, metric: str, others:
 
 def _unscored(first: ComparedRun, other: ComparedRun, lines: Sequence[ScoreComparison]) -> Iterator[Finding]:
     for line in mains(lines):
-        if line.n_only_first or line.n_only_second:
+        sides = (
+            (line.n_only_second, f"in {first.name} only"),
+            (line.n_only_first, f"in {other.name} only"),
+            (line.n_neither, "in either run"),
+        )
+        if any(n for n, _ in sides):
+            counts = [f"{count(n, 'sample')} {'has' if n == 1 else 'have'} no score {where}" for n, where in sides if n]
+            yield Finding("unscored", f"{line.name}: {listing(counts)}: left out of both means. {_FLATTERS}")
+
+
+def _unscored_alone(first: ComparedRun, other: ComparedRun, lines: Sequence[ScoreComparison]) -> Iterator[Finding]:
+    """Of runs whose samples are not paired: how many of each have no score, and whether they need not be unpaired."""
+    for line in mains(lines):
+        key = line.metric, line.filter
+        sides = [(run, run.outcomes(line.name)) for run in (first, other)]
+        lacking = [(sum(key not in own.values for own in outcomes), run, outcomes) for run, outcomes in sides]
+        if any(n for n, *_ in lacking):
             counts = [
-                f"{count(n, 'sample')} {'has' if n == 1 else 'have'} no score in {run.name} only"
-                for n, run in ((line.n_only_second, first), (line.n_only_first, other))
+                f"{n:,} of {count(len(outcomes), 'sample')} {'has' if n == 1 else 'have'} no score in {run.name}"
+                for n, run, outcomes in lacking
                 if n
             ]
+            yield Finding("unscored", f"{line.name}: {listing(counts)}: left out of its mean. {_FLATTERS}")
+        ids = [{own.id for own in outcomes} for _, outcomes in sides]
+        if ids[0] == ids[1]:
             yield Finding(
-                "unscored",
-                f"{line.name}: {listing(counts)}: left out of both means. If a model fails on what is hard for it, "
-                "this flatters it.",
+                "samples",
+                f"{line.name}: both runs have samples with the same ids. If they are the same samples, leave out "
+                "--unpaired: pairs show more.",
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -54,7 +54,7 @@ def group_scores(
 
 def _of_group(blank: ScoreComparison, members: Sequence[tuple[Member, float]], *, seed: int) -> ScoreComparison:
     parts = [
-        MemberDifference(weight, member.differences, member.paired.spread, member.partition)
+        MemberDifference(weight, member.differences, member.paired.spread, member.partition, member.paired.limit)
         for member, weight in members
         if member.paired.spread is not None
     ]
@@ -65,11 +65,17 @@ def _of_group(blank: ScoreComparison, members: Sequence[tuple[Member, float]], *
     signs = np.concatenate([np.sign(member.differences) for member, _ in members])
     gains = -signs if blank.higher_is_better is False else signs
     return replace(
-        of_means(blank, means, group_difference(parts, seed=seed), members[0][0].scale),
+        of_means(blank, means, group_difference(parts, seed=seed), max(_scales(member for member, _ in members))),
         wins=int((gains > 0).sum()),
         ties=int((gains == 0).sum()),
         losses=int((gains < 0).sum()),
     )
+
+
+def _scales(members: Iterable[Member]) -> set[float]:
+    """What the means of members are multiplied by. One of which both means are 0 fits any."""
+    found = list(members)
+    return {member.scale for member in found if member.first or member.second} or {found[0].scale}
 
 
 class _NotAMeanError(Exception):
@@ -130,6 +136,6 @@ def _weights(
     for below, n in shares:
         for task, weight in below.items():
             weights[task] = weights.get(task, 0.0) + weight * (float(n) if is_weighted else 1.0) / total
-    if len({tasks[task].members[key].scale for task in weights}) > 1:
+    if len(_scales(tasks[task].members[key] for task in weights)) > 1:
         raise _NotAMeanError("only some of its members are in percent")
     return weights, sum(tasks[task].members[key].paired.n for task in weights)

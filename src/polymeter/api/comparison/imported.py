@@ -45,7 +45,9 @@ def definition(entry: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str,
 
 
 def shared_columns(one: str | None, two: str | None) -> tuple[str, str] | None:
-    """Two rows as texts, of the columns that both have; ``None`` if a run does not hold its row."""
+    """Two rows as texts, of the columns that both have; ``None`` if a run does not hold its row. Tables of other tools
+    do not say whether ``7`` is a number or a text.
+    """
     if one in (None, "null") or two in (None, "null"):
         return None
     if one == two:
@@ -54,8 +56,17 @@ def shared_columns(one: str | None, two: str | None) -> tuple[str, str] | None:
     if not all(isinstance(row, dict) for row in rows):
         return None
     shared = [name for name in rows[0] if name in rows[1]]
-    first, second = (json.dumps({name: row[name] for name in shared}, ensure_ascii=False) for row in rows)
+    first, second = (json.dumps({name: _as_text(row[name]) for name in shared}, ensure_ascii=False) for row in rows)
     return first, second
+
+
+def _as_text(cell: Any) -> Any:
+    """A cell as a table without types has it: a number is the text that it is read from, and an empty text is none."""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        return str(cell)
+    return None if cell == "" else cell
 
 
 def prompt_text(request: Any) -> str:

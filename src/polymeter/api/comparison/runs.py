@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.errors import PlanError
 from polymeter.report.formatting import number, one_line
 from polymeter.report.table import bounds_of, spread_value
 from polymeter.store.folder import RunFolder
@@ -28,7 +29,7 @@ class MeanResult:
 
     Attributes:
         key: Metric and filter.
-        scale: What the mean is multiplied by.
+        scale: What the mean is multiplied by; of a mean of 0 nobody can tell, and it is 1.
         higher_is_better: Its direction; ``None``: unknown.
         bounds: The range of a sample's value.
     """
@@ -54,12 +55,12 @@ class ComparedRun:
 
     name: str
     folder: RunFolder
-    manifest: Mapping[str, Any]
-    results: Mapping[str, Any]
+    manifest: Mapping[str, Any] = field(repr=False)
+    results: Mapping[str, Any] = field(repr=False)
     is_complete: bool
     is_by_file: bool = False
-    _outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
-    _rows: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
+    _outcomes: dict[str, list[Outcome]] = field(default_factory=dict, repr=False)
+    _rows: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict, repr=False)
 
     @property
     def model(self) -> str:
@@ -172,11 +173,13 @@ def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:
     """The runs in some folders, with names that tell them apart.
 
     Raises:
-        PlanError: if there is no run, or a file of it is damaged.
+        PlanError: if there is no run, a file of it is damaged, or one is named twice.
         StorageError: if a folder cannot be read.
     """
     from polymeter.api.result import open_run
 
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise PlanError("A run is named twice.", hint="Name different run folders.")
     opened = [open_run(path) for path in paths]
     is_by_file = not all(has_journal(found.folder) for found in opened)
     return [

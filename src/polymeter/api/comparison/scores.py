@@ -67,6 +67,7 @@ class ScoreComparison:
         lost: The ids of those that the first wins.
         n_only_first: How many samples have a value in the first run only, and are left out.
         n_only_second: The same of the second.
+        n_neither: How many samples of both have a value in neither.
         subset: The path of the subset; empty for a whole task or a group.
     """
 
@@ -99,6 +100,7 @@ class ScoreComparison:
     lost: tuple[str, ...] = ()
     n_only_first: int = 0
     n_only_second: int = 0
+    n_neither: int = 0
     subset: Subset = ()
 
     @property
@@ -205,7 +207,7 @@ def _part_scores(
     for key in dict.fromkeys([*means, *others, *means_of_second, *others_of_second]):
         if metric not in ("", key[0]):
             continue
-        one, two = means.get(key), means_of_second.get(key)
+        one, two = _same_scale(means.get(key), means_of_second.get(key), first, second, task, subset)
         if one is None or two is None:
             why = _why_not(key, first, second, others, others_of_second, one, two)
             values = first.value(task, key, subset), second.value(task, key, subset)
@@ -246,12 +248,13 @@ class _Pairs:
         )
         is_one, is_two = ~np.isnan(a), ~np.isnan(b)
         is_pair = is_one & is_two
-        paired = paired_difference(b.tolist(), a.tolist(), clusters=self._clusters)
+        paired = paired_difference(b.tolist(), a.tolist(), clusters=self._clusters, bounds=result.bounds)
         n_only = int((is_one & ~is_two).sum()), int((is_two & ~is_one).sum())
+        n_neither = int((~is_one & ~is_two).sum())
         if paired.difference is None:
             why = "no sample has a score in both"
             line = ScoreComparison("task", task, *key, direction, is_main, 0, None, None, None, no_interval=why)
-            return replace(line, n_only_first=n_only[0], n_only_second=n_only[1]), None
+            return replace(line, n_only_first=n_only[0], n_only_second=n_only[1], n_neither=n_neither), None
         test = paired_test(b.tolist(), a.tolist(), clusters=self._clusters, seed=seed)
         places = np.flatnonzero(is_pair)
         differences = (b - a)[places]
@@ -284,6 +287,7 @@ class _Pairs:
             lost=self._ids(places, -gains),
             n_only_first=n_only[0],
             n_only_second=n_only[1],
+            n_neither=n_neither,
         )
         if paired.spread is None:
             return line, None
@@ -345,6 +349,24 @@ def of_means(
         false_positive_rate=found.false_positive_rate,
         detectable=_detectable(stderr, blank.n, interval),
     )
+
+
+def _same_scale(
+    one: MeanResult | None,
+    two: MeanResult | None,
+    first: ComparedRun,
+    second: ComparedRun,
+    task: str,
+    subset: Subset,
+) -> tuple[MeanResult | None, MeanResult | None]:
+    """Both results; a mean of 0 does not say whether it is in percent, so it takes the other's scale."""
+    if one is None or two is None or one.scale == two.scale:
+        return one, two
+    if first.value(task, one.key, subset) == 0:
+        return replace(one, scale=two.scale), two
+    if second.value(task, two.key, subset) == 0:
+        return one, replace(two, scale=one.scale)
+    return one, two
 
 
 def _why_not(

@@ -16,6 +16,7 @@ from polymeter.api.leaderboards.reading import BoardRun, find_runs, read_board_r
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
 from polymeter.report.formatting import count, listing, one_line
+from polymeter.report.render import as_text
 from polymeter.stats.intervals import Interval
 
 SCHEMA_VERSION = 1
@@ -40,9 +41,9 @@ class Row:
     expense: Expense
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Leaderboard:
-    """Models and tasks, with rank intervals.
+    """Models and tasks, with rank intervals. It shows itself as ``polymeter leaderboard`` prints it.
 
     Attributes:
         rows: The models, the best first.
@@ -59,6 +60,11 @@ class Leaderboard:
     notes: tuple[str, ...]
     left_out: tuple[tuple[Path, str], ...]
     x: Literal["tokens", "cost", "time"] | None = None
+
+    def __repr__(self) -> str:
+        from polymeter.report.leaderboard_tables import print_leaderboard
+
+        return as_text(print_leaderboard, self.document())
 
     def document(self) -> dict[str, Any]:
         """The leaderboard as plain data: what ``polymeter leaderboard --json`` prints."""
@@ -196,7 +202,10 @@ def leaderboard(
     order = _order(columns, overall, len(rows))
     for column in columns:
         column.cells = [column.cells[place] for place in order]
-    notes = [*_notes(groups, rows, columns, overall, n, is_paired=is_paired, is_asked=paired is not None, every=every)]
+    notes = [
+        *(f"--price {name}: no run is of such a model." for name in _unused_prices(found, prices or {})),
+        *_notes(groups, rows, columns, overall, n, is_paired=is_paired, is_asked=paired is not None, every=every),
+    ]
     return Leaderboard(
         tuple(rows[place] for place in order),
         tuple(columns),
@@ -205,6 +214,10 @@ def leaderboard(
         tuple(left_out),
         chosen,
     )
+
+
+def _unused_prices(runs: Sequence[BoardRun], prices: Mapping[str, Any]) -> list[str]:
+    return [pattern for pattern in prices if not any(fnmatchcase(run.model, pattern) for run in runs)]
 
 
 def _by_model(runs: Sequence[BoardRun], *, is_each_own: bool) -> list[list[BoardRun]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,8 @@ class BoardRun:
     """
 
     path: Path
-    manifest: Mapping[str, Any]
-    results: Mapping[str, Any]
+    manifest: Mapping[str, Any] = field(repr=False)
+    results: Mapping[str, Any] = field(repr=False)
 
     @property
     def name(self) -> str:

@@ -103,8 +103,6 @@ def collect(
     if len(paths) < 2:
         raise PlanError("There is nothing to compare one run with.", hint="Name a second run folder.")
     runs = read_runs(paths)
-    if len({run.folder.path.resolve() for run in runs}) < len(runs):
-        raise PlanError("A run is named twice.", hint="Name different run folders.")
     names = _tasks(runs, tasks)
     warnings = list(dict.fromkeys(text for other in runs[1:] for text in _told(runs[0], other, names, allow)))
     images: dict[str, Path] = {}

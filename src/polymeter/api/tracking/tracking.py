@@ -159,7 +159,7 @@ def track(  # noqa: PLR0913  (callers name them)
             metric=metric,
             max_regression=max_regression,
             new=tuple(measuring.tried),
-            warnings=(*measuring.notes, *_no_such_step(measuring.record, against)),
+            warnings=(*measuring.notes, *_none_found(measuring, name), *_no_such_step(measuring.record, against)),
             **more,
         )
         write_curve(made)
@@ -486,6 +486,14 @@ def _filled(value: Any, checkpoint: Checkpoint) -> Any:
     if isinstance(value, Mapping):
         return {key: _filled(item, checkpoint) for key, item in value.items()}
     return [_filled(item, checkpoint) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _none_found(measuring: Measuring, pattern: str) -> list[str]:
+    """What to say where nothing was measured yet, and no note says why."""
+    if measuring.record.entries or measuring.notes:
+        return []
+    named = "" if pattern == "*" else f" called {pattern}"
+    return [f"No checkpoint{named} is in {measuring.folder} yet: a folder or file with a step in its name."]
 
 
 def _no_such_step(record: Record, against: str | int) -> list[str]:

@@ -16,6 +16,10 @@ from polymeter.core.places import stored_at
 SubsetNumber = tuple[str, float, int]
 """A subset, its number, and how many samples that rests on."""
 WHOLE = "default"
+PLAIN_IDS = "polymeter_plain_ids"
+"""In a configuration: the benchmarks whose samples have numbers for ids and are in no subset. Files name one for them;
+only a reader that knows this can pair them with the run that they are made of.
+"""
 _DIGITS = 4
 _TOLERANCE = 1.5e-4
 """Reports round to four digits before they average, so a mean of means may be this far from the mean."""
@@ -45,9 +49,17 @@ def write_config(job: ExportJob, name: str) -> None:
         "seed": job.manifest["options"]["identity"].get("seed"),
         "work_dir": ".",
     }
+    plain = [task for task in job.results["tasks"] if _has_plain_ids(job, task)]
+    if plain:
+        config[PLAIN_IDS] = plain
     path = job.folder / "configs" / name
     with stored_at(path, "Writing the configuration"), replacing(path) as file:
         file.write(yaml.safe_dump(config, allow_unicode=True))
+
+
+def _has_plain_ids(job: ExportJob, task: str) -> bool:
+    first = next(iter(job.read(task)), None)
+    return first is not None and str(first["id"]).isdecimal() and not first["subset"]
 
 
 def metrics_of(

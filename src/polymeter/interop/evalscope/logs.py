@@ -34,6 +34,7 @@ from polymeter.core.logs import (
 )
 from polymeter.core.places import stored_at
 from polymeter.core.yaml_text import read_yaml
+from polymeter.interop.evalscope.export_parts import PLAIN_IDS
 from polymeter.interop.evalscope.log_lines import Record, answered
 from polymeter.interop.evalscope.log_numbers import metric_name, reported_name, stated_results
 
@@ -75,6 +76,7 @@ class _Benchmark:
         report: Its report; empty: it has none.
         repeats: How often each sample was asked.
         is_mixed: Whether it draws from other benchmarks, so that indices count through all of them.
+        has_plain_ids: Whether its samples are in no subset, although their file names one: a run of Polymeter's.
         subsets: Its files.
     """
 
@@ -84,6 +86,7 @@ class _Benchmark:
     report: Mapping[str, Any]
     repeats: int
     is_mixed: bool = False
+    has_plain_ids: bool = False
     subsets: dict[str, _Subset] = field(default_factory=dict)
 
 
@@ -197,6 +200,7 @@ def _benchmark(name: str, config: Mapping[str, Any], report: Mapping[str, Any]) 
         generation if isinstance(generation, Mapping) else {},
         report,
         int(config.get("repeats") or 1),
+        has_plain_ids=name in (config.get(PLAIN_IDS) or ()),
     )
 
 
@@ -290,7 +294,7 @@ def _samples(benchmark: _Benchmark) -> Iterator[LoggedSample]:
                 if records:
                     yield _sample(benchmark, name, number, place, records, names)
                 else:
-                    yield _missing(name, number, place)
+                    yield _missing(benchmark, name, number, place)
                 place += 1
 
 
@@ -301,11 +305,18 @@ def _numbers(benchmark: _Benchmark, subset: str, groups: Mapping[int, Any]) -> I
     return range(end) if is_counted else sorted(groups)
 
 
-def _missing(subset: str, number: int, place: int) -> LoggedSample:
+def _names(benchmark: _Benchmark, subset: str, number: int) -> tuple[str, tuple[str, ...]]:
+    """The id and the subset of a sample, as in a run of the same benchmark."""
+    is_plain = benchmark.has_plain_ids and subset == _WHOLE
+    return (str(number), ()) if is_plain else (f"{subset}/{number}", (subset,))
+
+
+def _missing(benchmark: _Benchmark, subset: str, number: int, place: int) -> LoggedSample:
+    name, path = _names(benchmark, subset, number)
     return LoggedSample(
-        f"{subset}/{number}",
+        name,
         place,
-        subset=(subset,),
+        subset=path,
         status="error",
         error="The log has no answer: with ignore_errors, EvalScope leaves failed requests out.",
     )
@@ -358,8 +369,9 @@ def _sample(
 ) -> LoggedSample:
     """One sample from the lines of its answers."""
     found = answered(records, benchmark.generation, benchmark.settings.get("metric_list") or sorted(metrics))
+    name, path = _names(benchmark, subset, number)
     return LoggedSample(
-        f"{subset}/{number}",
+        name,
         place,
         doc=found.doc,
         exchanges=found.exchanges,
@@ -367,7 +379,7 @@ def _sample(
         target=found.target,
         answer=found.answer,
         explanation=found.explanation,
-        subset=(subset,),
+        subset=path,
         status="ok" if found.scores else "unscored",
         error=None if found.scores else found.why,
         log=found.log,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.logs import damaged
+from polymeter.core.logs import damaged, starts_with
 from polymeter.core.places import stored_at
 
 _ZSTANDARD = 93
@@ -45,18 +45,12 @@ class LogFile:
 
 
 def is_log_file(path: Path) -> bool:
-    """Whether a file is a log of Inspect, by its beginning or its table of contents."""
-    try:
-        if path.suffix == ".eval" and zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                return any(name in archive.namelist() for name in _HEADERS)
-        if path.suffix != ".json":
-            return False
-        with path.open("rb") as file:
-            head = file.read(4096).decode("utf-8", "replace")
-    except (OSError, zipfile.BadZipFile):
-        return False
-    return all(mark in head for mark in _MARKS)
+    """Whether a file is a log of Inspect, by its name or its beginning.
+
+    No other tool names files ``.eval``: one that is no archive is a damaged log, and says so when it is opened, instead
+    of being left out of its folder.
+    """
+    return path.suffix == ".eval" or (path.suffix == ".json" and starts_with(path, *_MARKS))
 
 
 def open_log_file(path: Path) -> LogFile:

@@ -195,11 +195,14 @@ def _row(name: str, owner: Mapping[str, Any], n_samples: int | None) -> dict[str
 
 
 def _version(text: str) -> float | str:
-    """A version as YAML reads it: most are numbers."""
-    try:
-        return float(text)
-    except ValueError:
-        return text or _NO_VERSION
+    """A version as YAML reads it, if that is the same text when it is printed: most are numbers."""
+    for number in (int, float):
+        try:
+            if str(number(text)) == text:
+                return number(text)
+        except ValueError:
+            pass
+    return text or _NO_VERSION
 
 
 def _hash(text: str) -> str:

@@ -31,6 +31,7 @@ from polymeter.core.logs import (
     StatedResult,
     damaged,
     generation_settings,
+    is_whole,
     lines_by_row,
     read_json,
 )
@@ -39,6 +40,7 @@ _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?P<stem>.+)_(?P<time>{_TIME})\.json")
 _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl")
 _PARTS = ("results", "configs")
+_NAMED_RESULTS = "results_"
 
 
 def recognise(path: Path) -> bool:
@@ -94,7 +96,9 @@ def _candidates(path: Path) -> list[Path]:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether a file of such a name is lm-eval's by its content."""
+    """Whether a file of such a name is lm-eval's by its content. Results that are cut off are, unless another tool
+    names files so: reading them says what is wrong.
+    """
     if file.suffix == ".jsonl":
         with suppress(OSError), file.open("rb") as opened:
             head = opened.readline()
@@ -104,7 +108,8 @@ def _is_ours(file: Path) -> bool:
         text = file.read_bytes()
         # Versions before 0.4.4 do not name themselves.
         is_named = b'"lm_eval_version"' in text or b'"model_name_sanitized"' in text
-        return is_named and b'"lmms_eval_version"' not in text and b'"configs"' in text
+        is_damaged = file.name.startswith(_NAMED_RESULTS) and not is_whole(text)
+        return is_damaged or (is_named and b'"lmms_eval_version"' not in text and b'"configs"' in text)
     return False
 
 

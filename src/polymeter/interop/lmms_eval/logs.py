@@ -33,6 +33,7 @@ from polymeter.core.logs import (
     StatedResult,
     damaged,
     generation_settings,
+    is_whole,
     lines_by_row,
     read_json,
 )
@@ -102,14 +103,16 @@ def _candidates(path: Path) -> list[Path]:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether a file of such a name is lmms-eval's by its content."""
+    """Whether a file of such a name is lmms-eval's by its content. Results that are cut off are: reading them says what
+    is wrong.
+    """
     with suppress(OSError):
         if file.suffix == ".jsonl":
             with file.open("rb") as opened:
                 head = opened.readline()
             return b'"filtered_resps"' in head and b'"prompt_hash"' not in head
         text = file.read_bytes()
-        return b'"lmms_eval_version"' in text and b'"n-samples"' in text
+        return not is_whole(text) or (b'"lmms_eval_version"' in text and b'"n-samples"' in text)
     return False
 
 

@@ -63,7 +63,7 @@ def found_in(folder: Path, only: Path | None = None) -> tuple[str, list[Files]] 
         if whose is not None and file not in answers.values():
             beside[whose].append(file)
     datasets = [
-        Files(stem.removeprefix(f"{model}_"), file, _scored(beside[stem]), _numbers_file(beside[stem], stem))
+        Files(stem.removeprefix(f"{model}_"), file, _scored(beside[stem], stem), _numbers_file(beside[stem], stem))
         for stem, file in sorted(answers.items())
         if only is None or only.stem == stem
     ]
@@ -74,8 +74,13 @@ def _is_of_scoring(file: Path, stem: str) -> bool:
     """Whether a file is named like one that scoring writes beside a file of answers."""
     if not file.stem.startswith(f"{stem}_"):
         return False
+    return file.stem.rpartition("_")[2] in _OF_SCORING or _names_scoring(file, stem)
+
+
+def _names_scoring(file: Path, stem: str) -> bool:
+    """Whether the name of a file says who scored, or what it holds, right after the name of a file of answers."""
     rest = file.stem.removeprefix(f"{stem}_")
-    return rest.rpartition("_")[2] in _OF_SCORING or rest.lower().startswith(_JUDGES)
+    return rest in _OF_SCORING or rest.lower().startswith(_JUDGES)
 
 
 def may_hold_answers(file: Path) -> bool:
@@ -93,10 +98,12 @@ def model_of(folder: Path, files: Sequence[Path]) -> str | None:
     return None
 
 
-def _scored(beside: Sequence[Path]) -> Path | None:
-    """The table with a score for each row."""
+def _scored(beside: Sequence[Path], stem: str) -> Path | None:
+    """The table with a score for each row. Of files that name more than who scored, the rest may be the name of another
+    dataset whose answers are gone.
+    """
     for suffix in (".xlsx", ".tsv", ".json"):
-        for file in beside:
+        for file in sorted(beside, key=lambda file: not _names_scoring(file, stem)):
             if file.suffix == suffix and _has_scores(file):
                 return file
     return None

@@ -64,6 +64,8 @@ _VQA_METRICS = {
 _ACC, _CIRCULAR, _VQA = "acc", "circular_acc", "vqa_accuracy"
 _OVERALL, _NO_FILTER = "overall", "none"
 _PERCENT = 100.0
+_EXPORTED = ("metric", "category", "value", "stderr", "n")
+"""The columns of the table of numbers that ``polymeter export`` writes."""
 _GROUPS = ("split", "l2-category", "category")
 
 
@@ -141,7 +143,14 @@ def _scores_of(own: Files) -> _Scores:
         return _Scores("")
     table = table_of(own.scored, INDEX)
     known = next((name for name in SCORE_COLUMNS if name in table), None)
-    columns = [known] if known is not None else numbers_beside(table, table_of(own.predictions, INDEX, PREDICTION))
+    columns = numbers_beside(table, table_of(own.predictions, INDEX, PREDICTION))
+    exported = _exported_metrics(own)
+    if known is None:
+        metric = ""
+    elif exported:
+        metric, columns = exported[0], [known, *(name for name in columns if name in exported[1:])]
+    else:
+        metric, columns = _metric(own, table, known), [known]
     names = [_name(value) for value in table[INDEX]]
     values = {
         column: {
@@ -159,9 +168,19 @@ def _scores_of(own: Files) -> _Scores:
     )
     if not columns:
         return _Scores("", texts=texts, logs=logs)
-    main, *others = columns
-    metric = main if known is None else _metric(own, table, main)
-    return _Scores(metric, values[main], {column: values[column] for column in others}, texts, logs)
+    main, *further = columns
+    return _Scores(metric or main, values[main], {column: values[column] for column in further}, texts, logs)
+
+
+def _exported_metrics(own: Files) -> list[str]:
+    """The metrics of a run that Polymeter has exported: its table of numbers names them, the first one of which the
+    scored table has as ``hit``. None of what the tool itself has written.
+    """
+    file = own.predictions.with_name(f"{own.predictions.stem}_score.csv")
+    if not file.is_file():
+        return []
+    table = table_of(file)
+    return list(dict.fromkeys(map(str, table["metric"]))) if tuple(table.columns) == _EXPORTED else []
 
 
 def _metric(own: Files, table: pd.DataFrame, column: str) -> str:

@@ -6,9 +6,10 @@ function promptOf(sample) {
   return ((first && first.request && first.request.messages) || []).filter((message) => typeof message === "object");
 }
 
-function scoreNode([name, text, value]) {
-  const isShare = typeof value === "number" && value >= 0 && value <= 1;
-  return el("div", {}, el("dt", {}, name), el("dd", {}, text, isShare ? gauge(value, 56) : null));
+// A value is drawn only on the scale that its metric declares: one value does not tell of any.
+function scoreNode([name, text, value], scale) {
+  const place = typeof value === "number" ? placeOf(value, scale) : null;
+  return el("div", {}, el("dt", {}, name), el("dd", {}, text, place === null ? null : gauge(place, 56)));
 }
 
 function textBlocks(sample) {
@@ -47,20 +48,22 @@ function detailNodes(sample, place, count, actions) {
       el("span", { class: "aside" }, `${place + 1} of ${count}`),
       el("button", { type: "button", id: "previous", "aria-keyshortcuts": "ArrowLeft k", title: "Previous (← or k)", disabled: place <= 0, onclick: () => actions.step(-1) }, "Previous"),
       el("button", { type: "button", id: "next", "aria-keyshortcuts": "ArrowRight j", title: "Next (→ or j)", disabled: place >= count - 1, onclick: () => actions.step(1) }, "Next")));
-  const scores = sample.scores ? el("dl", { class: "scores" }, sample.scores.map(scoreNode)) : null;
+  const scores = sample.scores ? el("dl", { class: "scores" }, sample.scores.map((score) => scoreNode(score, task.scales[score[0]]))) : null;
   const readBy = sample.read_by ? el("p", { class: "aside" }, `The judge's verdict was read by this rule: ${sample.read_by}.`) : null;
   const why = sample.explanation || readBy ? block("Why this score", "", sample.explanation ? el("pre", { class: "text" }, sample.explanation) : null, readBy) : null;
   const figures = galleryNodes(sample);
   const log = logWithoutImages(sample);
   const isDrawn = drawings(sample).length > 0;
   const isGallery = isDrawn && figures.length > 1;
+  const asked = exchanges.filter((exchange) => (exchange.role || "model") === "model").length;
+  const prompt = promptBlock(messages, asked > 1 && !isDrawn ? `of the first of ${asked} requests` : "");
   const texts = isDrawn
-    ? [errorBlock(sample), isGallery ? null : promptBlock(messages), scores, why, answerOf(sample) ? textBlocks(sample) : null]
-    : [errorBlock(sample), promptBlock(messages), textBlocks(sample), why];
+    ? [errorBlock(sample), isGallery ? null : prompt, scores, why, answerOf(sample) ? textBlocks(sample) : null]
+    : [errorBlock(sample), prompt, textBlocks(sample), why];
   return [
     head,
     isDrawn ? null : scores,
-    isGallery ? el("div", { class: "texts before-gallery" }, promptBlock(messages)) : null,
+    isGallery ? el("div", { class: "texts before-gallery" }, prompt) : null,
     el("div", { class: isGallery || !figures.length ? "body" : isDrawn ? "body with-images with-drawn" : "body with-images" },
       figures.length ? el("div", { class: isGallery ? "gallery" : isDrawn ? "images drawn" : "images" }, figures) : null,
       el("div", { class: "texts" }, texts)),

@@ -24,11 +24,13 @@ function logWithoutImages(sample) {
 }
 
 function galleryNodes(sample) {
-  const inputs = promptOf(sample).flatMap((message) => (message.parts || []).filter((part) => part.image).map((part) => part.image));
+  const parts = promptOf(sample).flatMap((message) => message.parts || []);
+  const inputs = parts.map(pictureOf).filter(Boolean);
   const made = drawings(sample);
   const numbered = (word, number, count) => (count > 1 ? `${word} ${number + 1}` : word);
   return [
     ...inputs.map((note, i) => imageFigure(note, false, { label: numbered("Input", i, inputs.length) })),
+    ...parts.filter((part) => part.audio).map((part) => audioFigure(part.audio)),
     ...made.map(({ file, seed, note }, i) => imageFigure({ file }, false, {
       label: numbered(inputs.length ? "Output" : "Image", i, made.length),
       facts: [seed === undefined ? null : `seed ${seed}`, note].filter(Boolean),

@@ -1,30 +1,77 @@
-// Exchanges: requests and responses, with every setting, and the images in it.
+// Exchanges: requests and responses, with every setting, and the media in it.
+// A medium is its data URI, or where it was scaled down a list of that, and width and height of the file.
+function uriOf(file) {
+  const found = IMAGES[file];
+  return Array.isArray(found) ? found[0] : found || null;
+}
+
+// The picture of a part of a message: an image, or the strip of frames of a video.
+function pictureOf(part) {
+  if (part.image) return part.image;
+  return part.video && part.video.file ? { ...part.video, isStrip: true } : null;
+}
+
+function pixels(width, height) {
+  return `${width} × ${height} px`;
+}
+
+function absentFigure(style, said, note, otherwise) {
+  const why = note.file ? "left out of this report; the file is in media/" : note.source ? String(note.source) : "no preview was kept";
+  return el("figure", { class: `${style} absent` }, el("figcaption", {}, said.length ? said : otherwise, el("br"), why));
+}
+
 function imageFigure(note, isSmall, { label = "", facts = [], kind = "" } = {}) {
-  const size = note.width ? `${note.width} × ${note.height} px` : "";
-  const uri = note.file ? IMAGES[note.file] : null;
+  const scaled = Array.isArray(IMAGES[note.file]) ? IMAGES[note.file] : null;
+  const [width, height] = note.width ? [note.width, note.height] : scaled ? scaled.slice(1) : [];
+  const size = width ? pixels(width, height) : "";
+  const uri = note.file ? uriOf(note.file) : null;
   const style = ["image", isSmall ? "small" : "", kind].filter(Boolean).join(" ");
-  const said = [label ? el("strong", {}, label) : null, ...[note.name, size, ...facts].filter(Boolean).map((fact) => el("span", {}, fact))].filter(Boolean);
-  if (!uri) {
-    const why = note.file ? "left out of this report; the file is in media/" : note.source ? String(note.source) : "no preview was kept";
-    return el("figure", { class: `${style} absent` }, el("figcaption", {}, said.length ? said : "Image", el("br"), why));
-  }
+  const length = typeof note.duration_s === "number" ? `${note.duration_s.toFixed(1)} s` : "";
+  const known = [note.isStrip ? "frames of a video" : "", note.name, size, length, ...facts].filter(Boolean);
+  const said = [label ? el("strong", {}, label) : null, ...known.map((fact) => el("span", {}, fact))].filter(Boolean);
+  if (!uri) return absentFigure(style, said, note, "Image");
   const alt = [label || "Image", size ? `of ${size}` : ""].filter(Boolean).join(" ");
   const image = el("img", { src: uri, alt, loading: "lazy", decoding: "async" });
-  const button = el("button", { type: "button", class: "image-button", title: "Show at full size", onclick: () => zoom(uri, [label, note.name, size, ...facts].filter(Boolean).join(" · ")) }, image);
+  const show = () => zoom(uri, [label, ...known.filter((fact) => fact !== size)].filter(Boolean).join(" · "), note.isStrip ? null : width, height);
+  const button = el("button", { type: "button", class: "image-button", title: "Show at full size", onclick: show }, image);
   return el("figure", { class: style }, button, said.length ? el("figcaption", {}, said) : null);
 }
 
-function zoom(uri, said) {
+function audioFigure(note) {
+  const uri = note.file ? uriOf(note.file) : null;
+  const said = [el("strong", {}, "Audio"), note.source ? el("span", {}, String(note.source)) : null].filter(Boolean);
+  if (!uri) return absentFigure("image", [said[0]], note, "Audio");
+  return el("figure", { class: "image" }, el("audio", { controls: true, src: uri, "aria-label": "Audio of the prompt" }), el("figcaption", {}, said));
+}
+
+// One pixel of the file for each of the page, and from there in steps. A preview is said to be one.
+function zoom(uri, said, width, height) {
   const dialog = document.getElementById("zoom");
-  const close = el("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Close");
-  dialog.replaceChildren(el("p", {}, el("span", {}, said), close), el("img", { src: uri, alt: "Image at full size" }));
+  const image = el("img", { src: uri, alt: "Image at full size" });
+  const shown = el("span", { class: "aside", role: "status" });
+  let factor = 1;
+  const scale = (by) => {
+    factor = Math.min(Math.max(factor * by, 0.25), 16);
+    image.width = Math.round(image.naturalWidth * factor);
+    const isPreview = width && image.naturalWidth < width;
+    const own = pixels(image.naturalWidth, image.naturalHeight);
+    const what = isPreview ? `preview of ${own}; the image has ${pixels(width, height)}` : own;
+    shown.textContent = `${factor === 1 ? "" : `${factor * 100} % of `}${what}`;
+  };
+  image.decode().then(() => scale(1), () => {});
+  const button = (text, label, act) => el("button", { type: "button", "aria-label": label, onclick: act }, text);
+  dialog.replaceChildren(
+    el("div", { class: "zoom-head" }, el("p", {}, said, said ? el("br") : null, shown),
+      el("div", { class: "zoom-tools" }, button("−", "Smaller", () => scale(0.5)), button("+", "Larger", () => scale(2)), button("Close", null, () => dialog.close()))),
+    el("div", { class: "zoom-room", tabindex: "0", role: "region", "aria-label": "The image" }, image));
   dialog.showModal();
 }
 
 function partNode(part, isSmall) {
   if (typeof part === "string") return el("p", { class: "aside" }, part);
   if ("text" in part) return el("pre", {}, part.text);
-  if (part.image) return imageFigure(part.image, isSmall);
+  if (pictureOf(part)) return imageFigure(pictureOf(part), isSmall);
+  if (part.audio) return audioFigure(part.audio);
   const [kind, note] = Object.entries(part)[0] || ["part", {}];
   return el("p", { class: "aside" }, `${kind}: ${typeof note === "string" ? note : JSON.stringify(note)}`);
 }

@@ -1,61 +1,59 @@
-// The browser of samples: filters, the list, the open sample, and the keys.
+// The browser of samples: the list, the open sample, and the keys.
 const DATA = readJson("data");
 const IMAGES = readJson("pictures");
-const CHUNK = 300;
-const byId = (id) => document.getElementById(id);
+const HAS_IMAGES = Object.keys(IMAGES).length > 0;
+const CHUNK = 100;
+const buttons = new Map();
 let matches = [];
 let current = null;
 let limit = CHUNK;
 
-function words(sample) {
-  if (!sample.words) {
-    const prompt = promptOf(sample).flatMap((message) => (message.parts || []).map((part) => part.text || ""));
-    const all = [sample.id, ...(sample.subset || []), sample.target, answerOf(sample), (sample.error || {}).message, ...prompt];
-    Object.defineProperty(sample, "words", { value: all.filter(Boolean).join("\n").toLowerCase() });
-  }
-  return sample.words;
-}
-
-function badness(sample) {
-  if (sample.status !== "ok") return 3;
-  return typeof sample.good === "number" ? 1 - sample.good : -1;
-}
-
 function choose() {
-  const task = byId("by-task").value;
-  const status = byId("by-status").value;
-  const sought = byId("by-text").value.trim().toLowerCase();
-  const order = byId("by-order").value;
-  matches = DATA.samples.filter((sample) =>
-    (task === "" || String(sample.task) === task) && (status === "" || sample.status === status) && (!sought || words(sample).includes(sought)));
-  if (order === "worst") matches.sort((a, b) => badness(b) - badness(a));
-  if (order === "best") matches.sort((a, b) => badness(a) - badness(b) + (badness(a) < 0 ? 9 : 0) - (badness(b) < 0 ? 9 : 0));
+  matches = chosen();
   limit = CHUNK;
   if (!matches.includes(current)) current = matches[0] || null;
+}
+
+// The value that the list is filtered by, else that of the metric which tells the worst.
+function markNode(sample) {
+  const task = DATA.tasks[sample.task];
+  const metric = byId("by-metric").value || task.metric;
+  const score = (sample.scores || []).find(([name, , value]) => name === metric && typeof value === "number");
+  const place = score ? placeOf(score[2], task.scales[metric]) : null;
+  return el("span", { class: "mark-value", title: metric }, score ? (metric === task.metric ? sample.value : score[1]) : "", place === null ? null : gauge(place, 40));
 }
 
 function rowNode(sample) {
   const answer = answerOf(sample);
   const isOk = sample.status === "ok";
-  const thumb = promptOf(sample).flatMap((message) => message.parts || []).find((part) => part.image && IMAGES[part.image.file]);
-  const made = drawings(sample).find(({ file }) => IMAGES[file]);
-  const uri = made ? IMAGES[made.file] : thumb ? IMAGES[thumb.image.file] : null;
+  const thumb = promptOf(sample).flatMap((message) => message.parts || []).map(pictureOf).find((note) => note && uriOf(note.file));
+  const made = drawings(sample).find(({ file }) => uriOf(file));
+  const uri = made ? uriOf(made.file) : thumb ? uriOf(thumb.file) : null;
   const gist = !isOk ? (sample.error || {}).message || sample.status : made ? promptText(sample) || "image" : answer || "empty answer";
-  const button = el("button", { type: "button", class: made ? "drawn" : null, "aria-current": sample === current ? "true" : null, onclick: () => open(sample, true) },
-    uri ? el("img", { src: uri, alt: "", loading: "lazy", decoding: "async" }) : el("span", { class: "no-thumb" }),
+  const button = el("button", { type: "button", class: made ? "drawn" : HAS_IMAGES ? null : "of-text", "aria-current": sample === current ? "true" : null, onclick: () => open(sample, true) },
+    uri ? el("img", { src: uri, alt: "", loading: "lazy", decoding: "async" }) : HAS_IMAGES ? el("span", { class: "no-thumb" }) : null,
     el("span", { class: "gist" }, el("span", { class: "first" }, gist), el("span", { class: "aside" }, `${DATA.tasks[sample.task].title} · ${sample.id}`)),
     isOk
-      ? el("span", { class: "mark-value", title: DATA.tasks[sample.task].metric }, sample.value ?? "", typeof sample.good === "number" ? gauge(DATA.tasks[sample.task].lower ? 1 - sample.good : sample.good, 40) : null)
+      ? markNode(sample)
       : el("span", { class: "mark-failed" }, sample.status));
-  sample.button = button;
+  buttons.set(sample, button);
   return el("li", {}, button);
 }
 
 function drawList() {
+  buttons.clear();
   byId("list").replaceChildren(...matches.slice(0, limit).map(rowNode));
   byId("more").hidden = matches.length <= limit;
   const total = DATA.samples.length;
   byId("count").textContent = matches.length === total ? plural(total, "sample") : `${matches.length.toLocaleString("en")} of ${plural(total, "sample")}`;
+}
+
+// The rows up to a place, added to those that are drawn.
+function drawMore(least) {
+  const from = limit;
+  limit = least;
+  byId("list").append(...matches.slice(from, limit).map(rowNode));
+  byId("more").hidden = matches.length <= limit;
 }
 
 function drawDetail() {
@@ -67,14 +65,15 @@ function drawDetail() {
 }
 
 function open(sample, isAsked) {
-  if (current && current.button) current.button.removeAttribute("aria-current");
+  buttons.get(current)?.removeAttribute("aria-current");
   current = sample;
   const place = matches.indexOf(sample);
-  if (place >= limit) { limit = place + CHUNK; drawList(); }
-  if (sample.button) {
-    sample.button.setAttribute("aria-current", "true");
+  if (place >= limit) drawMore(place + CHUNK);
+  const button = buttons.get(sample);
+  if (button) {
+    button.setAttribute("aria-current", "true");
     const box = byId("list").parentElement;
-    const row = sample.button.getBoundingClientRect();
+    const row = button.getBoundingClientRect();
     const frame = box.getBoundingClientRect();
     if (row.top < frame.top || row.bottom > frame.bottom) box.scrollTop += row.top - frame.top - frame.height / 3;
   }
@@ -93,16 +92,12 @@ function step(by) {
 
 function back() {
   byId("panes").classList.remove("is-open");
-  if (current && current.button) current.button.focus();
+  buttons.get(current)?.focus();
 }
 
 function refresh(what) {
   if (what !== "toggle") { byId("panes").classList.remove("is-open"); choose(); drawList(); }
   drawDetail();
-}
-
-function fill(select, entries) {
-  select.replaceChildren(...entries.map(([value, text]) => el("option", { value }, text)));
 }
 
 function openFromAddress() {
@@ -118,7 +113,7 @@ function safeDecode(text) {
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || byId("zoom").open) return;
   const isTyping = event.target.closest("input, select, textarea");
-  if (isTyping) { if (event.key === "Escape") event.target.blur(); return; }
+  if (isTyping) { if (event.key === "Escape" && !event.defaultPrevented) event.target.blur(); return; }
   if (event.key === "/") { event.preventDefault(); byId("by-text").focus(); }
   else if (event.key === "ArrowRight" || event.key === "j") step(1);
   else if (event.key === "ArrowLeft" || event.key === "k") step(-1);
@@ -140,13 +135,9 @@ function foldSubsets() {
 
 foldSubsets();
 if (byId("list")) {
-  const statuses = new Map();
-  for (const sample of DATA.samples) statuses.set(sample.status, (statuses.get(sample.status) || 0) + 1);
-  fill(byId("by-task"), [["", "All tasks"], ...DATA.tasks.map((task, number) => [number, `${task.title} (${task.shown === task.total ? task.total : `${task.shown} of ${task.total}`})`])]);
-  fill(byId("by-status"), [["", "Any"], ...[...statuses].map(([status, n]) => [status, `${status} (${n})`])]);
-  for (const id of ["by-task", "by-status", "by-order"]) byId(id).addEventListener("change", () => refresh());
-  byId("by-text").addEventListener("input", () => refresh());
-  byId("more").addEventListener("click", () => { limit += CHUNK; drawList(); });
+  setUpFilters(() => refresh());
+  byId("more").addEventListener("click", () => drawMore(limit + CHUNK));
+  new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) drawMore(limit + CHUNK); }).observe(byId("more"));
   byId("zoom").addEventListener("click", (event) => { if (event.target === event.currentTarget) event.currentTarget.close(); });
   document.addEventListener("keydown", onKey);
   window.addEventListener("hashchange", openFromAddress);

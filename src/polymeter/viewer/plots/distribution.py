@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from polymeter.core.stored_samples import named
-from polymeter.report.formatting import as_float, count, number
-from polymeter.report.scales import Scale, sample_scale
+from polymeter.report.formatting import count, number
+from polymeter.report.scales import Scale, axis
 from polymeter.report.table import bounds_of
 from polymeter.viewer.plots.bins import Bins, bins_of
 from polymeter.viewer.plots.columns import Columns, Floats
@@ -40,7 +40,7 @@ def make(columns: Columns, results: Mapping[str, Any]) -> Iterator[PlotView]:
         found = values[is_scored]
         result = declared.get(name, {})
         ends = (float(found.min()), float(found.max()))
-        scale = sample_scale(ends, as_float(result.get("value")), bounds_of(result))
+        scale = axis(bounds_of(result), ends)
         n_left = len(names) - MOST_METRICS
         note = f"{count(n_left, 'further metric')} not shown." if place == MOST_METRICS - 1 and n_left > 0 else ""
         yield _plot(columns, name, found, is_scored, scale, note)

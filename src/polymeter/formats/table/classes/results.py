@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
 from polymeter.data.text_tables import TextTable
 from polymeter.formats.table.classes.cells import text_of
@@ -23,7 +25,11 @@ _NO_FILTER = "none"
 
 
 def sorted_results(
-    rows: Iterable[ScoredRow], data: pd.DataFrame | TextTable, metrics: Mapping[str, bool], context: ReduceContext
+    rows: Iterable[ScoredRow],
+    data: pd.DataFrame | TextTable,
+    metrics: Mapping[str, bool],
+    context: ReduceContext,
+    ranges: Mapping[str, Bounds] = MappingProxyType({}),
 ) -> list[Result]:
     """Means with their intervals: of each metric over all rows, then over the rows of each subset ``(column, value)``.
 
@@ -32,11 +38,12 @@ def sorted_results(
         data: The table.
         metrics: Name → whether higher is better. The first one is reported even if no row has a score.
         context: Its seed feeds resampling.
+        ranges: Name → the range of a row's value, of metrics that have one.
     """
     seen: dict[MetricKey, MetricPlan] = {}
 
     def plan_of(key: MetricKey) -> MetricPlan:
-        return seen.setdefault(key, MetricPlan(*key, MEAN, metrics.get(key[0])))
+        return seen.setdefault(key, MetricPlan(*key, MEAN, metrics.get(key[0]), ranges.get(key[0], UNBOUNDED)))
 
     def plan_of_part(key: MetricKey) -> MetricPlan | None:
         return None if key[0] in OF_WHOLE else plan_of(key)

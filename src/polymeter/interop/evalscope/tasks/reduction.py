@@ -13,6 +13,7 @@ from typing import Any
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
+from polymeter.core.spread import UNBOUNDED
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.guests import contained
 from polymeter.interop.evalscope.tasks.base import DataAdapter
@@ -260,6 +261,7 @@ def _result(item: Number, subset: tuple[str, ...], artifacts: tuple[str, ...], s
         ci_method=estimated.ci_method,
         no_interval=estimated.no_interval,
         spread=estimated.spread,
+        bounds=estimated.spread.bounds if estimated.spread is not None and item.n > 1 else UNBOUNDED,
     )
 
 

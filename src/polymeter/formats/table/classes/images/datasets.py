@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.guest_context import has_role
+from polymeter.core.spread import Bounds
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.base import TextBaseDataset
 from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
@@ -37,6 +38,7 @@ from polymeter.guests.own_classes import own_class
 from polymeter.judge import ROLE
 from polymeter.metrics import perceptual
 from polymeter.metrics.detectors import check_detector
+from polymeter.metrics.image import LPIPS, PSNR, SSIM
 
 _COUNTS = ("width", "height", "num_inference_steps")
 _NUMBERS = ("guidance_scale", "strength")
@@ -63,6 +65,12 @@ class GeneratedImages(BuiltIn):
         **dict.fromkeys(("correct", "count", "colour", "position", "psnr", "ssim"), True),
         "lpips": False,
         **dict.fromkeys(("checklist", "checklist_all", "judge_score"), True),
+    }
+
+    RANGES: ClassVar[dict[str, Bounds]] = {
+        **dict.fromkeys(("correct", "count", "colour", "position", "checklist", "checklist_all"), (0.0, 1.0)),
+        **{metric.name: metric.bounds for metric in (PSNR, SSIM, LPIPS)},
+        "judge_score": (0.0, 10.0),
     }
 
     def generation_settings(self, line: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +127,7 @@ class GeneratedImages(BuiltIn):
         """
         main = next((_MAIN[name] for name in SCORED_BY if name in self.data.columns), "judge_score")
         rows = list(rows)
-        results = sorted_results(rows, self.data, {main: True, **self.METRICS}, context)
+        results = sorted_results(rows, self.data, {main: True, **self.METRICS}, context, self.RANGES)
         lines = (self.data.iloc[row.index] for row in rows)
         planned = Counter(name for line in lines for name in metrics_of(line, has_judge=ROLE in context.roles))
         return [

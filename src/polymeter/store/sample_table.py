@@ -1,0 +1,97 @@
+"""The samples of a task by their place, for a reader that looks at how all ended and reads few of them whole."""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import IO, Any, overload
+
+from polymeter.store.export import SampleLine, sample_file, sample_lines
+from polymeter.store.folder import RunFolder
+from polymeter.store.journal import Journal
+
+_IN_MEMORY = 1 << 22
+"""Up to so many bytes of samples from a journal stay in memory; more are put into a temporary file."""
+
+
+class SampleTable(Sequence[Mapping[str, Any]]):
+    """Lines of samples as ``samples/<task>.jsonl`` has them. Only where each begins is held, eight bytes a sample.
+
+    Args:
+        file: The lines, in UTF-8. It is read from whenever a sample is asked for, and stays the caller's to close.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._starts: array[int] | None = None
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        starts = array("q")
+        place = 0
+        self._file.seek(0)
+        for line in self._file:
+            starts.append(place)
+            place += len(line)
+            yield SampleLine(line.decode("utf-8"))
+        self._starts = starts
+
+    @overload
+    def __getitem__(self, place: int) -> Mapping[str, Any]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Mapping[str, Any]]: ...
+
+    def __getitem__(self, place: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
+        starts = self._known_starts()
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(starts)))]
+        self._file.seek(starts[place])
+        return SampleLine(self._file.readline().decode("utf-8"))
+
+    def __len__(self) -> int:
+        return len(self._known_starts())
+
+    def _known_starts(self) -> array[int]:
+        if self._starts is None:
+            for _ in self:
+                pass
+        return self._starts or array("q")
+
+
+class SampleTables:
+    """The samples of a run's tasks, by name: a context manager, which closes their files.
+
+    Args:
+        folder: The run.
+        is_by_journal: Whether the journal is read and not the files of samples, which a run has when it has ended.
+    """
+
+    def __init__(self, folder: RunFolder, *, is_by_journal: bool = False) -> None:
+        self._folder = folder
+        self._is_by_journal = is_by_journal
+        self._open = ExitStack()
+
+    def __enter__(self) -> SampleTables:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._open.close()
+
+    def __call__(self, task: str) -> Sequence[Mapping[str, Any]]:
+        """The samples of a task that have ended, in order; none where nothing is stored of them."""
+        path = self._folder.journal if self._is_by_journal else sample_file(self._folder, task)
+        if not path.exists():
+            return ()
+        opened = _lines_of_journal(path, task) if self._is_by_journal else path.open("rb")
+        return SampleTable(self._open.enter_context(opened))
+
+
+@contextmanager
+def _lines_of_journal(path: Path, task: str) -> Iterator[IO[bytes]]:
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file, closing(Journal(path)) as journal:
+        for line in sample_lines(journal, task):
+            file.write(f"{line}\n".encode("utf-8", "backslashreplace"))
+        yield file
