@@ -148,6 +148,15 @@ def test_a_box_of_the_row_is_drawn_where_the_target_has_none_and_xywh_is_said(me
     assert layer.why.startswith("from the row's 'bbox'; left, top, width and height, as the row says; read as pixels")
 
 
+def test_an_answer_is_read_as_corners_and_that_is_said_where_the_row_has_sizes(media):
+    doc = {"bbox": [40, 30, 160, 150], "bbox_format": "xywh"}
+    figure = shown_image(media, "Where is the cat?", "cat", "[40, 30, 200, 180]", doc=doc)
+    assert figure.iou == "1.000"
+    assert figure.layers[1].why.startswith(
+        "boxes read as corners, though the row's have width and height; read as pixels"
+    )
+
+
 def test_lists_of_a_question_about_numbers_are_not_drawn(media):
     assert shown_image(media, "Sort these numbers.", "[1, 2, 3, 4]", "[1, 2, 3, 4]").layers == ()
 

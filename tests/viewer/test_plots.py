@@ -69,7 +69,7 @@ def test_subsets_have_rows_of_their_own():
     subset = Labels(("easy", "hard", "empty"), np.array([0, 0, 1, 1, -1]))
     table = one(scored(floats(1, 1, 0, 1, 0), subset=subset), "distribution-acc").tables[1]
     assert table.heads == ("Subset", "Samples", "Mean", "0", "1")
-    assert cells(table) == [["easy", "2", "1.0000", "0.0 %", "100.0 %"], ["hard", "2", "0.5000", "50.0 %", "50.0 %"]]
+    assert cells(table) == [["easy", "2", "1.0000", "0 %", "100 %"], ["hard", "2", "0.5000", "50 %", "50 %"]]
 
 
 def test_declared_metrics_come_first_and_numbers_without_scores_are_no_plot():

@@ -24,6 +24,7 @@ from polymeter.viewer.content.view import Block, SampleView, entry, media_of, me
 
 ORDER = 20
 _LONGEST_LABEL = 40
+_CORNERS = "boxes read as corners, though the row's have width and height"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +51,12 @@ class Layer:
         title: Whose shapes they are, in words.
         readings: Scales with their marks; the assumed one is the first.
         why: Why that one is assumed, and what else was.
-        has_points: Whether one of its shapes is a point.
     """
 
     owner: str
     title: str
     readings: tuple[tuple[Scale, str, tuple[Mark, ...]], ...]
     why: str
-    has_points: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def make(view: SampleView) -> Block | None:
     pictures = [view.media.picture(note) for note in media_of(messages_of(exchanges[0]) if exchanges else (), "image")]
     if not pictures or any(output.get("images") for output in view.outputs()):
         return None
-    layers_at = next((place for place, picture in enumerate(pictures) if picture.width and picture.height), None)
+    layers_at = next((place for place, picture in enumerate(pictures) if picture.url and picture.width), None)
     figures = []
     for place, picture in enumerate(pictures):
         label = "Image" if len(pictures) == 1 else f"Image {place + 1} of {len(pictures)}"
@@ -125,12 +124,13 @@ def _layers(view: SampleView, width: int, height: int, n_pictures: int) -> list[
     if not of_target and of_doc:
         of_target, source = of_doc, f"from the row's {clip(one_line(column), 40)!r}"
     of_answer = find_shapes(answer, is_spatial=speaks or bool(of_target))
-    which = f"Drawn on the first of {n_pictures} images, as the text names none." if n_pictures > 1 else ""
+    which = f"Drawn on the first of {n_pictures} images: which one is meant is not stored." if n_pictures > 1 else ""
     layers = []
     if of_target:
         layers.append(_layer("target", "Target", of_target, width, height, (source, which)))
     if of_answer:
-        layers.append(_layer("answer", "Answer", of_answer, width, height, (which if not of_target else "",)))
+        corners = _CORNERS if is_xywh and any(shape.is_box for shape in of_answer) else ""
+        layers.append(_layer("answer", "Answer", of_answer, width, height, (corners, which if not of_target else "")))
     return layers
 
 
@@ -143,9 +143,7 @@ def _layer(owner: str, title: str, shapes: Sequence[Shape], width: int, height: 
     form = "left, top, width and height, as the row says; " if any(shape.form == "xywh" for shape in shapes) else ""
     source, *rest = notes
     why = f"{f'{source}; ' if source else ''}{form}read as {SCALES[reading.scale]}: {reading.why}."
-    return Layer(
-        owner, title, readings, " ".join(filter(None, (why, *rest))), any(not shape.is_box for shape in shapes)
-    )
+    return Layer(owner, title, readings, " ".join(filter(None, (why, *rest))))
 
 
 def _mark(shape: Shape, scale: Scale, width: int, height: int) -> Mark:

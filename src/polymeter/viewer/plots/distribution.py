@@ -19,6 +19,7 @@ ORDER = 10
 MOST_METRICS = 24
 MOST_SUBSETS = 60
 _BINS_BY_SUBSET = 10
+_OF_MEAN = "The dashed line is the mean."
 
 
 def make(columns: Columns, results: Mapping[str, Any]) -> Iterator[PlotView]:
@@ -57,6 +58,7 @@ def _plot(columns: Columns, name: str, values: Floats, is_scored: Any, scale: Sc
     ]
     tables = [Table(f"Samples by value of {name}", ("Value", "Samples", "Share"), tuple(rows))]
     tables += _by_subset(columns, name, values, is_scored, scale)
+    notes = (_OF_MEAN if bins.width else "", note)
     ends = None if scale is None else [scale.low, scale.high]
     chart = {
         "kind": "bars",
@@ -75,7 +77,7 @@ def _plot(columns: Columns, name: str, values: Floats, is_scored: Any, scale: Sc
         _reading(values, bins, shares, mean),
         tuple(tables),
         chart,
-        note,
+        " ".join(filter(None, notes)),
     )
 
 
@@ -107,7 +109,7 @@ def _by_subset(columns: Columns, name: str, values: Floats, is_scored: Any, scal
         if n == 0:
             continue
         shares = bins.counts(chosen) / n
-        cells = [f"{n:,}", number(float(values[chosen].mean())), *(percent(share) for share in shares.tolist())]
+        cells = [f"{n:,}", number(float(values[chosen].mean())), *(f"{100 * share:.0f} %" for share in shares.tolist())]
         rows.append(row(subset, cells, (None, None, *(shade(share) for share in shares.tolist()))))
     caption = f"{name} by subset: share of its samples by value"
     if len(subsets.names) > MOST_SUBSETS:

@@ -58,6 +58,7 @@ def make(columns: Columns, results: Mapping[str, Any]) -> Iterator[PlotView]:
         _reading(float(confidence.mean()), float(right.mean()), error, n),
         (Table("Accuracy by confidence", heads, tuple(rows)),),
         chart,
+        "On the dashed line a model is right as often as it is sure. "
         f"Confidence is the probability, among its choices, of the one that a sample took; accuracy is {name}. ECE is "
         f"the expected calibration error over {N_BINS} bins of equal width.",
     )

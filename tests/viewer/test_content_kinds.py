@@ -1,0 +1,84 @@
+"""A run of each kind that there is: what the viewer shows of its samples, from the run folder alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polymeter.store.export import read_samples
+from polymeter.store.folder import open_folder
+from polymeter.viewer.content import MediaFiles, SampleView, blocks
+from polymeter.viewer.plots import columns_of_index, plots_of
+from tests.helpers.content_app import SampleIndex, environment
+from tests.helpers.run_kinds import KINDS, make
+from tests.helpers.shown import Elements
+
+pytestmark = pytest.mark.slow
+BLOCKS = {
+    "task_yaml": ["outcome", "pictures", "chat", "row"],
+    "data_adapter": ["outcome", "chat", "row"],
+    "dataset_class": ["outcome", "pictures", "chat", "judges", "row"],
+    "image_generation": ["outcome", "drawn", "chat", "row"],
+    "editing": ["outcome", "drawn", "compare", "chat", "row"],
+    "judged": ["outcome", "chat", "judges", "row"],
+    "multi_round": ["outcome", "pictures", "chat", "row"],
+    "video": ["outcome", "players", "chat", "row"],
+    "audio": ["outcome", "players", "chat", "row"],
+    "log_likelihood": ["outcome", "pictures", "choices", "chat", "row"],
+    "weighed": ["outcome", "choices", "chat", "row"],
+    "grounding": ["outcome", "pictures", "chat", "row"],
+    "tools": ["outcome", "chat", "row"],
+    "failed": ["outcome", "row"],
+    "partial": ["outcome", "chat", "row"],
+    "imported": ["outcome", "choices", "chat", "row"],
+}
+PLOTS = {
+    "weighed": ["distribution-acc", "distribution-acc_norm", "reliability", "labels"],
+    "log_likelihood": ["distribution-acc", "reliability", "labels"],
+    "failed": [],
+    "partial": ["distribution-exact_match"],
+}
+_SYSTEMS = {"data_adapter": "evalscope", "dataset_class": "ulmeval", "imported": "lm_eval"}
+_PACKAGES = {"task_yaml": "rapidocr", "log_likelihood": "transformers", "multi_round": "transformers", "video": "av"}
+
+
+def test_every_kind_is_looked_at():
+    assert list(BLOCKS) == list(KINDS)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.needs_system(_SYSTEMS[kind])) if kind in _SYSTEMS else kind
+        for kind in KINDS
+    ],
+)
+def test_a_run_of_each_kind_is_shown(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kind in _PACKAGES:
+        pytest.importorskip(_PACKAGES[kind])
+    monkeypatch.setenv("LMUData", str(tmp_path))  # restores what making a run sets
+    folder = open_folder(make(kind, tmp_path))
+    results = json.loads(folder.results.read_text(encoding="utf-8"))["tasks"]
+    task = next(iter(results))
+    samples = list(read_samples(folder, task))
+    media = MediaFiles(folder.media, lambda name: f"/media/{name}")
+    shown = [blocks(SampleView(task, sample, media, results[task])) for sample in samples]
+    assert [block.name for block in shown[0]] == BLOCKS[kind]
+    for own in shown:
+        page = Elements(environment().get_template("content/blocks.html").render(blocks=own))
+        assert not page.all("script")
+        assert all(
+            _is_there(folder.media, one["src"]) for one in page.all("img") + page.all("video") + page.all("audio")
+        )
+    plots = plots_of(columns_of_index(SampleIndex(samples)), results[task])
+    assert [plot.name for plot in plots if not plot.name.startswith("effort")] == PLOTS.get(
+        kind, [plot.name for plot in plots if plot.name.startswith("distribution")]
+    )
+
+
+def _is_there(media: Path, address: Any) -> bool:
+    name = str(address).removeprefix("/media/").partition("#")[0]
+    return (media / name[:2] / name).is_file()
