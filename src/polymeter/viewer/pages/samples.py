@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.stored_samples import answer_text, error_text, first_messages, images_of, media_of, named, text_of
-from polymeter.report.formatting import clip, number, one_line
+from polymeter.report.formatting import clip, count, number, one_line
 from polymeter.store.media import media_path
 from polymeter.viewer.browsing import Browsed, browsed, other_runs
 from polymeter.viewer.filters import PLACES, SORTS, STATES, found_in
@@ -77,7 +77,7 @@ def _choices(viewer: Viewer, own: Browsed) -> Mapping[str, Any]:
 def _row(own: Browsed, sample: Mapping[str, Any]) -> dict[str, Any]:
     """A sample as one line of the list."""
     messages = first_messages(sample)
-    notes = own.notes_on(str(sample["id"]))
+    notes, drawn = own.notes_on(str(sample["id"])), images_of(sample)
     return {
         "index": int(sample["index"]),
         "id": one_line(str(sample["id"])),
@@ -86,7 +86,7 @@ def _row(own: Browsed, sample: Mapping[str, Any]) -> dict[str, Any]:
         "status": sample["status"],
         "error": clip(one_line(error_text(sample)), _GIST),
         "prompt": _gist(text_of(messages)),
-        "answer": _gist(answer_text(sample)),
+        "answer": _gist(answer_text(sample)) or (count(len(drawn), "image") if drawn else ""),
         "target": _gist(sample["target"]),
         "scores": [*_scores(own, sample)],
         "images": [*images_of_sample(own, sample)][:1],
