@@ -188,6 +188,10 @@ def test_a_subset_and_a_range_of_a_metric_narrow_the_list_together(page):
     assert found
     assert min(found) >= 0.9
     page.get_by_role("button", name="Clear filters").click()
+    page.get_by_label("Task").select_option("0")
+    page.get_by_role("combobox", name="Metric").select_option("cer")
+    assert page.locator("#list .mark-value").first.get_attribute("title") == "cer", "what is filtered by is shown"
+    page.get_by_role("button", name="Clear filters").click()
     assert page.locator("#count").text_content() == "75 samples"
     assert page.get_by_role("button", name="Clear filters").count() == 0
 

@@ -40,6 +40,7 @@ OTHER_VALUES: dict[str, Any] = {
     "max_wait_s": 7.5,
     "max_errors": 0.5,
     "media": "none",
+    "report_samples": "all",
     "journal_dir": Path("/local"),
     "cache_dir": Path("/cache"),
     "is_offline": True,

@@ -214,3 +214,8 @@ def test_the_row_and_the_log_are_there_without_images(media, edited):
     tables = made(media, edited)["row"].data
     assert [table.title for table in tables] == ["Row of the dataset", "Log of the scoring"]
     assert [name for name, _ in tables[1].rows] == ["steps"]
+
+
+def test_the_row_is_unfolded_where_nothing_was_answered(media):
+    assert made(media, sample(0))["row"].data[0].is_open
+    assert not made(media, sample(0, exchanges=[exchange(None, "q", "a")]))["row"].data[0].is_open

@@ -103,7 +103,8 @@ def test_a_journal_that_cannot_be_read_is_said(run, indexes, monkeypatch):
 
 def test_what_went_wrong_in_the_other_process_is_said(run, indexes, monkeypatch):
     monkeypatch.setattr(module, "SMALL", 5)
-    monkeypatch.setattr(module, "_size", lambda run, task: (20, False))
+    monkeypatch.setattr(module, "_is_small", lambda run, task: False)
+    monkeypatch.setattr(module, "_count", lambda run, task: 20)
     run.journal.write_bytes(b"SQLite format 3\0" + b"\0" * 5000)
     with pytest.raises(StorageError, match="journal"):
         wait_for(indexes, run, lambda found: found.index is not None)

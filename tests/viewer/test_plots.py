@@ -149,6 +149,8 @@ def test_texts_are_no_labels():
     assert one(labelled(["one", "two", "three", "four"] * 3, ["a sentence"] * 12), "labels") is None
     many = [f"text {n}" for n in range(40)]
     assert one(labelled(many, many), "labels") is None
+    signs = ["EXIT", "OPEN", "CLOSED", "EXIT"]
+    assert one(labelled(signs, signs), "labels") is None
 
 
 def test_nothing_mistaken_is_said():

@@ -7,6 +7,7 @@ import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.spreadsheets import without_formula
 from polymeter.report.curve_text import cells, direction, gate, legend, main_lines, metric, sentences, title, troubles
 from polymeter.report.formatting import count
 from polymeter.report.render import at_least
@@ -19,8 +20,6 @@ _MOST_STEPS = 12
 _HEADINGS = ("step", "n", "value", "95 % interval", "against", "difference", "95 % interval", "p", "what it shows")
 _WIDE = 100
 _ONLY_WIDE = ("n", "95 % interval")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes a cell for a formula by."""
 _OF_POINT = ("value", "stderr", "n")
 _OF_DIFFERENCE = (
     *("difference", "stderr", "p_value", "p_corrected", "p_method", "verdict", "wins", "ties", "losses"),
@@ -104,11 +103,5 @@ def to_csv(document: Mapping[str, Any]) -> str:
                 *of_difference[2:],
                 names[point["step"]]["run"],
             ]
-            writer.writerow([_cell(item) for item in row])
+            writer.writerow([without_formula(item) for item in row])
     return buffer.getvalue()
-
-
-def _cell(item: Any) -> Any:
-    if item is None:
-        return ""
-    return f"'{item}" if isinstance(item, str) and item.startswith(_FORMULA) else item

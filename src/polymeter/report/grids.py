@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.spreadsheets import without_formula
 from polymeter.report.render import escaped
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ _LATEX = str.maketrans(
         "−": "$-$",
     }
 )
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-"""What a text begins with that a spreadsheet would compute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +182,8 @@ def csv_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(headings)
-    writer.writerows([_csv_cell(cell) for cell in row] for row in rows)
+    writer.writerows([without_formula(cell) for cell in row] for row in rows)
     return buffer.getvalue()
-
-
-def _csv_cell(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
 
 
 def _least(heading: Heading, cells: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.spreadsheets import without_formula
 from polymeter.report.comparison_text import signed, value
 from polymeter.report.formatting import DASH, count, listing, one_line
 from polymeter.report.render import escaped
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 _RUNS = ("run", "model", "pairs", "won", "tied", "lost", "score", "95 % interval")
 _PAIRS = ("run", "against", "pairs", "won", "tied", "lost", "win rate", "95 % interval")
 _TEXTS = frozenset({"run", "model", "against"})
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def print_pairwise(console: Console, document: Mapping[str, Any]) -> None:
@@ -61,11 +61,11 @@ def to_csv(document: Mapping[str, Any]) -> str:
     writer.writerow(["kind", "first", "second", "n", "wins", "ties", "losses", "value", "stderr", "low", "high"])
     for run in document["runs"]:
         counts = [run[key] for key in ("n", "wins", "ties", "losses")]
-        writer.writerow(["score", _cell(run["name"]), "", *counts, *_numbers(run["score"], run)])
+        writer.writerow(["score", without_formula(one_line(run["name"])), "", *counts, *_numbers(run["score"], run)])
     for pair in document["pairs"]:
         counts = [pair[key] for key in ("n", "wins", "ties", "losses")]
         rate = pair["win_rate"]
-        names = [_cell(pair["first"]), _cell(pair["second"])]
+        names = [without_formula(one_line(pair[end])) for end in ("first", "second")]
         writer.writerow(["win rate", *names, *counts, *_numbers(rate["value"], rate)])
     return buffer.getvalue()
 
@@ -153,9 +153,3 @@ def _rate(rate: Mapping[str, Any]) -> list[str]:
 def _numbers(number: float | None, item: Mapping[str, Any]) -> list[Any]:
     low, high = item["interval"] or ("", "")
     return ["" if number is None else number, "" if item["stderr"] is None else item["stderr"], low, high]
-
-
-def _cell(text: str) -> str:
-    """A name that no spreadsheet takes for a formula."""
-    shown = one_line(text)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown

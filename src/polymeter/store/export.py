@@ -29,6 +29,8 @@ AddressOf = Callable[[str, "int | None"], str]
 
 
 _BEFORE_ROW = ',"doc":'
+_AT_ONCE = 500
+"""Samples of one query of a reader that takes its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +171,17 @@ def read_some(
 
 
 def read_samples_at(folder: RunFolder, task: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """As ``read_samples``, each with where its line begins in the file of samples; -1 where they are in the journal."""
+    """As ``read_samples``, each with where its line begins in the file of samples; -1 where they are in the journal.
+
+    For a reader that takes its time while the run goes on: the journal is read some samples at a time, because what is
+    written during one long query stays beside the journal, and soon takes several times its size.
+    """
     if folder.journal.exists():
-        yield from ((-1, sample) for sample in read_samples(folder, task))
+        with closing(Journal(folder.journal)) as journal:
+            indices = journal.indices(task)
+            for start in range(0, len(indices), _AT_ONCE):
+                some = [*sample_lines(journal, task, only=indices[start : start + _AT_ONCE])]
+                yield from ((-1, json.loads(line)) for line in some)
         return
     path = sample_file(folder, task)
     if path.exists():

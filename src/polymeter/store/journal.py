@@ -262,6 +262,11 @@ class Journal:
                 score,
             )
 
+    def indices(self, task: str) -> list[int]:
+        """The indices of all ended samples of a task, in order."""
+        found = self._db.execute("SELECT sample FROM samples WHERE task=? ORDER BY sample", (self.task_ids.get(task),))
+        return [index for (index,) in found.fetchall()]
+
     def scores(self, task: str) -> list[tuple[str, str | None, str]]:
         """The scored samples of a task, in sample order: id, cluster and body of the score."""
         return self._db.execute(

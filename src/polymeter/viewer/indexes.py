@@ -111,7 +111,7 @@ class Indexes:
             current = SampleIndex.at(self._folder / f"{key}-{state}")
             if current is not None:
                 return Found(current)
-            n_all, is_small = _size(run, task)
+            is_small = _is_small(run, task)
             # To open a journal that was left open by a killed process, or copied, changes its file once.
             state = run_state(run, task)
             current = SampleIndex.at(self._folder / f"{key}-{state}")
@@ -121,9 +121,11 @@ class Indexes:
                 return Found(self._make_now(run, task, key, state))
             before = self._before(key)
             if key not in self._making and self._is_due(key, before):
-                self._begin(run, task, key, state, n_all)
+                self._begin(run, task, key, state)
             making = self._making.get(key)
-            return Found(before, before is not None, _read(making) if making else 0, n_all)
+            if making is None:
+                return Found(before, before is not None)
+            return Found(before, before is not None, _read(making), making.n_all)
 
     def select(self, key: tuple[Any, ...], make: Callable[[], Selection]) -> Selection:
         """What filters leave of an index: the last few are kept, for steps from one sample to the next.
@@ -226,7 +228,7 @@ class Indexes:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    def _begin(self, run: RunFolder, task: str, key: str, state: str, n_all: int) -> None:
+    def _begin(self, run: RunFolder, task: str, key: str, state: str) -> None:
         draft = self._draft()
         journal_dir = "" if run.journal_dir is None else str(run.journal_dir)
         words = (str(run.path), journal_dir, task, str(draft), state)
@@ -237,7 +239,7 @@ class Indexes:
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
             )
-        self._making[key] = _Making(process, draft, n_all, time.monotonic())
+        self._making[key] = _Making(process, draft, _count(run, task), time.monotonic())
 
     def _collect(self, key: str) -> None:
         """Keep an index whose process has ended.
@@ -292,15 +294,20 @@ def index_key(run: RunFolder, task: str) -> str:
     return digest(f"{run.path.resolve()}\0{task}".encode("utf-8", "surrogatepass"))[:24]
 
 
-def _size(run: RunFolder, task: str) -> tuple[int, bool]:
-    """How many samples there are, and whether their index is made at once."""
-    if run.journal.exists():
-        with closing(Journal(run.journal)) as journal:
-            n = sum(journal.statuses(task).values())
-        return n, n <= SMALL and run.journal.stat().st_size <= _SMALL_BYTES * max(1, len(journal.task_ids))
-    path = sample_file(run, task)
-    size = path.stat().st_size if path.exists() else 0
-    return 0, size <= _SMALL_BYTES
+def _is_small(run: RunFolder, task: str) -> bool:
+    """Whether an index is made at once. The samples of a large journal are not even counted for it."""
+    file = run.journal if run.journal.exists() else sample_file(run, task)
+    if file.exists() and file.stat().st_size > _SMALL_BYTES:
+        return False
+    return _count(run, task) <= SMALL
+
+
+def _count(run: RunFolder, task: str) -> int:
+    """How many samples have ended; 0 if only reading all of them would tell."""
+    if not run.journal.exists():
+        return 0
+    with closing(Journal(run.journal)) as journal:
+        return sum(journal.statuses(task).values())
 
 
 def _read(making: _Making) -> int:

@@ -8,7 +8,7 @@ function promptOf(sample) {
 
 // A value is drawn only on the scale that its metric declares: one value does not tell of any.
 function scoreNode([name, text, value], scale) {
-  const place = scale && typeof value === "number" ? (value - scale[0]) / (scale[1] - scale[0]) : null;
+  const place = typeof value === "number" ? placeOf(value, scale) : null;
   return el("div", {}, el("dt", {}, name), el("dd", {}, text, place === null ? null : gauge(place, 56)));
 }
 

@@ -25,6 +25,11 @@ function subsetsOf(sample) {
     .map((name) => `${name}: ${row[name]}`);
 }
 
+// Where a value lies on a scale, from 0 to 1; null where the scale is not known.
+function placeOf(value, scale) {
+  return scale ? Math.min(Math.max((value - scale[0]) / (scale[1] - scale[0]), 0), 1) : null;
+}
+
 // How far a sample is from the best: by the metric's scale, or where that is not known by its rank among the task's.
 function rate(samples, tasks) {
   tasks.forEach((task, number) => {
@@ -33,9 +38,8 @@ function rate(samples, tasks) {
     const sorted = valued.map((sample) => sample.at).sort((a, b) => a - b);
     const ranks = new Map(sorted.map((value, place) => [value, sorted.length > 1 ? place / (sorted.length - 1) : 0.5]));
     for (const sample of valued) {
-      const place = scale ? Math.min(Math.max((sample.at - scale[0]) / (scale[1] - scale[0]), 0), 1) : ranks.get(sample.at);
+      const place = placeOf(sample.at, scale) ?? ranks.get(sample.at);
       sample.bad = task.lower ? place : 1 - place;
-      if (scale) sample.place = place;
     }
   });
   for (const sample of samples) if (sample.bad === undefined) sample.bad = sample.status === "ok" ? -1 : 3;

@@ -14,6 +14,15 @@ function choose() {
   if (!matches.includes(current)) current = matches[0] || null;
 }
 
+// The value that the list is filtered by, else that of the metric which tells the worst.
+function markNode(sample) {
+  const task = DATA.tasks[sample.task];
+  const metric = byId("by-metric").value || task.metric;
+  const score = (sample.scores || []).find(([name, , value]) => name === metric && typeof value === "number");
+  const place = score ? placeOf(score[2], task.scales[metric]) : null;
+  return el("span", { class: "mark-value", title: metric }, score ? (metric === task.metric ? sample.value : score[1]) : "", place === null ? null : gauge(place, 40));
+}
+
 function rowNode(sample) {
   const answer = answerOf(sample);
   const isOk = sample.status === "ok";
@@ -25,7 +34,7 @@ function rowNode(sample) {
     uri ? el("img", { src: uri, alt: "", loading: "lazy", decoding: "async" }) : HAS_IMAGES ? el("span", { class: "no-thumb" }) : null,
     el("span", { class: "gist" }, el("span", { class: "first" }, gist), el("span", { class: "aside" }, `${DATA.tasks[sample.task].title} · ${sample.id}`)),
     isOk
-      ? el("span", { class: "mark-value", title: DATA.tasks[sample.task].metric }, sample.value ?? "", typeof sample.place === "number" ? gauge(sample.place, 40) : null)
+      ? markNode(sample)
       : el("span", { class: "mark-failed" }, sample.status));
   buttons.set(sample, button);
   return el("li", {}, button);

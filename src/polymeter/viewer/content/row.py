@@ -15,10 +15,11 @@ ORDER = 90
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A dictionary as names with values; those that are no text are shown as JSON."""
+    """A dictionary as names with values; those that are no text are shown as JSON. ``is_open``: unfolded."""
 
     title: str
     rows: tuple[tuple[str, Shown], ...]
+    is_open: bool = False
 
 
 def make(view: SampleView) -> Block | None:
@@ -26,16 +27,21 @@ def make(view: SampleView) -> Block | None:
     log = {name: value for name, value in entry(view.sample, "log").items() if not _is_image(value)}
     doc = view.sample.get("doc")
     tables = [
-        _table("Row of the dataset", doc if isinstance(doc, Mapping) else {} if doc is None else {"row": doc}),
-        _table("Log of the scoring", log),
+        # Of a sample that was never answered, the row is all that says what would have been asked.
+        _table("Row of the dataset", _row(doc), is_open=not view.exchanges()),
+        _table("Log of the scoring", log, is_open=False),
     ]
     shown = [table for table in tables if table.rows]
     return Block("row", "", "content/row.html", shown) if shown else None
 
 
-def _table(title: str, values: Mapping[str, Any]) -> Table:
+def _row(doc: Any) -> Mapping[str, Any]:
+    return doc if isinstance(doc, Mapping) else {} if doc is None else {"row": doc}
+
+
+def _table(title: str, values: Mapping[str, Any], *, is_open: bool) -> Table:
     rows = ((one_line(str(name)), visible(as_text(value) or as_json(value))) for name, value in values.items())
-    return Table(title, tuple(rows))
+    return Table(title, tuple(rows), is_open)
 
 
 def _is_image(value: Any) -> bool:

@@ -18,7 +18,7 @@ Span = tuple[int, int, str]
 FOLDED_FROM = 6_000
 """Texts of more characters are folded."""
 SHOWN_FIRST = 4_000
-SHOWN_AT_MOST = 200_000
+SHOWN_AT_MOST = 100_000
 """Of a longer text the page says how much it leaves out."""
 _LINES_FIRST = 80
 _SCROLLS_FROM = 600
@@ -28,10 +28,12 @@ _UNSEEN = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180e\u2000-\u200f\u2028-\u202f"
     "\u205f-\u206f\u3000\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
-# Blanks are taken as a whole and judged in Python: a pattern that looked for what follows them would take time that
-# grows with the square of their number.
-_MARKED = re.compile(rf"[ \t\n]+|{_UNSEEN}")
+# Blanks at the end of a line are looked for from their first one on only: else a long row of them would take time that
+# grows with the square of its length.
+_INSIDE = re.compile(rf"(?<! ) +(?=[\t\n\r])|\t+|{_UNSEEN}")
 _ALIKE = re.compile(r" +|\t+|\n+")
+_BLANKS = " \t\n"
+_KINDS = {" ": "blank", "\t": "tab", "\n": "break"}
 _CONTROLS = (
     "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS "
     "RS US"
@@ -103,9 +105,39 @@ def visible(text: str, spans: Sequence[Span] = ()) -> Shown:
     cut = _cut(text, end)
     first: list[Run] = []
     later: list[Run] = []
+    marks = _marks(text, end)
+    mark = next(marks, None)
     for start, stop, change in _parted(spans, cut, end):
-        (first if start < cut else later).extend(_runs(text, start, stop, change))
+        runs, place = (first if start < cut else later), start
+        while mark is not None and mark[0] < stop:
+            if place < mark[0]:
+                runs.append(Run(text[place : mark[0]], change=change))
+            place = min(mark[1], stop)
+            runs.append(_run(text[max(mark[0], start) : place], mark[2], change))
+            if mark[1] > stop:  # the rest of it belongs to the next part
+                break
+            mark = next(marks, None)
+        if place < stop:
+            runs.append(Run(text[place:stop], change=change))
     return Shown(tuple(first), tuple(later), end - cut, len(text) - end)
+
+
+def _marks(text: str, end: int) -> Iterator[tuple[int, int, str]]:
+    """What is marked, in order: start, end and kind."""
+    inside = end - len(text[:end].lstrip(_BLANKS))
+    outside = max(len(text[:end].rstrip(_BLANKS)), inside) if end == len(text) else end
+    for match in _ALIKE.finditer(text, 0, inside):
+        yield match.start(), match.end(), _KINDS[match[0][0]]
+    for match in _INSIDE.finditer(text, inside, outside):
+        kind = _KINDS.get(match[0][0], "name")
+        if kind != "name" or not (ord(match[0]) in _JOINERS and _joins(text, match.start())):
+            yield match.start(), match.end(), kind
+    for match in _ALIKE.finditer(text, outside, end):
+        yield match.start(), match.end(), _KINDS[match[0][0]]
+
+
+def _run(text: str, kind: str, change: str) -> Run:
+    return Run(_short_name(text), kind, _full_name(text), change) if kind == "name" else Run(text, kind, "", change)
 
 
 def _cut(text: str, end: int) -> int:
@@ -127,40 +159,11 @@ def _parted(spans: Sequence[Span], cut: int, end: int) -> Iterator[Span]:
                 place = part
 
 
-def _runs(text: str, start: int, stop: int, change: str) -> Iterator[Run]:
-    place = start
-    # A blank is judged by what stands around it, so the whole text is looked at and not the part alone.
-    for match in _MARKED.finditer(text, start, stop):
-        for run_start, run in _marked(text, match.start(), match.end(), change):
-            if place < run_start:
-                yield Run(text[place:run_start], change=change)
-            yield run
-            place = run_start + (1 if run.kind == "name" else len(run.text))
-    if place < stop:
-        yield Run(text[place:stop], change=change)
-
-
-def _marked(text: str, start: int, stop: int, change: str) -> Iterator[tuple[int, Run]]:
-    """What is marked of blanks, or of one character that is not seen: places and runs."""
-    if text[start] not in " \t\n":
-        if not (ord(text[start]) in _JOINERS and _joins(text, start)):
-            yield start, Run(_short_name(text[start]), "name", _full_name(text[start]), change)
-        return
-    is_outside = start == 0 or stop == len(text)
-    for match in _ALIKE.finditer(text, start, stop):
-        if match[0][0] == "\t":
-            yield match.start(), Run(match[0], "tab", change=change)
-        elif match[0][0] == "\n" and is_outside:
-            yield match.start(), Run(match[0], "break", change=change)
-        elif match[0][0] == " " and (is_outside or text[match.end() : match.end() + 1] in ("\n", "\r", "\t")):
-            yield match.start(), Run(match[0], "blank", change=change)
-
-
 def _joins(text: str, place: int) -> bool:
     """Whether a joiner stands between two characters that it can join."""
     before, after = text[max(place - 1, 0) : place], text[place + 1 : place + 2]
     return all(
-        beside and (beside == "\ufe0f" or not _MARKED.match(beside)) and beside > "\x7f" for beside in (before, after)
+        beside and (beside == "\ufe0f" or not _INSIDE.match(beside)) and beside > "\x7f" for beside in (before, after)
     )
 
 

@@ -14,7 +14,8 @@ from polymeter.viewer.plots.view import Cell, PlotView, Table, percent, shade
 
 ORDER = 30
 MOST_SHOWN = 16
-_LEAST_SAMPLES = 4
+_LEAST_BY_LABEL = 3
+"""With fewer samples for each label the targets are texts that hardly repeat."""
 _LEAST_KNOWN = 0.5
 """At least this share of answers must be labels; otherwise they are texts."""
 _OTHER = "something else"
@@ -48,7 +49,7 @@ def _matrix(target: Labels, answer: Labels) -> tuple[tuple[str, ...], Codes] | N
     rows = rank[target.codes[known]]
     places = to_label[np.where(answer.codes[known] < 0, len(answer.names), answer.codes[known])]
     n = len(rows)
-    if n < _LEAST_SAMPLES or float((places < len(names)).mean()) < _LEAST_KNOWN:
+    if n < _LEAST_BY_LABEL * len(names) or float((places < len(names)).mean()) < _LEAST_KNOWN:
         return None
     width = len(names) + 1
     counts = np.bincount(rows * width + places, minlength=len(names) * width).reshape(len(names), width)
