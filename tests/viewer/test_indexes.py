@@ -118,3 +118,13 @@ def test_what_is_being_made_ends_with_the_viewer(run, tmp_path, monkeypatch):
     indexes.close()
     assert making.process.returncode is not None
     assert [*(tmp_path / "cache").iterdir()] == []
+
+
+def test_two_indexes_at_most_are_made_at_once_and_none_is_forgotten(tmp_path, indexes, monkeypatch):
+    monkeypatch.setattr(module, "SMALL", 5)
+    runs = [RunFolder(write_run(tmp_path / f"run-{n}", [sample(n) for n in range(20)])) for n in range(3)]
+    assert [indexes.find(run, TASK).index for run in runs] == [None, None, None]
+    assert len(indexes._making) == 2
+    for run in reversed(runs):
+        assert wait_for(indexes, run, lambda found: found.index is not None).index.n == 20
+    assert all(indexes.known(run, TASK) for run in runs)

@@ -25,6 +25,16 @@ def test_a_run_is_read_again_when_it_changes(runs):
     assert shelf.run("first").status == "interrupted"
 
 
+def test_folders_of_one_name_are_told_apart(tmp_path):
+    for place in ("a/runs", "b/runs"):
+        write_run(tmp_path / place / "first", [sample(0)])
+    shelf = Shelf([tmp_path / "a" / "runs", tmp_path / "b" / "runs", tmp_path / "a" / "runs"])
+    assert len({run.key for run in shelf.runs()}) == 2
+    assert {shelf.run(run.key).path for run in shelf.runs()} == {tmp_path / "a/runs/first", tmp_path / "b/runs/first"}
+    other = Shelf([tmp_path / "a", tmp_path / "b"])
+    assert {run.name for run in other.runs()} == {"a/runs/first", "b/runs/first"}
+
+
 def test_keys_of_similar_names_differ(tmp_path):
     for name in ("a/b", "a-b", "a b", "ä b"):
         write_run(tmp_path / "runs" / name, [sample(0)])

@@ -36,6 +36,8 @@ SMALL = 3_000
 """Samples of which the index is made while the page waits."""
 _SMALL_BYTES = 16_000_000
 _MOST_SELECTIONS = 8
+_MOST_PROCESSES = 2
+"""Indexes that are made at once by processes of their own."""
 _LEAST_AGE_S = 3.0
 _TIMES_ITS_WORK = 5.0
 """An index of a run that goes on is made anew when it is this many times as old as making it takes."""
@@ -120,12 +122,16 @@ class Indexes:
             if is_small:
                 return Found(self._make_now(run, task, key, state))
             before = self._before(key)
-            if key not in self._making and self._is_due(key, before):
+            if key not in self._making and len(self._making) < _MOST_PROCESSES and self._is_due(key, before):
                 self._begin(run, task, key, state)
             making = self._making.get(key)
             if making is None:
                 return Found(before, before is not None)
             return Found(before, before is not None, _read(making), making.n_all)
+
+    def known(self, run: RunFolder, task: str) -> SampleIndex | None:
+        """The index of a task if it is there; it is not made."""
+        return SampleIndex.at(self._folder / f"{index_key(run, task)}-{run_state(run, task)}")
 
     def select(self, key: tuple[Any, ...], make: Callable[[], Selection]) -> Selection:
         """What filters leave of an index: the last few are kept, for steps from one sample to the next.
@@ -241,24 +247,25 @@ class Indexes:
             )
         self._making[key] = _Making(process, draft, _count(run, task), time.monotonic())
 
-    def _collect(self, key: str) -> None:
-        """Keep an index whose process has ended.
+    def _collect(self, asked: str) -> None:
+        """Keep the indexes whose processes have ended.
 
         Raises:
-            StorageError: if it failed.
+            StorageError: if that of the one that is asked for failed. Others are made again when they are asked for.
         """
-        making = self._making.get(key)
-        if making is None or making.process.poll() is None:
-            return
-        del self._making[key]
-        try:
+        for key, making in [*self._making.items()]:
+            if making.process.poll() is None:
+                continue
+            del self._making[key]
             made = SampleIndex.at(making.folder)
-            if making.process.returncode != 0 or made is None:
-                raise _failure(making)
-            self._took_s[key] = time.monotonic() - making.began
-            self._keep(making.folder, key, str(made.facts["state"]))
-        finally:
-            shutil.rmtree(making.folder, ignore_errors=True)
+            try:
+                if making.process.returncode == 0 and made is not None:
+                    self._took_s[key] = time.monotonic() - making.began
+                    self._keep(making.folder, key, str(made.facts["state"]))
+                elif key == asked:
+                    raise _failure(making)
+            finally:
+                shutil.rmtree(making.folder, ignore_errors=True)
 
     def _keep(self, draft: Path, key: str, state: str) -> SampleIndex:
         """Give a new index its place, and delete those of earlier states; another viewer may have been first."""

@@ -100,7 +100,7 @@ class Shelf:
     """
 
     def __init__(self, folders: Sequence[Path], journal_dirs: Sequence[Path] = ()) -> None:
-        self.folders = tuple(folder.resolve() for folder in folders)
+        self.folders = tuple(dict.fromkeys(folder.resolve() for folder in folders))
         self._journal_dirs = tuple(folder.resolve() for folder in journal_dirs)
         self._known: dict[Path, tuple[tuple[Any, ...], RunInShort]] = {}
         self._keys: dict[str, Path] = {}
@@ -176,12 +176,19 @@ class Shelf:
         stamp = (_stamp(path / "run.json"), _stamp(path / "results.json"))
         known = self._known.get(path)
         if known is None or known[0] != stamp:
-            name = path.name if path == root else str(path.relative_to(root))
-            if len(self.folders) > 1 and path != root:
-                name = f"{root.name}/{name}"
+            name = self._name(root, path)
             known = stamp, self._read(RunInShort(_key(name), one_line(name), path))
             self._known[path] = known
         return known[1]
+
+    def _name(self, root: Path, path: Path) -> str:
+        """The path of a run below its folder; where there are several folders, with the name of this one before it."""
+        inside = "" if path == root else str(path.relative_to(root))
+        if len(self.folders) == 1:
+            return inside or path.name
+        is_unique = sum(folder.name == root.name for folder in self.folders) == 1
+        label = root.name if is_unique else str(root).strip("/")
+        return f"{label}/{inside}" if inside else label
 
     def _read(self, run: RunInShort) -> RunInShort:
         try:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PATH = "/run/{run}"
 _MOST_SUBSETS = 400
+_MOST_MADE = 6
+"""Tasks whose indexes are made for what they took."""
 
 
 def show(viewer: Viewer, asked: Asked) -> Response:
@@ -91,10 +93,11 @@ def _failures(run: RunInShort, folder: RunFolder, results: Mapping[str, Any]) ->
 
 
 def _costs(viewer: Viewer, run: RunInShort, folder: RunFolder, results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the samples of each task took, as far as their index is there."""
+    """What the samples of each task took, as far as their index is there. Those of many tasks are not made for it."""
+    is_made = len(run.tasks) <= _MOST_MADE
     for task in run.tasks:
         try:
-            index = viewer.indexes.find(folder, task).index
+            index = viewer.indexes.find(folder, task).index if is_made else viewer.indexes.known(folder, task)
         except PolymeterError:  # this page has other things to say; the page of samples says what is wrong
             continue
         if index is not None and index.n:
