@@ -184,7 +184,7 @@ def reporting(folder: Path, book: Book) -> None:
     n_docs = 10_000
     home = make_apart(data.image_task, folder / "reported", n_docs)
     run = folder / "run-reported"
-    words = ("run", "--model", "mock", "--tasks", str(home / "bench_images.yaml"), "--report-samples", "1")
+    words = ("run", "--model", "mock", "--tasks", str(home / "bench_images.yaml"))
     polymeter(*words, "--output", str(run), "--quiet", cwd=folder)
     for name, asked, budget in (
         ("report of 10,000 samples with images", (), "at most 10 s"),

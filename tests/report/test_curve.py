@@ -21,7 +21,8 @@ def gap(to: int, size: float, verdict: str, **values: Any) -> dict[str, Any]:
         "to": to, "n": 40, "first": 0.5, "second": 0.5 + size, "difference": size, "stderr": 0.01,
         "interval": [size - 0.02, size + 0.02], "no_interval": "", "p_value": 0.01, "p_method": "McNemar, exact",
         "p_corrected": 0.02, "family": 3, "detectable": 0.03, "wins": 4, "ties": 30, "losses": 6, "n_only_first": 0,
-        "n_only_second": 0, "verdict": verdict, **values,
+        "n_only_second": 0, "n_neither": 0, "false_positive_rate": 0.05, "effect_size": 0.2, "odds_ratio": None,
+        "verdict": verdict, **values,
     }  # fmt: skip
 
 
@@ -130,3 +131,9 @@ def test_csv_has_a_row_for_each_number_and_no_formula() -> None:
         "0",
     )
     assert (rows[0]["against"], rows[0]["run"]) == ("", "r/100")
+
+
+def test_words_of_the_newest_tell_how_often_its_test_errs() -> None:
+    often = gap(1, 0.2, "better", false_positive_rate=0.0703, p_corrected=0.04)
+    found = document(line("a", [point(1, 0.5), point(2, 0.7, difference=often)]))
+    assert any("the test finds 7.0 % of equal models different, not 5 %." in text for text in sentences(found))

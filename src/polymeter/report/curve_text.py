@@ -90,7 +90,7 @@ def sentences(document: Mapping[str, Any]) -> Iterator[str]:
         if found is None:
             yield f"{title(line)}: {metric(line)} of step {newest:,} is {_with_interval(point)}.{best}"
             continue
-        score = {**found, "title": title(line), "metric": metric(line)}
+        score = {**found, "kind": line["kind"], "title": title(line), "metric": metric(line)}
         yield sentence(score, f"step {found['to']:,}", f"step {newest:,}") + best
 
 

@@ -391,10 +391,11 @@ def _difference(found: tuple[int, ScoreComparison] | None) -> dict[str, Any] | N
         return None
     to, line = found
     names = ("n", "first", "second", "difference", "stderr", "no_interval", "p_value", "p_method", "p_corrected")
-    more = ("family", "detectable", "wins", "ties", "losses", "n_only_first", "n_only_second")
+    more = ("family", "detectable", "wins", "ties", "losses", "n_only_first", "n_only_second", "n_neither")
+    of_test = ("false_positive_rate", "effect_size", "odds_ratio")
     return {
         "to": to,
-        **{name: getattr(line, name) for name in (*names, *more)},
+        **{name: getattr(line, name) for name in (*names, *of_test, *more)},
         "interval": None if line.interval is None else list(line.interval),
         "verdict": verdict(line),
     }

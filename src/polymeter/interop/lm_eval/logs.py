@@ -7,9 +7,8 @@ each line, so that the lines of one row are read together and no other is in mem
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
@@ -20,21 +19,19 @@ from polymeter.core.errors import PlanError
 from polymeter.core.logs import (
     LoggedChoice,
     LoggedExchange,
-    LoggedGroup,
     LoggedMedium,
     LoggedMessage,
     LoggedOutput,
     LoggedRun,
     LoggedSample,
-    LoggedTask,
     LogReader,
     StatedResult,
     damaged,
     generation_settings,
     is_whole,
     lines_by_row,
-    read_json,
 )
+from polymeter.formats.task_yaml.stated_results import StatedResults
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?P<stem>.+)_(?P<time>{_TIME})\.json")
@@ -56,31 +53,25 @@ def read(path: Path) -> LoggedRun:
         DataError: if a file is damaged.
     """
     file = _results_file(path)
-    document = read_json(file)
-    for part in _PARTS:
-        if not isinstance(document.get(part), dict):
-            raise damaged(file, f"it has no {part!r}")
+    stated = StatedResults.of(file, _PARTS)
     stamp = _RESULTS.fullmatch(file.name)
-    time = stamp["time"] if stamp else ""
-    groups = _groups(document)
-    tasks = [_task(name, document, file, time) for name in document["results"] if name not in groups]
-    config = document.get("config") or {}
-    samples = [place for task in tasks if (place := _samples_file(file, task.name, time)).is_file()]
-    begun = document.get("date")
-    seconds = _number(document.get("total_evaluation_time_seconds"))
-    ended = begun + seconds if isinstance(begun, (int, float)) and seconds is not None else None
+    samples_in = partial(_samples_file, file, stamp["time"] if stamp else "")
+    groups = stated.groups()
+    tasks = tuple(stated.tasks(groups, partial(_samples_of, samples_in)))
+    begun = stated.document.get("date")
+    ended = begun + stated.seconds if isinstance(begun, (int, float)) and stated.seconds is not None else None
     return LoggedRun(
         "lm-eval",
-        str(document.get("lm_eval_version") or ""),
-        str(document.get("model_name") or config.get("model") or ""),
-        tuple(tasks),
+        str(stated.document.get("lm_eval_version") or ""),
+        stated.model,
+        tasks,
         tuple(groups.values()),
-        _settings(document, config),
+        stated.settings("system_instruction", "chat_template", "fewshot_as_multiturn"),
         started=_moment(begun),
         ended=_moment(ended),
-        seconds=seconds,
-        files=(file, *samples),
-        notes=tuple(_notes(document)),
+        seconds=stated.seconds,
+        files=(file, *(place for task in tasks if (place := samples_in(task.name)).is_file())),
+        notes=tuple(_notes(stated.document)),
     )
 
 
@@ -136,94 +127,15 @@ def _results_file(path: Path) -> Path:
     return found[0]
 
 
-def _samples_file(results: Path, task: str, time: str) -> Path:
+def _samples_file(results: Path, time: str, task: str) -> Path:
     return results.with_name(f"samples_{task}_{time}.jsonl")
 
 
-def _groups(document: Mapping[str, Any]) -> dict[str, LoggedGroup]:
-    """The groups by name. A name that has members is one; a task that stands in no group has none."""
-    members = document.get("group_subtasks") or {}
-    stated = {**{name: document["results"].get(name) for name in members}, **(document.get("groups") or {})}
-    return {
-        name: LoggedGroup(
-            name,
-            tuple(own),
-            _stated(name, stated.get(name) or {}, document),
-            _alias(stated.get(name) or {}, name),
-            _version(document, name),
-        )
-        for name, own in members.items()
-        if own and name not in document["configs"]
-    }
-
-
-def _task(name: str, document: Mapping[str, Any], file: Path, time: str) -> LoggedTask:
-    row = document["results"][name]
-    if not isinstance(row, dict):
-        raise damaged(file, f"the results of {name!r} are no object")
-    config = document["configs"].get(name) or {}
-    n_shot = (document.get("n-shot") or {}).get(name)
-    n_samples = ((document.get("n-samples") or {}).get(name) or {}).get("effective")
-    place = _samples_file(file, name, time)
-    stated = _stated(name, row, document, _metric_order(config))
-    metrics = frozenset(one.metric for one in stated)
-    samples = partial(_samples, place, config, metrics) if place.is_file() else None
-    return LoggedTask(
-        name,
-        stated,
-        **({} if samples is None else {"samples": samples}),
-        alias=_alias(row, name),
-        version=_version(document, name),
-        num_fewshot=n_shot if isinstance(n_shot, int) else None,
-        n_samples=n_samples if isinstance(n_samples, int) else None,
-        config=config,
-    )
-
-
-def _metric_order(config: Mapping[str, Any]) -> list[str]:
-    return [str(entry.get("metric")) for entry in config.get("metric_list") or () if isinstance(entry, dict)]
-
-
-def _stated(
-    name: str, row: Mapping[str, Any], document: Mapping[str, Any], order: Sequence[str] = ()
-) -> tuple[StatedResult, ...]:
-    """The stated numbers of a task or group, under ``metric,filter`` and ``metric_stderr,filter``; in the author's
-    order.
-    """
-    directions = (document.get("higher_is_better") or {}).get(name) or {}
-    n_samples = row.get("sample_len")
-    found = []
-    for key, value in row.items():
-        metric, comma, filtered = key.rpartition(",")
-        if not comma or metric.endswith("_stderr"):
-            continue
-        found.append(
-            StatedResult(
-                metric,
-                filtered,
-                value,
-                stderr=_number(row.get(f"{metric}_stderr,{filtered}")),
-                n=n_samples if isinstance(n_samples, int) else None,
-                higher_is_better=directions.get(metric),
-            )
-        )
-    places = {metric: place for place, metric in enumerate(order)}
-    return tuple(sorted(found, key=lambda one: places.get(one.metric, len(places))))
-
-
-def _alias(row: Mapping[str, Any], name: str) -> str:
-    return str(row.get("alias") or name).lstrip(" -")
-
-
-def _version(document: Mapping[str, Any], name: str) -> str:
-    version = (document.get("versions") or {}).get(name)
-    return "" if version in (None, "Yaml", "N/A") else str(version)
-
-
-def _settings(document: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("system_instruction", "chat_template", "fewshot_as_multiturn")
-    found = {**config, **{name: document[name] for name in names if document.get(name) is not None}}
-    return {name: value for name, value in found.items() if value not in (None, [], {}, "")}
+def _samples_of(
+    samples_in: Callable[[str], Path], name: str, config: Mapping[str, Any], stated: Sequence[StatedResult]
+) -> Callable[[], Iterator[LoggedSample]] | None:
+    place = samples_in(name)
+    return partial(_samples, place, config, frozenset(one.metric for one in stated)) if place.is_file() else None
 
 
 def _notes(document: Mapping[str, Any]) -> Iterator[str]:
@@ -364,12 +276,3 @@ def _choice(answer: Any) -> LoggedChoice:
     if isinstance(answer, (list, tuple)):
         return LoggedChoice(float(answer[0]), str(answer[1]) == "True")
     return LoggedChoice(float(answer))
-
-
-def _number(value: Any) -> float | None:
-    """A number, also one written as text; ``None`` for what is none, such as ``N/A``."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None

@@ -8,9 +8,8 @@ scores them, unless they are negative.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -22,21 +21,19 @@ from polymeter.core.errors import PlanError
 from polymeter.core.logs import (
     LoggedChoice,
     LoggedExchange,
-    LoggedGroup,
     LoggedMedium,
     LoggedMessage,
     LoggedOutput,
     LoggedRun,
     LoggedSample,
-    LoggedTask,
     LogReader,
     StatedResult,
     damaged,
     generation_settings,
     is_whole,
     lines_by_row,
-    read_json,
 )
+from polymeter.formats.task_yaml.stated_results import StatedResults
 
 _TIME = r"\d{8}_\d{6}"
 _RESULTS = re.compile(rf"(?P<time>{_TIME})_results\.json")
@@ -48,7 +45,6 @@ _OF_LINE = frozenset(
         "input_media",
     }
 )
-_ERRORS = ("_stderr", "_stderr_clt", "_stderr_clustered")
 _OF_CHOICES = frozenset({"multiple_choice", "loglikelihood"})
 _LONGEST_SOURCE = 300
 
@@ -66,28 +62,25 @@ def read(path: Path) -> LoggedRun:
         DataError: if a file is damaged.
     """
     file = _results_file(path)
-    document = read_json(file)
-    for part in _PARTS:
-        if not isinstance(document.get(part), dict):
-            raise damaged(file, f"it has no {part!r}")
-    groups = _groups(document)
-    tasks = [_task(name, document, file) for name in document["results"] if name not in groups]
-    config = document.get("config") or {}
-    samples = [place for task in tasks if (place := _samples_file(file, task.name)) is not None]
-    begun, seconds = _begun(document), _number(document.get("total_evaluation_time_seconds"))
-    version = str(document.get("lmms_eval_version") or "").partition("@")[0]
+    stated = StatedResults.of(file, _PARTS)
+    groups = stated.groups()
+    tasks = tuple(stated.tasks(groups, partial(_samples_of, file)))
+    begun, seconds = _begun(stated.document), stated.seconds
+    version = str(stated.document.get("lmms_eval_version") or "").partition("@")[0]
     return LoggedRun(
         "lmms-eval",
         "" if version == "unknown" else version,
-        str(document.get("model_name") or config.get("model") or ""),
-        tuple(tasks),
+        stated.model,
+        tasks,
         tuple(groups.values()),
-        _settings(document, config),
+        stated.settings(
+            *("system_instruction", "chat_template", "fewshot_as_multiturn", "date"), without="resolved_cli_args"
+        ),
         started="" if begun is None else begun.isoformat(),
         ended="" if begun is None or seconds is None else (begun + timedelta(seconds=round(seconds))).isoformat(),
         seconds=seconds,
-        files=(file, *samples),
-        notes=tuple(_notes(document)),
+        files=(file, *(place for task in tasks if (place := _samples_file(file, task.name)) is not None)),
+        notes=tuple(_notes(stated.document)),
     )
 
 
@@ -150,49 +143,12 @@ def _samples_file(results: Path, task: str) -> Path | None:
     return None
 
 
-def _groups(document: Mapping[str, Any]) -> dict[str, LoggedGroup]:
-    """The groups by name. A task that stands in no group is listed with no members."""
-    stated = {**document["results"], **(document.get("groups") or {})}
-    return {
-        name: LoggedGroup(
-            name,
-            tuple(members),
-            _stated(name, stated.get(name) or {}, document),
-            _alias(stated.get(name) or {}, name),
-            _version(document, name),
-        )
-        for name, members in (document.get("group_subtasks") or {}).items()
-        if members and name not in document["configs"]
-    }
-
-
-def _task(name: str, document: Mapping[str, Any], file: Path) -> LoggedTask:
-    row = document["results"][name]
-    if not isinstance(row, dict):
-        raise damaged(file, f"the results of {name!r} are no object")
-    config = document["configs"].get(name) or {}
-    n_shot = (document.get("n-shot") or {}).get(name)
-    n_samples = (document["n-samples"].get(name) or {}).get("effective")
-    stated = _stated(name, row, document, _metrics(config))
+def _samples_of(
+    file: Path, name: str, config: Mapping[str, Any], stated: Sequence[StatedResult]
+) -> Callable[[], Iterator[LoggedSample]] | None:
     place = _samples_file(file, name)
     metrics = frozenset(one.metric for one in stated)
-    samples = None if place is None else partial(_samples, place, config, _filters(config, stated), metrics)
-    return LoggedTask(
-        name,
-        stated,
-        **({} if samples is None else {"samples": samples}),
-        alias=_alias(row, name),
-        version=_version(document, name),
-        num_fewshot=n_shot if isinstance(n_shot, int) else None,
-        n_samples=n_samples if isinstance(n_samples, int) else None,
-        config=config,
-    )
-
-
-def _metrics(config: Mapping[str, Any]) -> list[str]:
-    listed = config.get("metric_list")
-    entries = listed if isinstance(listed, list) else [listed]
-    return [str(entry.get("metric")) for entry in entries if isinstance(entry, dict)]
+    return None if place is None else partial(_samples, place, config, _filters(config, stated), metrics)
 
 
 def _filters(config: Mapping[str, Any], stated: Sequence[StatedResult]) -> tuple[str, ...]:
@@ -200,47 +156,6 @@ def _filters(config: Mapping[str, Any], stated: Sequence[StatedResult]) -> tuple
     listed = config.get("filter_list")
     names = [str(one.get("name")) for one in listed or () if isinstance(one, dict)] if isinstance(listed, list) else []
     return tuple(dict.fromkeys(names or [one.filter for one in stated])) or ("none",)
-
-
-def _stated(
-    name: str, row: Mapping[str, Any], document: Mapping[str, Any], order: Sequence[str] = ()
-) -> tuple[StatedResult, ...]:
-    """The stated numbers of a task or group, under ``metric,filter`` and ``metric_stderr,filter``; in the author's
-    order.
-    """
-    directions = (document.get("higher_is_better") or {}).get(name) or {}
-    n_samples = (document["n-samples"].get(name) or {}).get("effective")
-    found = [
-        StatedResult(
-            metric,
-            filtered,
-            value,
-            stderr=_number(row.get(f"{metric}_stderr,{filtered}")),
-            n=n_samples if isinstance(n_samples, int) else None,
-            higher_is_better=directions.get(metric),
-        )
-        for key, value in row.items()
-        for metric, comma, filtered in [key.rpartition(",")]
-        if comma and not metric.endswith(_ERRORS)
-    ]
-    places = {metric: place for place, metric in enumerate(order)}
-    return tuple(sorted(found, key=lambda one: places.get(one.metric, len(places))))
-
-
-def _alias(row: Mapping[str, Any], name: str) -> str:
-    return str(row.get("alias") or name).lstrip(" -")
-
-
-def _version(document: Mapping[str, Any], name: str) -> str:
-    version = (document.get("versions") or {}).get(name)
-    return "" if version in (None, "Yaml", "N/A") else str(version)
-
-
-def _settings(document: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("system_instruction", "chat_template", "fewshot_as_multiturn", "date")
-    own = {name: value for name, value in config.items() if name != "resolved_cli_args"}
-    found = {**own, **{name: document[name] for name in names if document.get(name) is not None}}
-    return {name: value for name, value in found.items() if value not in (None, [], {}, "")}
 
 
 def _begun(document: Mapping[str, Any]) -> datetime | None:
@@ -373,12 +288,3 @@ def _answer(line: Mapping[str, Any], exchanges: Sequence[LoggedExchange]) -> str
         return None if best is None or not first.continuations else first.continuations[best].strip()
     filtered = line["filtered_resps"]
     return " | ".join(map(str, filtered)) if isinstance(filtered, list) else str(filtered)
-
-
-def _number(value: Any) -> float | None:
-    """A number, also one written as text; ``None`` for what is none, such as ``N/A``."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
