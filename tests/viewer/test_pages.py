@@ -216,6 +216,19 @@ def test_comparing_shows_what_differs_first(client):
     assert "30–20" in summary or "20–30" in summary
 
 
+def test_large_runs_are_compared_by_another_process(runs, monkeypatch):
+    from polymeter.api import viewing
+    from polymeter.core.errors import PlanError
+
+    pair = [runs / "first", runs / "nested" / "second"]
+    here = viewing.services().compare(pair, ["prompts"])
+    monkeypatch.setattr(viewing, "_LARGE_BYTES", 0)
+    apart = viewing.services().compare(pair, ["prompts"])
+    assert apart["others"][0]["scores"] == json.loads(json.dumps(here["others"][0]["scores"]))
+    with pytest.raises(PlanError, match="named twice"):
+        viewing.services().compare([pair[0], pair[0]], [])
+
+
 @pytest.mark.parametrize("query", ["", "run=first", "run=first&run=first", "run=first&run=hostile&run=failing&run=x"])
 def test_two_or_three_runs_are_compared(client, query):
     answer = client.get(f"/compare?{query}")

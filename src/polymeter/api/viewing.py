@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.api.partial import partial_results
+from polymeter.core.errors import PlanError
 from polymeter.core.places import naming_places
+from polymeter.store.folder import RunFolder
 
 if TYPE_CHECKING:
     from polymeter.viewer.site import Services
+
+_LARGE_BYTES = 100_000_000
+"""Journals that are compared by a process of their own are larger than this together."""
 
 
 @naming_places()
@@ -53,9 +61,36 @@ def services() -> Services:
 
 
 def _compare(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:
+    """A comparison; that of large runs by a process of its own, which gives its memory back."""
+    if sum(_journal_bytes(run) for run in runs) > _LARGE_BYTES:
+        return _compare_apart(runs, allow)
     from polymeter.api.comparison.comparing import compare
 
     return compare(*runs, allow=allow).document()
+
+
+def _journal_bytes(run: Path) -> int:
+    """The size of a run's journal; 0 if it is not in its folder."""
+    journal = RunFolder(run).journal
+    return journal.stat().st_size if journal.exists() else 0
+
+
+def _compare_apart(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:
+    words = ["compare", *(str(run.absolute()) for run in runs), "--json"]
+    if allow:
+        words += ["--allow", ",".join(allow)]
+    done = subprocess.run(
+        [sys.executable, "-m", "polymeter", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        told = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        raise PlanError(" ".join(told).removeprefix("Error: ") or f"It ended with {done.returncode}.")
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def _leaderboard(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:
