@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError
 from polymeter.store.folder import RunFolder
-from polymeter.viewer.filters import NAMES, Filters, OtherRun, aligned, select
+from polymeter.viewer.filters import NAMES, Filters, OtherRun, _occurs, aligned, select
 from polymeter.viewer.index_making import make_index
 from polymeter.viewer.sample_index import SampleIndex
 from tests.helpers.viewed_runs import TASK, hostile_sample, sample, write_run
@@ -20,6 +21,7 @@ RESULT = {
     "results": [{"metric": "exact_match", "filter": "none", "value": 0.5, "bounds": [0, 1], "higher_is_better": True}]
 }
 N = 120
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 
 
 def index_of(folder, samples) -> SampleIndex:
@@ -153,6 +155,18 @@ def test_hostile_texts_can_be_searched(tmp_path):
     assert chosen(index, ("q", "<SCRIPT>")) == [0]
     assert chosen(index, ("q", "a\0b")) == [0]
     assert chosen(index, ("q", "%_*")) == []
+
+
+@given(TEXT.filter(bool), TEXT, TEXT)
+def test_a_text_is_found_whatever_stands_in_it(wanted, before, behind):
+    texts = pa.array([before + wanted + behind, before, "", wanted], pa.large_string())
+    found = _occurs(texts, wanted).to_pylist()
+    assert found == [wanted in text for text in texts.to_pylist()]
+
+
+def test_a_long_text_is_found():
+    wanted = "a.b*(" * 300
+    assert _occurs(pa.array([f"x{wanted}y", "a.b*("], pa.large_string()), wanted).to_pylist() == [True, False]
 
 
 def test_a_task_without_samples_has_an_index(tmp_path):
