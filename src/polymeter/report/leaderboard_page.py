@@ -15,7 +15,6 @@ from polymeter.report.scatter import scatter
 
 _STYLES = ("base.css", "leaderboard.css")
 _SCRIPTS = ("leaderboard.js",)
-_RAIL = 96.0
 _WIDE, _NARROW = (760, 400), (326, 340)
 Cell = Mapping[str, Any]
 
@@ -86,22 +85,21 @@ def _columns(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _row(model: Mapping[str, Any], document: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    n = len(document["models"])
     cells = []
-    for number, column in enumerate(columns):
+    for column in columns:
         key = column["key"]
         if key in ("tokens", "seconds", "cost"):
             taken = _taken(model, key)
             cells.append({"kind": "taken", "sort": taken, "value": "–" if taken is None else _few_digits(taken)})
         else:
             cell = model["average"] if key == "average" else model["cells"][key]
-            cells.append(_cell(cell, n, is_first=number == 0, is_average=key == "average"))
+            cells.append(_cell(cell, is_average=key == "average"))
     names = [one_line(run["name"]) for run in model["runs"]]
     runs = names[0] if len(names) == 1 else count(len(names), "run")
     return {"name": model["name"], "runs": "" if runs in model["name"] else runs, "cells": cells}
 
 
-def _cell(cell: Cell | None, n: int, *, is_first: bool, is_average: bool) -> dict[str, Any]:
+def _cell(cell: Cell | None, *, is_average: bool) -> dict[str, Any]:
     if cell is None:
         return {"kind": "missing", "sort": None, "value": "no average" if is_average else MISSING}
     return {
@@ -112,14 +110,8 @@ def _cell(cell: Cell | None, n: int, *, is_first: bool, is_average: bool) -> dic
         "rank": rank(cell),
         "is_ranked": cell["rank"] is not None,
         "marks": list(cell.get("footnotes", ())),
-        "bar": _bar(cell["rank"], n) if is_first and cell["rank"] is not None else None,
+        "n": None if is_average else cell.get("n"),
     }
-
-
-def _bar(places: Sequence[int], n: int) -> dict[str, str]:
-    """A rank interval on a rail with a place for each model."""
-    step = _RAIL / max(n, 1)
-    return {"start": f"{step * (places[0] - 1):.1f}", "width": f"{max(step * (places[1] - places[0] + 1), 3):.1f}"}
 
 
 def _taken(model: Mapping[str, Any], key: str) -> float | None:
@@ -148,4 +140,5 @@ def _plot_note(document: Mapping[str, Any]) -> str:
     without = f" {count(lacking, 'model')} without one of the two left out." if lacking else ""
     clock = " Time is by the clock, on whatever machine a run was on." if plot["x"] == "time" else ""
     better = "higher" if plot["higher_is_better"] else "lower"
-    return f"On the line are the models that no other one beats in both: less taken, {better} score.{clock}{without}"
+    said = f"The line leads through the models that no other one beats in both: less taken and a {better} score."
+    return f"{said}{clock}{without}"

@@ -55,7 +55,10 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
     planned, scored = (sum(int(task.get(key, 0)) for task in tasks.values()) for key in ("n_samples", "n_scored"))
     source = imported_from(manifest)
     facts = [("Imported from", source)] if source else []
-    facts += [("Scored", count(planned, "sample") if scored == planned else f"{scored:,} of {planned:,} samples")]
+    facts += [("Scored", f"{scored:,} of {count(planned, 'sample')}")]
+    n_rows = sum(int(task.get("n_rows") or 0) for task in manifest.get("tasks") or ())
+    if n_rows > planned:
+        facts.append(("Of the data", f"{planned:,} of {count(n_rows, 'row')}"))
     if manifest.get("started"):
         facts.append(("Started", moment(str(manifest["started"]))))
     if manifest.get("seconds") is not None:
@@ -86,6 +89,7 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
     options = manifest.get("options") or {}
     sections = [
         Section("Command", text=clean(str(manifest.get("command") or ""))),
+        _section("Run", _run(manifest)),
         *_parts(manifest),
         _section("Model", (manifest.get("model") or {}).get("identity")),
         *(
@@ -95,7 +99,7 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
         _section("Log of another tool", _imported(manifest.get(IMPORTED))),
         _section("Values as in another system (parity)", manifest.get("parity")),
         _section("Settings that can change a number", options.get("identity")),
-        _section("Settings that cannot", options.get("runtime")),
+        _section("Settings that change no number", options.get("runtime")),
         *(_section(f"Task {one_line(str(task.get('name')))}", _facts(task)) for task in manifest.get("tasks") or ()),
         _section(
             "Include paths", {str(path.get("path")): _commit(path) for path in manifest.get("include_paths") or ()}
@@ -109,6 +113,18 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
         _section("Hardware", manifest.get("hardware")),
     ]
     return [section for section in sections if section.pairs or section.text]
+
+
+def _run(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """When the run was, and what made it."""
+    made_by = manifest.get("polymeter") or {}
+    seconds = manifest.get("seconds")
+    return {
+        "status": manifest.get("status"),
+        **{name: moment(str(manifest[name])) for name in ("started", "ended") if manifest.get(name)},
+        "took": None if seconds is None else duration(float(seconds)),
+        "Polymeter": " ".join(str(made_by[name]) for name in ("version", "commit") if made_by.get(name)),
+    }
 
 
 def _imported(found: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ import polymeter
 from polymeter.api.tracking.record import Entry, Record
 from polymeter.core.errors import PlanError
 from polymeter.core.progress import Silence
+from polymeter.core.registries import MODELS
 from polymeter.models.mock import MockBatch
 from tests.helpers.checkpoint_folders import MODEL_ARGS, Time, differences, save, values, write_task
 
@@ -146,7 +147,10 @@ def test_files_that_were_only_touched_are_the_same_checkpoint(out: Path, monkeyp
     assert track(out).document()["lines"] == curve.document()["lines"]
 
 
-def test_a_model_known_by_its_path_alone_is_measured_again_when_its_files_change(out: Path) -> None:
+def test_a_model_known_by_its_path_alone_is_measured_again_when_its_files_change(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MODELS, "_users", dict(MODELS._users))  # what is registered here is nothing to other tests
     Path("mine.py").write_text(
         "import polymeter\n"
         "@polymeter.register_model('mine')\n"

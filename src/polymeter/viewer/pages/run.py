@@ -100,8 +100,8 @@ def _costs(viewer: Viewer, run: RunInShort, folder: RunFolder, results: Mapping[
             index = viewer.indexes.find(folder, task).index if is_made else viewer.indexes.known(folder, task)
         except PolymeterError:  # this page has other things to say; the page of samples says what is wrong
             continue
-        if index is not None and index.n:
-            yield {"title": title_of(results, "task", task), "n": index.n, **_cost(index)}
+        if index is not None and index.n and any((cost := _cost(index)).values()):
+            yield {"title": title_of(results, "task", task), "n": index.n, **cost}
 
 
 def _cost(index: SampleIndex) -> dict[str, Any]:

@@ -91,9 +91,15 @@ def _reading(names: Sequence[str], counts: Codes) -> str:
     row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
     if wrong[row, column] == 0:
         return f"{said}: nothing was mistaken."
-    taken = [*names, _OTHER][int(column)]
-    times = "once" if wrong[row, column] == 1 else f"{wrong[row, column]:,} times"
-    mistaken = f"the most frequent mistake is {taken} for {names[int(row)]}, {times}"
+    taken, most = [*names, _OTHER][int(column)], int(wrong[row, column])
+    n_as_often = int((wrong == most).sum())
+    times = "once" if most == 1 else f"{most:,} times"
+    if n_as_often == 1:
+        mistaken = f"the most frequent mistake is {taken} for {names[int(row)]}, {times}"
+    elif most == 1:
+        mistaken = f"no mistake was made twice ({n_as_often} different ones)"
+    else:
+        mistaken = f"{n_as_often} mistakes are equally frequent, {times} each, {taken} for {names[int(row)]} among them"
     expected, given = counts.sum(axis=1), counts[:, : len(names)].sum(axis=0)
     place = int((given - expected).argmax())
     excess = int(given[place] - expected[place])
