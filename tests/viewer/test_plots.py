@@ -157,16 +157,30 @@ def test_nothing_mistaken_is_said():
     assert one(labelled(["A", "B"] * 3, ["A", "B"] * 3), "labels").reading.endswith("nothing was mistaken.")
 
 
+def test_mistakes_that_are_equally_frequent_are_not_ranked():
+    reading = one(labelled(["A", "B", "C"] * 4, [*"ABC" * 3, "B", "C", "A"]), "labels").reading
+    assert reading.endswith("no mistake was made twice (3 different ones).")
+
+
 # --- effort
 
 
 def test_scores_are_told_by_length():
-    length = np.arange(100, dtype=np.float64)
-    columns = Columns(100, {"acc": (length < 50).astype(float)}, {"answer_chars": length})
+    length = np.arange(200, dtype=np.float64)
+    columns = Columns(200, {"acc": (length < 100).astype(float)}, {"answer_chars": length})
     plot = one(columns, "effort-answer_chars")
-    assert [row[1] for row in cells(plot.tables[0])] == ["10"] * 10
+    assert [row[1] for row in cells(plot.tables[0])] == ["20"] * 10
     assert plot.chart["y"] == [1.0] * 5 + [0.0] * 5
-    assert "goes from 1.0000 to 0.0000; there is a clear rank correlation over 100 samples (-0.87)" in plot.reading
+    assert "goes from 1.0000 to 0.0000; there is a clear rank correlation over 200 samples (-0.87)" in plot.reading
+
+
+def test_intervals_of_groups_stay_in_the_range_of_the_metric():
+    length = np.arange(60, dtype=np.float64)
+    columns = Columns(60, {"acc": (length % 20 > 0).astype(float)}, {"answer_chars": length})
+    results = {"results": [{"metric": "acc", "filter": "none", "bounds": [0, 1]}]}
+    (plot,) = [plot for plot in plots_of(columns, results) if plot.name == "effort-answer_chars"]
+    assert plot.chart["y"] == [0.95] * 3
+    assert all(0.6 < low < 0.95 < high <= 1 for low, high in zip(plot.chart["low"], plot.chart["high"], strict=True))
 
 
 def test_what_is_always_the_same_is_no_plot():

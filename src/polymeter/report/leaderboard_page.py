@@ -140,5 +140,9 @@ def _plot_note(document: Mapping[str, Any]) -> str:
     without = f" {count(lacking, 'model')} without one of the two left out." if lacking else ""
     clock = " Time is by the clock, on whatever machine a run was on." if plot["x"] == "time" else ""
     better = "higher" if plot["higher_is_better"] else "lower"
-    said = f"The line leads through the models that no other one beats in both: less taken and a {better} score."
+    best = [point["model"] for point in plot["points"] if point["is_on_front"]]
+    if len(best) == 1:
+        said = f"{best[0]} takes least and has the best score."
+    else:
+        said = f"The line leads through the models that no other one beats in both: less taken and a {better} score."
     return f"{said}{clock}{without}"

@@ -7,22 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from polymeter.core.spread import Bounds
 from polymeter.core.stored_samples import named
 from polymeter.report.formatting import count, number
-from polymeter.stats import t_quantile
+from polymeter.report.table import bounds_of
+from polymeter.stats import mean_interval, mean_spread
 from polymeter.viewer.plots.bins import quantile_groups
 from polymeter.viewer.plots.columns import Columns, Floats
 from polymeter.viewer.plots.view import PlotView, Table, row
 
 ORDER = 40
 MOST_GROUPS = 10
-LEAST_SAMPLES = 20
+LEAST_IN_GROUP = 20
+"""Fewer samples have no interval."""
 _QUANTITIES = {
     "answer_chars": ("length of the answer", "characters", 1.0),
     "output_tokens": ("tokens of the answer", "tokens", 1.0),
     "latency_ms": ("time of the answer", "seconds", 0.001),
 }
-_LEVEL = 0.975
 
 
 def make(columns: Columns, results: Mapping[str, Any]) -> Iterator[PlotView]:
@@ -30,39 +32,50 @@ def make(columns: Columns, results: Mapping[str, Any]) -> Iterator[PlotView]:
     name = _main(columns, results)
     if name is None:
         return
-    scores = columns.scores[name]
+    scores, bounds = columns.scores[name], _bounds(name, results)
     for key, (title, unit, factor) in _QUANTITIES.items():
         taken = columns.counts.get(key)
         if taken is None:
             continue
         known = np.isfinite(taken) & np.isfinite(scores)
         x, y = taken[known] * factor, scores[known]
-        if len(x) < LEAST_SAMPLES or x.min() == x.max():
+        if len(x) < 2 * LEAST_IN_GROUP or x.min() == x.max():
             continue
-        yield _plot(key, name, title, unit, x, y)
+        yield _plot(key, name, title, unit, x, y, bounds)
 
 
 def _main(columns: Columns, results: Mapping[str, Any]) -> str | None:
     """The first metric of the results that samples have numbers for; else the first that they have."""
     for one in results.get("results", ()):
-        for name in (named(str(one.get("metric")), str(one.get("filter") or "none")), f"{one.get('metric')}/score"):
+        for name in (named(str(one.get("metric")), _filter(one)), f"{one.get('metric')}/score"):
             if name in columns.scores and not one.get("subset"):
                 return name
     return next(iter(columns.scores), None)
 
 
-def _plot(key: str, name: str, title: str, unit: str, x: Floats, y: Floats) -> PlotView:
-    groups = quantile_groups(x, MOST_GROUPS)
+def _bounds(name: str, results: Mapping[str, Any]) -> Bounds:
+    """The range that a metric declares."""
+    own = (one for one in results.get("results", ()) if not one.get("subset"))
+    return next((bounds_of(one) for one in own if name == named(str(one.get("metric")), _filter(one))), (None, None))
+
+
+def _filter(result: Mapping[str, Any]) -> str:
+    return str(result.get("filter") or "none")
+
+
+def _plot(key: str, name: str, title: str, unit: str, x: Floats, y: Floats, bounds: Bounds) -> PlotView:
+    groups = quantile_groups(x, min(MOST_GROUPS, len(x) // LEAST_IN_GROUP))
     points, rows = [], []
     for places in groups:
         own_x, own_y = x[places], y[places]
         n = len(places)
         mean, start, stop = float(own_y.mean()), float(own_x.min()), float(own_x.max())
-        half = t_quantile(_LEVEL, n - 1) * float(own_y.std(ddof=1)) / n**0.5 if n > 1 else 0.0
+        found = mean_interval(mean_spread(own_y, bounds=bounds)).interval
+        low, high = found or (mean, mean)
         head = f"{start:.4g}" if start == stop else f"{start:.4g} – {stop:.4g}"
-        interval = f"{number(mean - half)} – {number(mean + half)}" if n > 1 else "–"
+        interval = f"{number(low)} – {number(high)}" if found else "–"
         rows.append(row(head, (f"{n:,}", number(mean), interval)))
-        points.append((float(own_x.mean()), mean, mean - half, mean + half, n))
+        points.append((float(own_x.mean()), mean, low, high, n))
     correlation = rank_correlation(x, y)
     heads = (unit.capitalize(), "Samples", f"Mean {name}", "95 % interval")
     chart = {
