@@ -284,7 +284,8 @@ def without_intervals(label: str, text: str) -> str:
         return re.sub(r"^failed   .*?^see one  [^\n]*\n?", "", text, flags=re.DOTALL | re.MULTILINE)
     if label == "page table":
         text = re.sub(r"\n?<li>(?:\w+: )?[\d,]+ × .*?</li>", "", text)
-        text = re.sub(r'<td role="cell" class="scale">.*?</td>', "", text, flags=re.DOTALL)
+        text = re.sub(r'<(t[hd]) role="\w+"[^>]*class="scale">.*?</\1>', "", text, flags=re.DOTALL)
+        text = re.sub(r'<span class="beside-metric">.*?</span>', "", text)  # the filter, where its column has no room
         return re.sub(r'(class="aside right stderr") title="[^"]*"', r"\1", text)
     return text
 
