@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 WIDTHS = (360, 768, 1440)
 SCHEMES = ("light", "dark")
+LOOKS = [
+    pytest.param(
+        width,
+        scheme,
+        marks=[pytest.mark.thorough] if (width, scheme) in ((360, "light"), (768, "dark"), (1440, "dark")) else [],
+    )
+    for width in WIDTHS
+    for scheme in SCHEMES
+]
+"""Each width in each scheme; half of them are left to thorough tests."""
 # A dark page is the light one in other colours: there, only what depends on colours is looked at.
 _LOOKS = """async () => (await axe.run(document, {
     resultTypes: ["violations"],
