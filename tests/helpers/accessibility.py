@@ -18,11 +18,7 @@ LOOKS = [
     for scheme in SCHEMES
 ]
 """Each width in each scheme; half of them are left to thorough tests."""
-# A dark page is the light one in other colours: there, only what depends on colours is looked at.
-_LOOKS = """async () => (await axe.run(document, {
-    resultTypes: ["violations"],
-    ...(matchMedia("(prefers-color-scheme: dark)").matches ? { runOnly: ["color-contrast"] } : {}),
-})).violations.flatMap((found) =>
+_LOOKS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.flatMap((found) =>
     found.nodes.map((node) => `${found.id} (${found.impact}): ${node.target.join(" ")}: ` +
         [...node.any, ...node.all, ...node.none].map((check) => check.message).join("; ")))"""
 _STICKS_OUT = """() => document.documentElement.scrollWidth <= window.innerWidth ? [] :
@@ -33,8 +29,7 @@ _STICKS_OUT = """() => document.documentElement.scrollWidth <= window.innerWidth
 
 def violations(page: Any) -> list[str]:
     """What axe-core's default rules (WCAG 2 A and AA, and best practices) find on a page of Playwright: rule, element
-    and what is wrong with it. What a closed ``details`` or a filter hides is not looked at, and of a dark page only
-    its contrasts.
+    and what is wrong with it. What a closed ``details`` or a filter hides is not looked at.
     """
     from axe_playwright_python.base import AXE_SCRIPT
 

@@ -284,8 +284,10 @@ def without_intervals(label: str, text: str) -> str:
         return re.sub(r"^failed   .*?^see one  [^\n]*\n?", "", text, flags=re.DOTALL | re.MULTILINE)
     if label == "page table":
         text = re.sub(r"\n?<li>(?:\w+: )?[\d,]+ × .*?</li>", "", text)
-        text = re.sub(r'<(t[hd]) role="\w+"[^>]*class="scale">.*?</\1>', "", text, flags=re.DOTALL)
-        text = re.sub(r'<span class="beside-metric">.*?</span>', "", text)  # the filter, where its column has no room
+        text = re.sub(r'<td role="cell" class="scale">.*?</td>', "", text, flags=re.DOTALL)
+        # Since then the heading of intervals can be seen, and a filter stands where its column has no room.
+        text = re.sub(r'(class="scale">\s*)(95 % interval)\n', r'\1<span class="unseen">\2</span>\n', text)
+        text = re.sub(r'<span class="beside-metric">.*?</span>', "", text)
         return re.sub(r'(class="aside right stderr") title="[^"]*"', r"\1", text)
     return text
 
