@@ -9,7 +9,7 @@ import pytest
 
 from polymeter.report import make_html_report
 from polymeter.report.comparison_page import make_comparison_page
-from tests.helpers.accessibility import LOOKS, expand, overflowing, violations
+from tests.helpers.accessibility import SCHEMES, WIDTHS, expand, overflowing, violations
 from tests.report.drawn import DrawnRun
 from tests.report.synthetic import SyntheticRun
 from tests.report.test_comparison_page import document, pairs
@@ -40,7 +40,8 @@ def address(request, tmp_path_factory) -> str:
     return file.as_uri()
 
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
 def test_axe_finds_nothing_and_nothing_sticks_out(browser, address, width, scheme) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.goto(address)

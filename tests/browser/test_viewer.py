@@ -17,7 +17,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from polymeter.core.request import Output, Request, Response
-from tests.helpers.accessibility import LOOKS, expand, overflowing, violations
+from tests.helpers.accessibility import SCHEMES, WIDTHS, expand, overflowing, violations
 from tests.helpers.viewed_runs import TASK, hostile_sample, sample, write_run
 
 pytestmark = pytest.mark.browser
@@ -116,7 +116,8 @@ def page(browser, address):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
 def test_every_page_is_accessible_and_nothing_sticks_out(browser, address, width, scheme):
     found: dict[str, list[str]] = {}
     with opened(browser, base_url=address, viewport={"width": width, "height": 900}, color_scheme=scheme) as page:

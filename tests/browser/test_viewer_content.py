@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.accessibility import WIDTHS, expand, overflowing, violations
+from tests.helpers.accessibility import SCHEMES, WIDTHS, expand, overflowing, violations
 from tests.helpers.content_app import page_of_plots, page_of_sample, served
 from tests.helpers.run_kinds import make
 
@@ -63,7 +63,7 @@ def opened(browser, address):
     assert not troubles
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", [*PAGES, "plots"])
 def test_axe_finds_nothing_and_nothing_sticks_out(opened, name, scheme):
     page = opened(name, scheme=scheme)

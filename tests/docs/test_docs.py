@@ -116,23 +116,13 @@ _READER_HAS = {
 """What the reader of a section has before it begins."""
 
 
-_LONGEST = {
-    "coming-from.md: lmms-eval",
-    "models.md: A model that comes with Polymeter",
-    "recipes.md: A quantised model against its original",
-    "recipes.md: Checkpoints in a loop",
-}
-"""Sections that run models of PyTorch several times."""
-
-
 def steps() -> Iterator[object]:
     for guide in GUIDES:
         for section in dict.fromkeys(block.section for block in blocks(guide) if block.is_run):
             named = f"{guide}: {section}"
             system = _NEEDS_SYSTEM.get(named, _NEEDS_SYSTEM.get(guide))
-            marks = [pytest.mark.needs_system(system)] if system is not None else []
             yield pytest.param(
-                guide, section, id=named, marks=[*marks, *([pytest.mark.thorough] if named in _LONGEST else [])]
+                guide, section, id=named, marks=[pytest.mark.needs_system(system)] if system is not None else []
             )
 
 

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 WIDTHS = (360, 768, 1440)
 SCHEMES = ("light", "dark")
-LOOKS = [
-    pytest.param(
-        width,
-        scheme,
-        marks=[pytest.mark.thorough] if (width, scheme) in ((360, "light"), (768, "dark"), (1440, "dark")) else [],
-    )
-    for width in WIDTHS
-    for scheme in SCHEMES
-]
-"""Each width in each scheme; half of them are left to thorough tests."""
 _LOOKS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.flatMap((found) =>
     found.nodes.map((node) => `${found.id} (${found.impact}): ${node.target.join(" ")}: ` +
         [...node.any, ...node.all, ...node.none].map((check) => check.message).join("; ")))"""
