@@ -28,6 +28,7 @@ class Division:
         gpus: The GPUs by the names that ``CUDA_VISIBLE_DEVICES`` takes; empty: there are none, or none is used.
         gpus_per_replica: How many of them each replica has, or which share of one.
         cores: How many threads each replica computes with.
+        is_told: Whether the user has said how many threads: then variables of the environment count for nothing.
         note: What the user should know of the choice; empty if nothing.
     """
 
@@ -35,11 +36,13 @@ class Division:
     gpus: tuple[str, ...]
     gpus_per_replica: float
     cores: int
+    is_told: bool = False
     note: str = ""
 
     def environment(self, slot: int) -> dict[str, str]:
         """The variables that tell the replica in a slot what is its own."""
-        found = {name: os.environ.get(name) or str(self.cores) for name in _THREADS}
+        set_before = {} if self.is_told else os.environ
+        found = {name: set_before.get(name) or str(self.cores) for name in _THREADS}
         if self.gpus:
             found[VISIBLE] = ",".join(self.gpus_of(slot))
         elif self.gpus_per_replica == 0:
@@ -89,7 +92,7 @@ def divided(
     elif each and replicas > places:
         raise _too_few(replicas, each, len(found))
     cores = cpus_per_replica or max(1, available_cores() // replicas)
-    return Division(replicas, found if each else (), each, cores, note)
+    return Division(replicas, found if each else (), each, cores, cpus_per_replica is not None, note)
 
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
