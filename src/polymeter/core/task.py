@@ -39,6 +39,7 @@ class TaskSpec:
         sources: The files behind ``source_hash``.
         alias: The name to print.
         version: The author's version, as printed.
+        package: The installed package that brings it, with its version (``lmms_eval 0.7.2``); empty if none does.
     """
 
     name: str
@@ -49,6 +50,7 @@ class TaskSpec:
     sources: tuple[Path, ...] = ()
     alias: str = ""
     version: str = ""
+    package: str = ""
 
     @property
     def title(self) -> str:

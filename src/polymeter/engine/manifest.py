@@ -269,6 +269,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "alias": spec.alias,
         TASK_FORMAT: stored_format(spec.format),
         "version": spec.version,
+        **({"package": spec.package} if spec.package else {}),
         "file": str(spec.file),
         "config": jsonable(dict(spec.config)),
         "sources": [str(path) for path in spec.sources],

@@ -5,7 +5,7 @@ to lmms-eval's shim.
 """
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import System
+from polymeter.core.systems import Installed, System
 
 SYSTEM = System(
     name="lm_eval",
@@ -19,5 +19,11 @@ SYSTEM = System(
             summary="lm-eval 0.4: results_*.json, samples_TASK_*.jsonl",
         )
     },
+    installed=Installed(
+        "lm_eval",
+        "tasks",
+        "task_yaml",
+        clone="https://github.com/EleutherAI/lm-evaluation-harness lm-evaluation-harness/lm_eval/tasks",
+    ),
     version="0.4.13",
 )
