@@ -121,7 +121,7 @@ class Catalog:
             catalog of its own, so that its groups hold its own tasks.
         origin: What the names are qualified with, in the catalog of an installed package.
         advice: What to do about files of that package that cannot be read.
-        preferred: Packages in which a name is looked for first if several have it.
+        preferred: Where a name is looked for first if several have it, by what qualifies it.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -192,15 +192,15 @@ class Catalog:
             return self, name
         having = {LIBRARY: self} if self.has(name) else {}
         having |= {qualifier: one for qualifier, one in self.packages.items() if one.has(name)}
-        wanted = [qualifier for qualifier in having if qualifier in self.preferred]
-        if len(having) > 1 and len(wanted) != 1:
+        wanted = next((qualifier for qualifier in self.preferred if qualifier in having), "")
+        if len(having) > 1 and not wanted:
             names = [f"{qualifier}{QUALIFIES}{name}" for qualifier in having]
             raise PlanError(
                 f"{name!r} stands in several places: {_listed(having)} have it.",
                 where=where,
                 hint=f"Say which is meant: {_listed(names, 'or')}.",
             )
-        return (having[wanted[0]] if len(having) > 1 else next(iter(having.values()), self)), name
+        return having[wanted] if wanted else next(iter(having.values()), self), name
 
     def has(self, name: str) -> bool:
         """Whether a name or tag is here, apart from installed packages."""

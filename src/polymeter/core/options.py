@@ -148,6 +148,11 @@ class RunOptions(Options):
     include_paths: tuple[Path, ...] = runtime(
         (), "Folders of benchmarks to add. The sources of the benchmarks that run are part of the identity."
     )
+    prefer: tuple[str, ...] = runtime(
+        (),
+        "Packages whose benchmark a name means that is not qualified and that several have, by what qualifies them "
+        "(lmms-eval; polymeter: what comes with Polymeter).",
+    )
     imports: tuple[Path, ...] = runtime(
         (), "Python files to load first, for the models, metrics and so on that they register."
     )

@@ -236,10 +236,13 @@ def resume_request(
     refuse_imported(manifest, path)
     given = dict(models or {})
     roles = {role: given.get(role) or _spec_of(entry, path) for role, entry in manifest["roles"].items()}
+    options = manifests.options_of(manifest, path)
+    # What was installed since then may have tasks of the same names.
+    again = {"prefer": (*options.prefer, *manifests.origins_of(manifest)), **(changes or {})}
     return RunRequest(
         given.get("model") or _spec_of(manifest["model"], path),
         tuple(manifest["patterns"]),
-        manifests.options_of(manifest, path).model_copy(update=dict(changes or {})),
+        options.model_copy(update=again),
         roles,
         command or manifest["command"],
         is_resume=True,
@@ -257,6 +260,7 @@ def make_plan(request: RunRequest) -> Plan:
     files = [named_place(path) for path in named if path.is_file()]
     options = options.model_copy(update={"include_paths": (*options.include_paths, *files)})
     catalog = build_catalog(options.include_paths, cache_folder(options), parity_with(options.parity))
+    catalog.preferred = options.prefer
     selection = select(request.patterns, catalog)
     model, spec = _make(request.model, options)
     made = {role: _make(which, options) for role, which in request.roles.items()}
