@@ -226,8 +226,9 @@ def test_the_command_of_a_tool_means_the_tools_own_benchmarks(
     from polymeter.cli.main import main
 
     monkeypatch.chdir(tmp_path)
-    data = [f"--data={name}={place}" for name, place in write_rows(tmp_path / "rows").items()]
-    words = ["lmms-eval", "--model", "mock", "--tasks", "sizes", "--output_path", "out", *data]
+    data = ";".join(f"{name}={place}" for name, place in write_rows(tmp_path / "rows").items())
+    monkeypatch.setenv("POLYMETER_DATA", data)
+    words = ["lmms-eval", "--model", "mock", "--tasks", "sizes", "--output_path", "out"]
     assert main(words) in (0, 1)
     (manifest,) = tmp_path.glob("out/**/run.json")
     assert [task["package"] for task in json.loads(manifest.read_text())["tasks"]] == ["lmms_eval 0.7.2"]
