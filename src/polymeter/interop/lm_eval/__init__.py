@@ -26,4 +26,5 @@ SYSTEM = System(
         clone="https://github.com/EleutherAI/lm-evaluation-harness lm-evaluation-harness/lm_eval/tasks",
     ),
     version="0.4.13",
+    differences="polymeter.interop.lm_eval.differences:DIFFERENCES",
 )
