@@ -19,10 +19,13 @@ _LARGEST_READ = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder of benchmarks. ``is_user``: the user named it, so its definitions win over built-in ones."""
+    """A folder of benchmarks. ``is_user``: the user named it, so its definitions win over built-in ones. ``dialect``: the
+    system whose task files they are, if that is known; else the files themselves show it.
+    """
 
     path: Path
     is_user: bool = True
+    dialect: str = ""
 
 
 @dataclass(frozen=True, slots=True)
