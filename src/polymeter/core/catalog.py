@@ -19,8 +19,12 @@ _LARGEST_READ = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder of benchmarks. ``is_user``: the user named it, so its definitions win over built-in ones. ``dialect``: the
-    system whose task files they are, if that is known; else the files themselves show it.
+    """A folder of benchmarks.
+
+    Attributes:
+        path: The folder, or one file.
+        is_user: Whether the user named it, so that its definitions win over built-in ones.
+        dialect: The system whose task files it holds, if that is known; empty: the files themselves show it.
     """
 
     path: Path

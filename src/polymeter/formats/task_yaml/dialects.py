@@ -4,9 +4,9 @@ The index of this format lists the files of all dialects, so that every ``.yaml`
 them. What a file of a dialect means is up to the format that its ``Dialect`` names. A system attaches its own to the
 extension point ``task_yaml.dialect``.
 
-Which dialect a file is in, in this order: what its root says (``--include-path lm-eval:DIR``); whether it lies in a copy
-of the system's package; and what the task files of its folder show (``Dialect.is_surely``). Files that could be either
-are this format's own.
+Which dialect a file is in, in this order: what its root says (``--include-path lm-eval:DIR``); whether it lies in a
+copy of the system's package; and what the task files of its folder show (``Dialect.is_surely``). Files that could be
+either are this format's own.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from polymeter.formats.task_yaml.task_code import PackageScanner
 DIALECT = "task_yaml.dialect"
 OWN = ""
 """The name of this format's own way of writing tasks."""
-_ONLY_HERE = frozenset(
+_FIELDS = (
     "auto_strip_thinking cluster_key doc_to_messages doc_to_visual filters full_docs lmms_eval_specific_kwargs "
-    "model_specific_generation_kwargs model_specific_target_kwargs process_results_use_image reasoning_tags "
-    "score_key".split()
+    "model_specific_generation_kwargs model_specific_target_kwargs process_results_use_image reasoning_tags score_key"
 )
+_ONLY_HERE = frozenset(_FIELDS.split())
 """Fields that no dialect has."""
 
 

@@ -188,6 +188,16 @@ class Reader:
         document = self._parsed.get(file)
         if document is None:
             document = self._parsed[file] = parse(file)
+        resolved = self._merged[file] = self.merged(document, chain)
+        return resolved
+
+    def merged(self, document: Document, chain: tuple[Path, ...] = ()) -> Resolved:
+        """A document with its includes merged; ``chain``: the files that have led to it by including each other.
+
+        Raises:
+            PlanError: if a file is broken or missing, or files include each other in a circle.
+        """
+        file = document.file
         values: dict[str, Any] = {}
         places: dict[str, Place] = {}
         files = [file]
@@ -203,9 +213,7 @@ class Reader:
         values.update(document.values)
         values.pop("include", None)
         places.update({key: (file, line) for key, line in document.lines.items()})
-        resolved = Resolved(file, values, places, tuple(files), tuple(duplicates))
-        self._merged[file] = resolved
-        return resolved
+        return Resolved(file, values, places, tuple(files), tuple(duplicates))
 
     def _find_include(self, name: str, document: Document) -> Path:
         if self.is_beside_only:
@@ -213,9 +221,7 @@ class Reader:
         return find_include(name, document, is_here_first=self.is_working_directory_first)
 
 
-def find_include(
-    name: str, document: Document, *, is_here_first: bool = False, is_here_last: bool = True
-) -> Path:
+def find_include(name: str, document: Document, *, is_here_first: bool = False, is_here_last: bool = True) -> Path:
     """The file that an include names: beside the including file, else in the working directory, or there first.
 
     Args:

@@ -16,7 +16,7 @@ from polymeter.core.generation import text_parameters
 from polymeter.core.parity import Parity
 from polymeter.core.parts import Modality, Part, Text
 from polymeter.core.repeats import repeats_of
-from polymeter.core.request import Generate, Loglikelihood, Message, Origin, Request, Response
+from polymeter.core.request import Generate, Loglikelihood, Message, Request, Response
 from polymeter.core.task import Sample
 from polymeter.formats.task_yaml.output_types import Provenance
 from polymeter.formats.task_yaml.visuals import from_hook, modalities_of
@@ -73,8 +73,8 @@ class Asking:
 def generation_settings(
     written: Mapping[str, Any], plan: Mapping[str, Any], template: Literal["chat", "none"], parity: Parity, where: str
 ) -> tuple[Mapping[str, Any], Generate]:
-    """Settings as wrapped models see them, and what they mean: greedy unless a temperature above 0 or ``do_sample`` says
-    otherwise, and of 256 tokens unless a length is given.
+    """Settings as wrapped models see them, and what they mean: greedy unless a temperature above 0 or ``do_sample``
+    says otherwise, and of 256 tokens unless a length is given.
 
     Args:
         written: The task's settings, with stop strings.
@@ -130,7 +130,8 @@ def ask(
             key = (context, None if media is None else id(media))
             if key not in contexts:
                 contexts[key] = (len(requests), [])
-                requests.append(_likelihood(asking, sample, instance, context, media))
+                messages = _messages(asking, sample, context, media)
+                requests.append(Request(messages, Loglikelihood(()), asking.provenance.origin(sample, {})))
             number, continuations = contexts[key]
             places.append((instance, number, len(continuations)))
             continuations.append(rest[0] if isinstance(rest[0], str) else str(rest[0]))
@@ -172,10 +173,6 @@ def _answers(instance: Instance, responses: Sequence[Response], number: int, pla
     return [answer] * repeats
 
 
-def _likelihood(asking: Asking, sample: Sample, instance: Instance, context: str, media: Any) -> Request:
-    return Request(_messages(asking, sample, context, media), Loglikelihood(()), _origin(asking, sample, {}, instance))
-
-
 def _rolling(asking: Asking, sample: Sample, text: str) -> Request:
     parameters = Loglikelihood((text,), is_rolling=True)
     return Request((Message("user", (Text(""),)),), parameters, asking.provenance.origin(sample, {}))
@@ -186,14 +183,9 @@ def _generations(
 ) -> Sequence[Request]:
     written = instance.args[1] if len(instance.args) > 1 and isinstance(instance.args[1], Mapping) else {}
     raw, parameters = asking.settings(written)
-    origin = _origin(asking, sample, raw, instance)
-    first = Request(_messages(asking, sample, context, media), parameters, origin)
+    first = Request(_messages(asking, sample, context, media), parameters, asking.provenance.origin(sample, raw))
     seeds = [asking.provenance.seed(sample, n_before + number) for number in range(instance.repeats or 1)]
     return repeats_of(first, seeds)
-
-
-def _origin(asking: Asking, sample: Sample, raw: Mapping[str, Any], instance: Instance) -> Origin:
-    return asking.provenance.origin(sample, raw)
 
 
 def _messages(asking: Asking, sample: Sample, context: str, media: Any) -> tuple[Message, ...]:

@@ -23,10 +23,11 @@ LIKELIHOOD = "loglikelihood"
 ROLLING = "loglikelihood_rolling"
 MOST_TOKENS = 256
 """The length of an answer in tokens where a task states none."""
-_FEWSHOT_KEYS = (
+_OF_EXAMPLES = (
     "sampler split process_docs fewshot_indices samples doc_to_text doc_to_choice doc_to_target gen_prefix "
     "fewshot_delimiter target_delimiter"
-).split()
+)
+_FEWSHOT_KEYS = tuple(_OF_EXAMPLES.split())
 _NULL_COUNTS = frozenset({"unsafe_code"})
 """Fields in which ``null`` is not the default."""
 

@@ -1,8 +1,8 @@
 """The rows of a task: what is measured, and what examples are drawn from.
 
-``process_docs`` is called once for each split, straight after seeding: first for the split of the examples, then for the
-measured one, as lm-eval's constructor does, so that a function that draws at random gives the rows that a run of this
-task alone has there.
+``process_docs`` is called once for each split, straight after seeding: first for the split of the examples, then for
+the measured one, as lm-eval's constructor does, so that a function that draws at random gives the rows that a run of
+this task alone has there.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def open_docs(
         is_drawn = random.getstate() != before
         fixed = opening.samples(told) if n_fewshot and has_rows_of_its_own else None
     if is_drawn and not n_fewshot and pool is not None and pool != measured:
-        # Where process_docs draws, the rows rest on what was drawn before: there examples are read even if none is shown.
+        # Where process_docs draws, rows rest on what was drawn before: examples are read even if none is shown.
         with opening.seeds():
             opened = opening.splits([pool, measured])
     rows = opened[measured]
@@ -107,7 +107,8 @@ class _Opening:
         import numpy
 
         with seeded(self._context.seed):
-            numpy.random.seed(seed_of(self._options.numpy_seed, self._context) % 2**32)
+            seed = seed_of(self._options.numpy_seed, self._context)
+            numpy.random.seed(seed % 2**32)  # noqa: NPY002  (task code draws from this generator)
             yield
 
     def splits(self, wanted: list[_Split]) -> dict[_Split, Rows]:
@@ -160,7 +161,7 @@ class _Opening:
         metadata = run_metadata(config, self._options, str(self._spec.file))
         function: Callable[..., Any] = resolve(config.custom_dataset)  # type: ignore[arg-type]  # the caller checks it
         with boundary(PlanError, f"custom_dataset of task {name!r}"):
-            made = function(**metadata, **config.dataset_kwargs)
+            made: Mapping[str, Any] = function(**metadata, **config.dataset_kwargs)
         for split in names:
             if not isinstance(made, Mapping) or split not in made:
                 known = list(made) if isinstance(made, Mapping) else []

@@ -28,7 +28,8 @@ class Fields:
     Attributes:
         text: The question; a number where each choice is a question of its own.
         target: What is expected: a text, a list of texts, the number of a choice, or whatever a column holds.
-        choices: The texts to choose from; ``None``: the task names none.
+        choices: The texts to choose from.
+        has_choices: Whether the task names any.
         description: The text before everything; ``None``: there is none.
         prefix: What the answer begins with; ``None``: nothing.
         images: The row's images; ``None``: the task shows none.
@@ -37,7 +38,8 @@ class Fields:
 
     text: Form
     target: Form
-    choices: Form | None
+    choices: Form
+    has_choices: bool
     description: Form | None = None
     prefix: Form | None = None
     images: Form | None = None
@@ -83,14 +85,16 @@ def bind_fields(config: LmTaskConfig, columns: tuple[str, ...], where: Locate) -
         return Fields(
             prompt.text,
             prompt.target,
-            prompt.choices if binding.has_choices else None,
+            prompt.choices,
+            binding.has_choices,
             _own_column(config.description, "description", binding),
             _field(config.gen_prefix, "gen_prefix", binding),
         )
     return Fields(
         _text(config.doc_to_text, binding),
         _target(config.doc_to_target, binding),
-        _choices(config.doc_to_choice, binding),
+        _choices(config.doc_to_choice, binding) or (lambda doc: []),
+        binding.has_choices,
         _own_column(config.description, "description", binding),
         _field(config.gen_prefix, "gen_prefix", binding),
         _media(config.doc_to_image, "doc_to_image", binding),
@@ -107,7 +111,8 @@ def bind_examples(config: LmTaskConfig, fields: Fields, columns: tuple[str, ...]
     binding, told = _binding(config, columns, where), config.examples
     prefix = _own_column(told.gen_prefix, "gen_prefix", binding)
     if config.use_prompt is not None:
-        return ExampleFields(fields.text, fields.target, fields.choices, prefix, has_code=False)
+        choices = fields.choices if fields.has_choices else None
+        return ExampleFields(fields.text, fields.target, choices, prefix, has_code=False)
     written = (told.doc_to_text, told.doc_to_target, told.doc_to_choice)
     return ExampleFields(
         _text(told.doc_to_text, binding),

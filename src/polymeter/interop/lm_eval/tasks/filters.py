@@ -358,13 +358,12 @@ class Chain:
             ScoreError: if a filter raises, or does not return one item for each request.
             UnscoredError: if a pattern takes longer than scoring a sample may take.
         """
-        resps: Any = [instance.resps for instance in instances]
+        resps: list[Any] = [instance.resps for instance in instances]
         docs = [instance.doc for instance in instances]
         for what, step in self.steps:
             try:
                 with boundary(ScoreError, f"{what} of task {self.task!r}"):
-                    resps = step.apply(resps, docs)
-                    resps = resps if isinstance(resps, list) else list(resps)
+                    resps = list(step.apply(resps, docs))
             except UnscoredError as error:
                 raise UnscoredError(error.what, where=f"{what} of task {self.task!r}", hint=error.hint) from None
         if len(resps) != len(instances):
@@ -378,9 +377,7 @@ class Chain:
         return resps
 
 
-def chains(
-    items: Iterable[Mapping[str, Any]] | None, *, task: str, where: str, sources: Collection[Path] = ()
-) -> tuple[Chain, ...]:
+def chains(items: Iterable[Any] | None, *, task: str, where: str, sources: Collection[Path] = ()) -> tuple[Chain, ...]:
     """The named chains of a task; without a filter list there is one, ``none``: the first answer. Of two chains of one
     name the later counts. Filters that the task's own code (``sources``) registers win over built-in ones.
 

@@ -16,22 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.formats.task_yaml.load import portable
-from polymeter.formats.task_yaml.reader import Resolved
+from polymeter.formats.task_yaml.reader import Document, Place, Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, source_files
+from polymeter.guests.loading import FunctionRef
 from polymeter.interop.lm_eval.tasks.config import validate
 from polymeter.interop.lm_eval.tasks.dialect import NAME, fields_of, make_reader
-from polymeter.interop.lm_eval.tasks.groups import aggregates
 
 log = logging.getLogger(__name__)
 
 _OF_GROUPS = frozenset({"group", "group_alias", "task", "aggregate_metric_list", "metadata"})
 """Keys that are about a group; all others are for its tasks."""
+_OF_AGGREGATES = ("metric", "aggregation", "weight_by_size", "filter_list")
 
 
 def load(entry: Entry, catalog: Catalog) -> Loaded:
@@ -45,12 +46,15 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
     return Loaded(tuple(loading.tasks.values()), tuple(loading.groups.values()))
 
 
-def make_spec(resolved: Resolved, overrides: Mapping[str, Any], name: str | None = None) -> TaskSpec:
+def make_spec(
+    resolved: Resolved, overrides: Mapping[str, Any], scanner: PackageScanner, name: str | None = None
+) -> TaskSpec:
     """The spec of a task.
 
     Args:
         resolved: Its file.
         overrides: Top-level keys that win over the file's.
+        scanner: Finds the files that its code imports.
         name: A name in place of its own.
 
     Raises:
@@ -59,10 +63,8 @@ def make_spec(resolved: Resolved, overrides: Mapping[str, Any], name: str | None
     values = {**copy.deepcopy(resolved.values), **copy.deepcopy(dict(overrides))}
     if name is not None:
         values["task"] = name
-    for key, (file, line) in resolved.duplicates:
-        log.warning("%s:%d: the key %r is written twice; this one counts.", file, line, key)
     alias, version = _shown(values, resolved)
-    sources = set(resolved.files) | source_files(resolved.file, values, PackageScanner())
+    sources = set(resolved.files) | source_files(resolved.file, values, scanner)
     return TaskSpec(
         name=str(values["task"]),
         format=NAME,
@@ -106,7 +108,10 @@ class _Loading:
     catalog: Catalog
     tasks: dict[str, TaskSpec] = field(default_factory=dict)
     groups: dict[str, GroupSpec] = field(default_factory=dict)
-    _reader: Any = field(default_factory=make_reader)
+    _reader: Reader = field(default_factory=make_reader)
+    _scanner: PackageScanner = field(default_factory=PackageScanner)
+    _warned: set[tuple[str, Place]] = field(default_factory=set)
+    _tagged: dict[str, list[str]] | None = None
 
     def entry(self, entry: Entry, overrides: Mapping[str, Any], chain: tuple[str, ...]) -> list[str]:
         """Load a task or group; returns the names that it adds to the group around it."""
@@ -130,13 +135,17 @@ class _Loading:
 
     def _task(self, resolved: Resolved, overrides: Mapping[str, Any], name: str | None = None) -> str:
         """Add a task. The same name with other overrides becomes ``name-1``, then ``name-2``."""
-        spec = make_spec(resolved, overrides, name)
+        for key, place in resolved.duplicates:
+            if (key, place) not in self._warned:
+                self._warned.add((key, place))
+                log.warning("%s:%d: the key %r is written twice; this one counts.", *place, key)
+        spec = make_spec(resolved, overrides, self._scanner, name)
         known, number = spec.name, 0
         while known in self.tasks and self.tasks[known].source_hash != spec.source_hash:
             number += 1
             known = f"{spec.name}-{number}"
         if known not in self.tasks:
-            self.tasks[known] = spec if number == 0 else make_spec(resolved, overrides, known)
+            self.tasks[known] = spec if number == 0 else make_spec(resolved, overrides, self._scanner, known)
         return known
 
     def _group(
@@ -150,7 +159,7 @@ class _Loading:
         below = {key: value for key, value in fields_of(values).items() if key not in _OF_GROUPS} | dict(overrides)
         metadata = values.get("metadata")
         version = metadata.get("version", "") if isinstance(metadata, Mapping) else ""
-        numbers = aggregates(values.get("aggregate_metric_list"), resolved.where("aggregate_metric_list"))
+        numbers = aggregates_of(values.get("aggregate_metric_list"), resolved.where("aggregate_metric_list"))
         # Entered before its members, so that the outermost group comes first.
         self.groups[name] = GroupSpec(name, "", ())
         listed = values.get("task")
@@ -176,18 +185,22 @@ class _Loading:
             keys = ", ".join(map(repr, item))
             raise PlanError(f"A member of group {parent!r} needs 'task' or 'group'; it has {keys}.", where=where)
         name, own = str(item["task"]), {**below, **_overrides(item)}
-        if self._entry(name) is not None or name in self.catalog.tags():
+        if self._entry(name) is not None or name in self._tags():
             return self._named(name, own, chain, where)
-        if "dataset_path" not in own and "custom_dataset" not in own:
+        inline = self._inline(resolved, item, own)
+        if not inline.values.keys() & {"dataset_path", "custom_dataset"}:
             raise self.catalog.unknown(name, where=where)  # a name that is not there, and no whole task either
-        places = dict.fromkeys(item, resolved.places.get("task", (resolved.file, 1)))
-        inline = Resolved(resolved.file, own, places, resolved.files)
         return [self._task(inline, {}, f"{parent}::{name}")]
+
+    def _inline(self, resolved: Resolved, item: Mapping[str, Any], own: Mapping[str, Any]) -> Resolved:
+        """A task that is written inside a group, with the files that it includes."""
+        place = resolved.places.get("task", (resolved.file, 1))
+        return self._reader.merged(Document(resolved.file, dict(own), dict.fromkeys(map(str, item), place[1])))
 
     def _named(self, name: str, overrides: Mapping[str, Any], chain: tuple[str, ...], where: str) -> list[str]:
         entry = self._entry(name)
         if entry is None:
-            tagged = self.catalog.tags().get(name)
+            tagged = self._tags().get(name)
             if tagged is None:
                 raise self.catalog.unknown(name, where=where)
             return [member for task in sorted(tagged) for member in self._named(task, overrides, chain, where)]
@@ -197,6 +210,11 @@ class _Loading:
             if error.where:
                 raise
             raise PlanError(error.what, where=where, hint=error.hint) from None
+
+    def _tags(self) -> dict[str, list[str]]:
+        if self._tagged is None:
+            self._tagged = self.catalog.tags()
+        return self._tagged
 
     def _entry(self, name: str) -> Entry | None:
         if name not in self.catalog.entries and name not in self.catalog.clashes:
@@ -211,3 +229,38 @@ class _Loading:
 
 def _overrides(item: Mapping[str, Any]) -> dict[str, Any]:
     return {str(key): value for key, value in item.items() if key not in ("task", "group")}
+
+
+def aggregates_of(items: Any, where: str) -> tuple[Mapping[str, Any], ...]:
+    """The entries of ``aggregate_metric_list``, each with all its keys. No filter means every one that a member has.
+
+    Args:
+        items: The list, or its only entry.
+        where: Its ``file:line``.
+
+    Raises:
+        PlanError: if an entry is not understood.
+    """
+    entries = []
+    for item in [] if items is None else items if isinstance(items, list) else [items]:
+        if not isinstance(item, Mapping) or not item.get("metric"):
+            raise PlanError("An entry of aggregate_metric_list needs a 'metric'.", where=where)
+        unknown = next((key for key in item if key not in _OF_AGGREGATES), None)
+        if unknown is not None:
+            hint = did_you_mean(str(unknown), _OF_AGGREGATES, n=1) or f"It takes {', '.join(_OF_AGGREGATES)}."
+            raise PlanError(f"An entry of aggregate_metric_list takes no {unknown!r}.", where=where, hint=hint)
+        aggregation = item.get("aggregation", "mean")
+        if aggregation != "mean" and not isinstance(aggregation, FunctionRef):
+            what = f"A group can be aggregated by 'mean' or a !function, not {aggregation!r}."
+            raise PlanError(what, where=where)
+        filters = item.get("filter_list")
+        listed = () if filters is None else (filters,) if isinstance(filters, str) else tuple(map(str, filters))
+        entries.append(
+            {
+                "metric": str(item["metric"]),
+                "aggregation": aggregation,
+                "weight_by_size": bool(item.get("weight_by_size", True)),
+                "filter_list": listed,
+            }
+        )
+    return tuple(entries)

@@ -83,9 +83,9 @@ class Contexts:
         if not self.has_several_inputs:
             question = question_turns(self.fields.text(doc), prefix, self.target_delimiter, task=self.task)
             return self.joined([*turns, *question])
-        choices = self.fields.choices
-        assert choices is not None  # several inputs are the choices
-        return [self.joined([*turns, *question_turns(q, prefix, "", task=self.task)]) for q in choices(doc)]
+        # The choices are the questions.
+        questions = self.fields.choices(doc)
+        return [self.joined([*turns, *question_turns(each, prefix, "", task=self.task)]) for each in questions]
 
     def before(self, doc: Any, index: int) -> list[Turn]:
         """The turns before the question: the system message and the examples."""

@@ -124,8 +124,8 @@ class DrawnRows:
         pool: The rows to draw from.
         n: How many before each question.
         seed: The seed of the stream.
-        question: From the position of a question in the stream to its row, if rows that equal it are left out; ``None``:
-            no row is left out.
+        question: From the position of a question in the stream to its row, if rows that equal it are left out;
+            ``None``: no row is left out.
         is_first: Whether the first rows are taken.
         task: Name of the task, for messages.
 
@@ -217,7 +217,7 @@ class ClassRows:
     def __init__(
         self,
         sampler: Any,
-        pool: Sequence[Doc],
+        pool: ReadAhead,
         n: int,
         seed: int,
         question: Callable[[int], Doc] | None,
@@ -231,7 +231,7 @@ class ClassRows:
             )
         self._doing = f"The sampler of task {task!r}"
         with boundary(PlanError, self._doing):
-            self._sampler = sampler(list(pool), rnd=None)
+            self._sampler = sampler([pool[number] for number in range(len(pool))], rnd=None)
             self._sampler.set_rnd(seed)
         self._n, self._question = n, question
         self._drawn: list[Sequence[Doc]] = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from polymeter.core.errors import ScoreError, boundary
+from polymeter.core.errors import PolymeterError, ScoreError, boundary
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.task import MetricKey, Score, TaskSpec
 from polymeter.formats.task_yaml.metrics import BoundMetric
@@ -158,7 +158,7 @@ def make_scorer(spec: TaskSpec, config: ScoredConfig, facts: TaskFacts, parity: 
         values=process or _values(str(config.output_type), bound, facts, parity, spec.name),
         shown=partial(_shown, facts.fields),
         is_guest=process is not None,
-        has_errors_of_lm_eval=parity.on("bootstrap-error"),
+        has_errors_of_lm_eval=parity.on("resampled-error"),
         notes=tuple(
             f"Metric {name!r} of task {spec.name!r} has no value for output type {config.output_type!r}."
             for name in unvalued(config, bound)
@@ -207,7 +207,7 @@ def _values(
     """The values of an output type."""
     names = frozenset(metric.name for metric in bound)
     if output_type == "multiple_choice":
-        of_choices = partial(choice_scores, names, facts.fields, takes_no_choice=parity.on("missing-choices"))
+        of_choices = partial(choice_scores, names, facts.fields, takes_no_choice=parity.on("no-choice-target"))
         return lambda doc, results: (of_choices(doc, results), {})
     if output_type == "generate_until":
         return text_scores(bound, facts.fields, facts.multiple_target, parity)
@@ -245,6 +245,6 @@ def _shown(fields: Fields, doc: Any) -> str | None:
         choices = list(fields.choices(doc))
         indices = target if isinstance(target, (list, tuple)) else [target]
         named = [choices[i] if isinstance(i, int) and 0 <= i < len(choices) else str(i) for i in indices]
-    except Exception as error:  # any code of the author's may have run
+    except PolymeterError as error:
         return f"doc_to_target failed: {error}"
     return as_text(named)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-
 from polymeter.core.format import OpenContext
 from polymeter.core.options import Options, identity
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig

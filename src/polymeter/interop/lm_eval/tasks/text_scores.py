@@ -40,7 +40,7 @@ def text_scores(
     """From a row and its filtered answers, the values by metric, and for those that are a part of another, the name of
     that one.
 
-    A target that is no text becomes text, as the answer is one. Of several targets a metric counts the nearest; one
+    A target of another type becomes text, as the answer is one. Of several targets a metric counts the nearest; one
     that passes on reference and answer passes all of them on.
 
     Args:
@@ -57,7 +57,7 @@ def text_scores(
     def references(doc: Any, answer: Any) -> tuple[list[Any], bool]:
         """The references, and whether there are several."""
         target = fields.target(doc)
-        if target is None and not parity.on("missing-targets"):
+        if target is None and not parity.on("none-target"):
             raise ScoreError(
                 "The row has no target to compare the answer with.", hint="Leave it out with process_docs."
             )
@@ -70,9 +70,7 @@ def text_scores(
         if is_several:
             # A text among rows with lists is taken apart into characters there.
             return list(target) if is_by_first_row or not isinstance(target, str) else [target], True
-        if casts and isinstance(answer, str) and not isinstance(target, str):
-            target = str(target)
-        return [target], False
+        return [_cast(target, answer) if casts else target], False
 
     def values(doc: Any, results: list[Any]) -> Values:
         answer = results[0]
@@ -147,8 +145,18 @@ def _own_value(metric: BoundMetric, value: Any) -> Any:
 
 
 def _is_accuracy(metric: BoundMetric) -> bool:
-    """Whether it is ``acc`` as a mean, which has no value in lm-eval: here it says whether answer and target are equal."""
+    """Whether it is ``acc`` as a mean: no number in lm-eval; here it says whether answer and target are equal."""
     return metric.name == _ACC and metric.aggregation is not None
+
+
+def _cast(target: Any, answer: Any) -> Any:
+    """A target of the answer's type, if it can be made; several answers have none."""
+    if answer is None or isinstance(answer, list) or type(target) is type(answer):
+        return target
+    try:
+        return type(answer)(target)
+    except (TypeError, ValueError):  # then no answer of that type equals it
+        return target
 
 
 def _choice(item: Any, choices: Sequence[Any]) -> Any:
