@@ -21,4 +21,5 @@ SYSTEM = System(
         )
     },
     version="0.4.13",
+    differences="polymeter.interop.lm_eval.differences:DIFFERENCES",
 )
