@@ -232,7 +232,7 @@ class RunOptions(Options):
     # Runtime: it decides whether a sample has a score, never which.
     allow_generated_code: bool = runtime(
         False,
-        "Run code that the model writes, where a task is about that; each program in a process of its own, with limits.",
+        "Run code that the model writes, where a task is about that: in processes of their own, with limits.",
     )
     is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
 

@@ -18,7 +18,7 @@ import numpy as np
 from polymeter.core.errors import ScoreError
 from polymeter.core.generated_code import require_generated_code
 from polymeter.core.metric import Metric
-from polymeter.metrics.code_process import PASSED, CodeLimits, run_program
+from polymeter.metrics.code_process import MEMORY_MB, PASSED, TIMEOUT_S, CodeLimits, run_program
 
 _MOST_WORKERS = 4
 _KEPT_OUTCOMES = 4096
@@ -76,7 +76,7 @@ def code_eval(
     predictions: Sequence[Sequence[str]],
     k: Sequence[int] | int = (1, 10, 100),
     num_workers: int = _MOST_WORKERS,
-    timeout: float = CodeLimits.timeout_s,
+    timeout: float = TIMEOUT_S,
 ) -> tuple[dict[str, float], dict[int, list[tuple[int, dict[str, Any]]]]]:
     """What the metric ``code_eval`` of the package ``evaluate`` computes, in the same form.
 
@@ -124,8 +124,8 @@ def _metric(k: int) -> Metric:
     def score(
         references: Sequence[str],
         predictions: Sequence[Any],
-        timeout: float = CodeLimits.timeout_s,
-        memory_mb: int = CodeLimits.memory_mb,
+        timeout: float = TIMEOUT_S,
+        memory_mb: int = MEMORY_MB,
     ) -> float:
         tests = "\n".join(map(str, references))
         (outcomes,) = outcomes_of([tests], [list(map(str, predictions))], CodeLimits(timeout, memory_mb))

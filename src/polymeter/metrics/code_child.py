@@ -26,12 +26,12 @@ _MESSAGE_CHARACTERS = 300
 
 
 class _Ruleset(ctypes.Structure):
-    _fields_ = [("files", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]  # noqa: RUF012
+    _fields_ = [("files", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
 
 
 class _Beneath(ctypes.Structure):
     _pack_ = 1
-    _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]  # noqa: RUF012
+    _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
 
 
 def main() -> None:

@@ -24,6 +24,8 @@ from typing import IO, Any
 from polymeter.core.errors import ScoreError
 from polymeter.metrics.code_walls import ALL_WALLS, Walls, is_installed, readable_places
 
+TIMEOUT_S = 3.0
+MEMORY_MB = 4096
 _START_S = 60.0
 _WALL_FACTOR = 4
 """How much longer than its processor time a program may take by the clock: a busy machine must not decide."""
@@ -54,8 +56,8 @@ class CodeLimits:
         memory_mb: Address space of each of its processes, in MB.
     """
 
-    timeout_s: float = 3.0
-    memory_mb: int = 4096
+    timeout_s: float = TIMEOUT_S
+    memory_mb: int = MEMORY_MB
 
 
 def run_program(program: str, limits: CodeLimits, walls: Walls | None = None) -> str:
@@ -138,7 +140,8 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, bool]:
 def _watched(
     process: subprocess.Popen[bytes], message: bytes, token: str, limits: CodeLimits, walls: Walls
 ) -> tuple[str, bool]:
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     with suppress(OSError):  # it is gone already; its report says so
         process.stdin.write(message)
         process.stdin.flush()

@@ -98,7 +98,7 @@ def _outermost(paths: Sequence[str]) -> list[str]:
 
 def _bwrap(folder: Path) -> list[str]:
     words = [_found("bwrap"), "--unshare-all", "--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
-    words += ["--tmpfs", "/tmp"]  # noqa: S108  (a folder inside, which is nobody else's)
+    words += ["--tmpfs", "/tmp"]
     for path in readable_places():
         if os.path.islink(path) and path in _SYSTEM_FOLDERS:
             words += ["--symlink", os.readlink(path), path]
