@@ -11,6 +11,17 @@ SYSTEM = System(
     name="lm_eval",
     title="lm-eval",
     summary="logs of lm-eval (lm-evaluation-harness)",
+    models={
+        "lm": Target(
+            "polymeter.interop.lm_eval.models:LmModel",
+            "polymeter",
+            "",
+            "A model written for lm-eval: a subclass of LM in a file or package",
+            ("text", "image", "audio"),
+            ("generate", "loglikelihood"),
+            read_args="polymeter.interop.lm_eval.models.arguments:simple_parse_args_string",
+        ),
+    },
     logs="polymeter.interop.lm_eval.logs:READER",
     exports={
         "lm-eval": Target(
