@@ -30,6 +30,7 @@ _START_S = 60.0
 _WALL_FACTOR = 4
 """How much longer than its processor time a program may take by the clock: a busy machine must not decide."""
 _LOOK_S = 0.05
+_END_S = 10.0
 _FILE_MB = 64
 _N_FILES = 256
 _N_PROCESSES = 64
@@ -101,7 +102,7 @@ def usable_walls() -> Walls:
 
 def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, bool]:
     """What became of a program, and whether Landlock held it."""
-    with tempfile.TemporaryDirectory(prefix="polymeter-code-") as place:
+    with tempfile.TemporaryDirectory(prefix="polymeter-code-", ignore_cleanup_errors=True) as place:
         folder = Path(place).resolve()
         token = secrets.token_hex(16)
         child = Path(__file__).with_name("code_child.py").read_text("utf-8")
@@ -134,7 +135,7 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, bool]:
             try:
                 return _watched(process, message, token, limits, walls)
             finally:
-                _end(process)
+                _end(process, walls)
 
 
 def _watched(
@@ -149,11 +150,12 @@ def _watched(
     first = reports.next_before(time.monotonic() + _START_S)
     ready = _parsed(first)
     if ready.get("ready") is not True:
-        _end(process)
+        _end(process, walls)
         said = b"" if process.stderr is None else process.stderr.read(2000)
         raise _not_started(walls, said.decode("utf-8", "replace").strip())
     has_landlock = bool(ready.get("landlock"))
-    deadline = time.monotonic() + _WALL_FACTOR * limits.timeout_s
+    began = time.monotonic()
+    deadline = began + _WALL_FACTOR * limits.timeout_s
     while True:
         now = time.monotonic()
         report = reports.next_before(min(deadline, now + _LOOK_S))
@@ -163,9 +165,10 @@ def _watched(
             is_own = secrets.compare_digest(str(told.get("token")), token)
             return str(told["outcome"]) if is_own else "failed: it wrote a report of its own", has_landlock
         if reports.is_closed:
-            status, cpu_s = _ended(process)
+            status = process.wait()
             # The system ends a process that has used up its time; behind walls the signal does not reach us.
-            return TIMED_OUT if cpu_s >= limits.timeout_s else f"failed: it ended with status {status}", has_landlock
+            is_late = now - began >= limits.timeout_s
+            return TIMED_OUT if is_late else f"failed: it ended with status {status}", has_landlock
         if now >= deadline:
             return TIMED_OUT, has_landlock
         if _n_descendants(process.pid, _N_PROCESSES) > _N_PROCESSES:
@@ -202,17 +205,17 @@ def _parsed(line: bytes | None) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-def _ended(process: subprocess.Popen[bytes]) -> tuple[int, float]:
-    """The status with which a process has ended, and the processor time of all that it waited for, in seconds."""
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_utime + usage.ru_stime
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process with all that it started."""
+def _end(process: subprocess.Popen[bytes], walls: Walls) -> None:
+    """Kill a process with all that it started. Behind walls its child is the first process of a namespace: when that is
+    killed the kernel kills all others in it, and the process itself ends after them.
+    """
     if process.returncode is not None:
         return
+    for number in _children(process.pid) if walls.has_own_processes else ():
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(number, signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_END_S)
     for number in [*_descendants(process.pid, 10 * _N_PROCESSES), process.pid]:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(number, signal.SIGKILL)
@@ -230,12 +233,18 @@ def _descendants(number: int, most: int) -> list[int]:
     found: list[int] = []
     ahead = [number]
     while ahead and len(found) < most:
-        current = ahead.pop()
-        with suppress(OSError, ValueError):
-            for thread in os.listdir(f"/proc/{current}/task"):
-                children = Path(f"/proc/{current}/task/{thread}/children").read_text("ascii").split()
-                found += map(int, children)
-                ahead += map(int, children)
+        children = _children(ahead.pop())
+        found += children
+        ahead += children
+    return found
+
+
+def _children(number: int) -> list[int]:
+    """The processes that the threads of a process have started and not outlived, as far as the system tells."""
+    found: list[int] = []
+    with suppress(OSError, ValueError):
+        for thread in os.listdir(f"/proc/{number}/task"):
+            found += map(int, Path(f"/proc/{number}/task/{thread}/children").read_text("ascii").split())
     return found
 
 
