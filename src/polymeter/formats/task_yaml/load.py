@@ -67,6 +67,7 @@ def make_spec(resolved: Resolved, overrides: Mapping[str, Any], name: str | None
         sources=tuple(sorted(sources)),
         alias=config.task_alias or "",
         version=config.version,
+        runs_generated_code=config.unsafe_code,
     )
 
 
