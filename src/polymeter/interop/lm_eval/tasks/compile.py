@@ -13,6 +13,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
 from polymeter.core.opened_files import is_of_row
 from polymeter.core.parts import Modality
+from polymeter.core.reasoning import REASONING_TAGS
 from polymeter.core.request import Loglikelihood
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Samples, SampleView, Score, Task, TaskSpec
@@ -134,7 +135,9 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
     metadata = run_metadata(config, options, str(spec.file))
     told = {"task": spec.name, "split": split, "repeats": config.repeats, **metadata}
     return Asking(
-        provenance=Provenance(spec.name, split, told, context.seed),
+        provenance=Provenance(
+            spec.name, split, told, context.seed, () if context.parity.on("stop-in-reasoning") else REASONING_TAGS
+        ),
         plan=context.generation,
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         is_chat=options.is_chat,
