@@ -40,6 +40,7 @@ class TaskSpec:
         alias: The name to print.
         version: The author's version, as printed.
         package: The installed package that brings it, with its version (``lmms_eval 0.7.2``); empty if none does.
+        runs_generated_code: Whether scoring it runs code that the model writes.
     """
 
     name: str
@@ -51,6 +52,7 @@ class TaskSpec:
     alias: str = ""
     version: str = ""
     package: str = ""
+    runs_generated_code: bool = False
 
     @property
     def title(self) -> str:
