@@ -8,9 +8,9 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from polymeter.core.errors import PlanError, PolymeterError, StorageError, UnfitError, boundary
+from polymeter.core.errors import PolymeterError, StorageError, UnfitError
 from polymeter.core.identity import fingerprint
-from polymeter.core.model import AsyncModel, Model
+from polymeter.core.model import AsyncModel, Model, Surroundings
 from polymeter.core.needs import SKIP_UNFIT, unknown_needs
 from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
@@ -32,7 +32,7 @@ from polymeter.engine.running_samples import MODEL_ROLE, RunningTask
 from polymeter.engine.stored import StoredAnswers
 from polymeter.engine.task_rows import TaskRows
 from polymeter.engine.work_list import Resumption, Settings, WorkList
-from polymeter.guests.door import Door, in_mode
+from polymeter.guests.door import Door
 from polymeter.guests.watchdog import Watchdog
 from polymeter.metrics.bounded import end_idle_processes
 from polymeter.store.export import results_document, write_results, write_samples
@@ -252,8 +252,7 @@ class Execution:
         if isinstance(model, AsyncModel):
             from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 
-            with in_mode("model"), boundary(PlanError, "Starting the model"):
-                model.load()
+            model.surroundings = Surroundings(self._folder.logs, listener.waiting)
             return EndpointDispatcher(
                 model,
                 None if options.concurrency == "auto" else options.concurrency,
@@ -265,6 +264,8 @@ class Execution:
                 name=name,
                 on_wait=listener.waiting,
                 on_gone=listener.gone,
+                on_note=listener.note,
+                on_failed=listener.failed,
             )
         return BatchDispatcher(
             model,
