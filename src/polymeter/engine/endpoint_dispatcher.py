@@ -8,7 +8,7 @@ is bounded, so neither tasks nor prepared bodies pile up, however much waits. An
 own: they are written down (and generated images encoded) beside the event loop, never on it.
 
 ``endpoint_attempts`` makes a try, and ``balancing`` decides where. What is known of each address is in its
-``endpoint_instance``: ``endpoint_watch`` finds out from the end of a try whether it is there, and ``concurrency`` and
+``endpoint_instances``: ``endpoint_watch`` finds out from the end of a try whether it is there, and ``concurrency`` and
 ``breaker`` decide how many may be in flight and when nobody is sent.
 """
 
@@ -21,6 +21,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import TimeoutError as FuturesTimeout
 from contextlib import suppress
 from functools import partial
 from itertools import compress
@@ -30,11 +31,10 @@ from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundar
 from polymeter.core.model import AsyncModel
 from polymeter.core.options import LONGEST_WAIT_S
 from polymeter.core.request import Error, Response
-from polymeter.engine.balancing import least_loaded
-from polymeter.engine.concurrency import START, Ticket, Verdict, backoff_s
+from polymeter.engine.concurrency import Ticket, Verdict, backoff_s
 from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, OnFailure, calls_of
 from polymeter.engine.endpoint_attempts import Job, telling, verdict_of
-from polymeter.engine.endpoint_instance import Instance, InstanceSettings, address_record, limiter_record
+from polymeter.engine.endpoint_instances import Instance, Instances, InstanceSettings
 from polymeter.engine.endpoint_watch import shows_presence
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher, Prepared
@@ -91,13 +91,13 @@ class EndpointDispatcher:
     ) -> None:
         self._model = model
         self._name = name
-        self._on_wait, self._on_gone, self._on_note, self._on_failed = on_wait, on_gone, on_note, on_failed
+        self._on_gone, self._on_failed = on_gone, on_failed
         self._settings = InstanceSettings(
             concurrency, max_retries, timeout_s, longest_wait_s, self._start, sleep, clock
         )
-        self._instances: list[Instance] = []
-        self._find_instances()
-        self._first_limit = concurrency or START
+        self._instances = Instances(
+            model, name, self._settings, on_wait=on_wait, on_note=on_note, on_gone=self._give_up
+        )
         self._is_gone = self._is_closing = False
         self._make = model.prepare if type(model).prepare is not AsyncModel.prepare else None
         self._prefetcher = prefetcher
@@ -106,7 +106,7 @@ class EndpointDispatcher:
         self._n_preparing = 0
         self._ready: deque[Job] = deque()
         self._again: deque[Job] = deque()
-        self._n_asleep = self._n_retries = self._most_in_flight = 0
+        self._n_asleep = self._n_retries = 0
         self._is_pausing = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
@@ -116,27 +116,21 @@ class EndpointDispatcher:
     @property
     def keeps_busy(self) -> int:
         """How many samples in progress keep the endpoint busy: those in flight, and as many that come next."""
-        return max(2 * self._limit, 16)
+        return max(2 * self._instances.limit, 16)
 
     @property
     def floor(self) -> int:
         """How many it needs at least: those in flight."""
-        return self._limit
+        return self._instances.limit
 
     def history(self) -> Mapping[str, Any]:
         """How many requests were in flight and why, what went wrong on the way, which of several addresses answered how
         much, and what the model says of its servers.
         """
-        if not self._instances:  # they were never needed
-            return {}
-        n_timeouts = sum(one.attempts.n_timeouts for one in self._instances)
-        limits = limiter_record(self._instances, self._most_in_flight)
-        addresses = address_record(self._instances)
-        return {
-            "concurrency": {**limits, "retries": self._n_retries, "timeouts": n_timeouts},
-            **({"addresses": addresses} if addresses else {}),
-            **self._model.record,
-        }
+        record = self._instances.record()
+        if record:
+            record["concurrency"]["retries"] = self._n_retries
+        return {**record, **self._model.record}
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
         """Take requests; the first ones start the loop's thread."""
@@ -155,7 +149,8 @@ class EndpointDispatcher:
             self._loop.run_until_complete(self._shut())
             self._loop.close()
             return
-        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=CLOSE_S)
+        with suppress(FuturesTimeout):  # a model that is being loaded, and cannot be interrupted
+            asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=CLOSE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=CLOSE_S)
         if not self._thread.is_alive():
@@ -182,37 +177,7 @@ class EndpointDispatcher:
             else:
                 self._on_gone(str(error))
         else:
-            if not self._instances:
-                self._find_instances()
-
-    def _find_instances(self) -> None:
-        """Note the addresses of the model, as far as it has any yet."""
-        models = self._model.instances
-        for number, model in enumerate(models):
-            name = f"{self._name} ({model.place})" if model.place else self._name
-            self._instances.append(
-                Instance(
-                    number, model, name, self._settings, partial(self._tell_wait, number), partial(self._lose, number)
-                )
-            )
-
-    @property
-    def _limit(self) -> int:
-        """How many tries may be in flight at all addresses that are not gone; before they are known, at one."""
-        return sum(one.limiter.limit for one in self._instances if not one.watch.is_gone) or self._first_limit
-
-    def _tell_wait(self, number: int, text: str) -> None:
-        """Pass on that an address waits, if the run waits for it: while others answer it does not."""
-        if not text or not any(one.is_available for one in self._instances if one.number != number):
-            self._on_wait(text)
-
-    def _lose(self, number: int, reason: str) -> None:
-        """Go on without an address, or end the run if it was the last one."""
-        left = sum(not one.watch.is_gone for one in self._instances)
-        if left:
-            self._on_note(f"{reason} The other {'address takes' if left == 1 else f'{left} addresses take'} over.")
-        else:
-            self._give_up(reason)
+            self._instances.find()
 
     def _give_up(self, reason: str) -> None:
         self._is_gone = True
@@ -224,35 +189,16 @@ class EndpointDispatcher:
 
     def _go_on(self) -> None:
         """Do whatever can be done now."""
-        if self._is_closing or self._is_gone or not any(one.is_available for one in self._instances):
+        if self._is_closing or self._is_gone or not self._instances.is_any_available:
             return
-        while (instance := self._next_instance()) is not None and (job := self._next_job()) is not None:
+        while (instance := self._instances.next()) is not None and (job := self._next_job()) is not None:
             if job.failed_at:
-                instance = least_loaded(self._instances, job.failed_at) or instance
-            self._start(self._answer(job, instance, self._begin(instance)))
+                instance = self._instances.next(job.failed_at) or instance
+            self._start(self._answer(job, instance, self._instances.begin(instance)))
         self._prepare_next()
-        if (self._again or self._ready) and not self._is_pausing:
-            wait_s = min(one.limiter.pause_s for one in self._instances if one.is_available)
-            if wait_s > 0:
-                self._is_pausing = True
-                self._start(self._wait_out(wait_s))
-
-    def _next_instance(self) -> Instance | None:
-        """Where the next request goes; ``None`` if nobody has room."""
-        if len(self._instances) == 1:
-            only = self._instances[0]
-            return only if only.has_room else None
-        return least_loaded(self._instances)
-
-    def _begin(self, instance: Instance) -> Ticket:
-        ticket = instance.limiter.begin()
-        instance.n_sent += 1
-        self._most_in_flight = max(self._most_in_flight, self._n_in_flight)
-        return ticket
-
-    @property
-    def _n_in_flight(self) -> int:
-        return sum(one.limiter.in_flight for one in self._instances)
+        if (self._again or self._ready) and not self._is_pausing and (wait_s := self._instances.pause_s) > 0:
+            self._is_pausing = True
+            self._start(self._wait_out(wait_s))
 
     def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = self._loop.create_task(work)
@@ -264,7 +210,7 @@ class EndpointDispatcher:
         """Send requests to be prepared: as many as may be in flight, and a few more, are ready ahead. They are sent
         several at a time, since a thread hop costs more than most requests; meanwhile half of them are ready.
         """
-        limit = self._limit
+        limit = self._instances.limit
         room = limit + _A_FEW - len(self._ready) - self._n_preparing
         if room < min(_PREPARED_TOGETHER, limit // 2):
             return
@@ -305,7 +251,7 @@ class EndpointDispatcher:
         """What is sent next: retries first, and nothing new while many of them sleep."""
         if self._again:
             return self._again.popleft()
-        if self._ready and self._n_asleep < max(_LEAST_ASLEEP, 2 * self._limit):
+        if self._ready and self._n_asleep < max(_LEAST_ASLEEP, 2 * self._instances.limit):
             return self._ready.popleft()
         return None
 
@@ -322,7 +268,7 @@ class EndpointDispatcher:
             return
         self._n_retries += 1
         # An address that is gone is no reason to wait for another one.
-        if instance.is_available or not self._has_untried(job):
+        if instance.is_available or not self._instances.has_untried(job.failed_at):
             await self._rest(job, instance, error)
         self._again.append(job)
         self._go_on()
@@ -371,10 +317,6 @@ class EndpointDispatcher:
         job.asked = [asked for asked, has_ended in zip(job.asked, ended, strict=True) if not has_ended]
         return error
 
-    def _has_untried(self, job: Job) -> bool:
-        """Whether there is an address that has not failed a request, and that answers."""
-        return any(one.is_available and one.number not in job.failed_at for one in self._instances)
-
     async def _outlast(self, instance: Instance, error: Error) -> None:
         await instance.watch.outlast(error, self._has_work, partial(self._is_one_answered, instance))
         self._go_on()
@@ -382,7 +324,7 @@ class EndpointDispatcher:
     def _has_work(self) -> bool:
         """Whether anybody waits for an answer."""
         in_line = self._waiting or self._ready or self._again or self._n_preparing
-        return bool(in_line or self._n_asleep or self._n_in_flight)
+        return bool(in_line or self._n_asleep or self._instances.n_in_flight)
 
     async def _is_one_answered(self, instance: Instance) -> bool:
         """Try one request although nobody is sent there, and tell whether an address is there."""
@@ -392,7 +334,7 @@ class EndpointDispatcher:
         if not queue:
             return False
         job, is_again = queue.popleft(), queue is self._again
-        error = await self._attempt(job, instance, self._begin(instance))
+        error = await self._attempt(job, instance, self._instances.begin(instance))
         if job.asked and is_again:
             self._again.appendleft(job)
         elif job.asked:
@@ -403,19 +345,18 @@ class EndpointDispatcher:
         for one, response in zip(asked, responses, strict=True):
             one.response = response
             self._out.put(one)
-        if not self._n_in_flight:
+        if not self._instances.n_in_flight:
             self._out.flush()
 
     def _is_final(self, job: Job, instance: Instance, error: Error) -> bool:
         most = self._settings.max_retries
         if not error.retryable or most == 0:
             return True
-        is_held = instance.breaker.is_open or error.kind == "rate_limit" or self._has_untried(job)
-        return job.tries > most and not is_held
+        is_held = instance.breaker.is_open or error.kind == "rate_limit"
+        return job.tries > most and not is_held and not self._instances.has_untried(job.failed_at)
 
     async def _shut(self) -> None:
-        for instance in self._instances:
-            instance.attempts.is_closing = True
+        self._instances.close()
         for queue in (self._waiting, self._ready, self._again):
             queue.clear()
         running = list(self._tasks)

@@ -290,6 +290,7 @@ class Execution:
         journal = Journal(self._folder.journal)
         summaries = self._reduction.task_summaries(results, journal)
         groups = self._reduction.group_summaries(results)
+        balanced = parts.requests_by_address(self._manifest, self._dispatchers())
         by_address = parts.answers_by_address(journal, self._manifest, [task.name for task in self._tasks])
         document = results_document(
             status="complete",
@@ -301,7 +302,7 @@ class Execution:
             skipped=self._plan.skipped,
             notes=[
                 *self._plan.notes,
-                *parts.notes(by_address, self._manifest),
+                *parts.notes(by_address, self._manifest, balanced),
                 *self._nondeterminism(),
                 *self._reduction.doubts(summaries, journal),
                 *self._reduction.failures,
@@ -322,6 +323,10 @@ class Execution:
         n_failed = unscored + len(self._reduction.failures)
         self._close_manifest("complete", n_failed)
         return RunOutcome(self._folder, "complete", document, n_failed)
+
+    def _dispatchers(self) -> dict[str, dict[str, Any]]:
+        """The record of every dispatcher so far, by role."""
+        return {role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()}
 
     def _nondeterminism(self) -> list[str]:
         return [
@@ -346,6 +351,10 @@ class Execution:
         manifest["seconds"] = round(manifest["seconds"] + seconds, 3)
         manifest["usage"] = {name: manifest["usage"][name] + value for name, value in outcome.usage.items()}
         manifest["cache"] = {"hits": manifest["cache"]["hits"] + outcome.n_known}
+        dispatchers = self._dispatchers()
+        balanced = parts.requests_by_address(manifest, dispatchers)
+        if balanced:
+            manifest["requests_by_address"] = balanced
         manifest["sessions"][-1] |= {
             "ended": manifest["ended"],
             "seconds": round(seconds, 3),
@@ -353,9 +362,7 @@ class Execution:
             **({"reason": outcome.reason} if outcome.reason else {}),
             "scored_again": self._resumption.n_scored_again,
             "model_ms": round(outcome.latency_ms, 1),
-            SESSION_DISPATCHERS: {
-                role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()
-            },
+            SESSION_DISPATCHERS: dispatchers,
         }
         artifacts = sorted(path for path in self._folder.artifacts.rglob("*") if path.is_file())
         manifest["artifacts"] = [str(path.relative_to(self._folder.path)) for path in artifacts]
