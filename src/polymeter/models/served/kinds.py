@@ -76,7 +76,7 @@ VLLM = ServerKind(
     install="vllm",
     reserved=frozenset(
         {
-            "api-key", "config", "grpc", "headless", "host", "model", "port", "root-path", "served-model-name",
+            "api-key", "config", "grpc", "headless", "hf-token", "host", "model", "port", "root-path", "served-model-name",
             "ssl-ca-certs", "ssl-certfile", "ssl-keyfile", "uds",
         }
     ),
