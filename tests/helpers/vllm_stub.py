@@ -1,9 +1,9 @@
 """A program with vLLM's command line and its endpoints, and a toy model that adds numbers.
 
 ``vllm serve MODEL --host H --port P --served-model-name NAME …`` as its help (0.30) describes it: ``/health`` is there
-when the model is, ``/v1/models`` lists it, chats take ``prompt_logprobs``, completions ``echo``, and both
-``structured_outputs``; an unknown option ends it with argparse's message, ``--version`` prints a version. What goes wrong
-is said in ``VLLM_STUB``, separated by commas:
+when the model is, ``/v1/models`` lists it, chats take ``prompt_logprobs`` and ``structured_outputs``, completions
+``echo``; an unknown option ends it with argparse's message, ``--version`` prints a version. What goes wrong is said in
+``VLLM_STUB``, separated by commas:
 
 ``die-after:N``       ends without a word after N chats
 ``die-once:FILE``     the same after 5, if it is the first one that makes the file

@@ -89,7 +89,7 @@ ServerArgs = Annotated[
     str | None,
     _option(
         "--server-args",
-        help="Arguments for the server that vllm:, sglang:, llamacpp: or transformers-serve: starts, as its own command "
+        help="Arguments for the server that vllm:, sglang:, llamacpp: or transformers-serve: starts, as its command "
         "line takes them: '--dtype bfloat16 --max-model-len 8192'.",
         panel=_WHAT,
         metavar="ARGUMENTS",

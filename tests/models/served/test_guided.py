@@ -1,7 +1,7 @@
 """Guided choices in each server's own words, which are those of its documentation.
 
-vLLM, *Structured Outputs*: ``guided_choice`` until 0.10, ``structured_outputs`` afterwards. SGLang, *Structured Outputs*:
-``regex``. llama.cpp, *GBNF Guide*: ``root ::= "a" | "b"``.
+vLLM, *Structured Outputs*: ``guided_choice`` until 0.10, ``structured_outputs`` afterwards. SGLang, *Structured
+Outputs*: ``regex``. llama.cpp, *GBNF Guide*: ``root ::= "a" | "b"``.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ VLLM = ServerKind(
     install="vllm",
     reserved=frozenset(
         {
-            "api-key", "config", "grpc", "headless", "hf-token", "host", "model", "port", "root-path", "served-model-name",
-            "ssl-ca-certs", "ssl-certfile", "ssl-keyfile", "uds",
+            "api-key", "config", "grpc", "headless", "hf-token", "host", "model", "port", "root-path",
+            "served-model-name", "ssl-ca-certs", "ssl-certfile", "ssl-keyfile", "uds",
         }
     ),
     runtime=frozenset(

@@ -76,6 +76,7 @@ class Servers:
                 if not server.is_port_taken or n_ports[number] >= _MOST_PORTS:
                     raise failure(server, f"The server ended with exit code {code} before it was ready.")
                 n_ports[number] += 1
+                server.stop()
                 self.all[number] = self._begin(number, free_ports(1)[0])
             now_s = time.monotonic()
             if now_s - began_s >= timeout_s:
