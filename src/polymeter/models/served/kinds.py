@@ -188,7 +188,7 @@ TRANSFORMERS = ServerKind(
             "device", "log-level",
         }
     ),
-    takes=frozenset({"chat_template_kwargs", "extra_body", "frequency_penalty", "logit_bias"}),
+    takes=frozenset({"chat_template_kwargs", "frequency_penalty", "logit_bias"}),
     logprobs="none",
     is_name_free=False,
 )  # fmt: skip

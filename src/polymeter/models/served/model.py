@@ -44,6 +44,8 @@ _NOT_SETTINGS = frozenset(
 )
 _NO_KEY = "POLYMETER_STARTED_SERVERS_NEED_NO_KEY"
 """The variable where a key is looked for: one for OpenAI is not sent to a server that was started here."""
+_ALWAYS = ("do_sample", "extra_body")
+"""Settings that are sent under other names, or as what they hold."""
 _NOT_TAKEN = "the server has no such setting"
 
 
@@ -130,7 +132,8 @@ class ServedModel(AsyncModel):
         """What endpoints ignore, and what this server has no name for."""
         found = dict(self._model.ignores(parameters))
         if isinstance(parameters, Generate):
-            found |= {name: _NOT_TAKEN for name in parameters.extra if name not in found and not self._takes(name)}
+            unknown = (name for name in parameters.extra if not self._takes(name) and name not in found)
+            found |= dict.fromkeys(unknown, _NOT_TAKEN)
         return found
 
     def known_settings(self) -> frozenset[str]:
@@ -266,14 +269,14 @@ class ServedModel(AsyncModel):
     def _takes(self, name: str) -> bool:
         if name == GUIDED:
             return self.kind.guided is not None
-        return self.kind.takes is None or name in self.kind.takes
+        return self.kind.takes is None or name in self.kind.takes or name in _ALWAYS
 
     def _adapted(self, request: Request) -> Request:
         """A request with the server's own names for what it is told to do, and without what it does not know."""
         parameters = request.parameters
         if not isinstance(parameters, Generate):
             return request
-        extra = {name: value for name, value in parameters.extra.items() if self._takes(name) or name == "do_sample"}
+        extra = {name: value for name, value in parameters.extra.items() if self._takes(name)}
         choices = extra.pop(GUIDED, None)
         if choices and self.kind.guided is not None:
             extra |= self.kind.guided([str(choice) for choice in choices], next(iter(self._versions.values()), ""))
