@@ -115,6 +115,8 @@ def read_options(words: Mapping[str, Any]) -> Asked:
     model = words["model"]
     arguments = parse_model_args(model, given("model_args") or ())
     arguments |= {"base_url": given("base_url")} if given("base_url") else {}
+    arguments |= {"server_args": given("server_args")} if given("server_args") else {}
+    arguments |= {"start_timeout_s": given("server_timeout")} if given("server_timeout") is not None else {}
     arguments |= {"strip_prompt": True} if given("strip_prompt") else {}
     arguments |= {"logprob_template": template.value} if template else {}
     return Asked(

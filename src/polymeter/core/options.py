@@ -163,7 +163,9 @@ class RunOptions(Options):
         "model's.",
     )
     concurrency: Count | Literal["auto"] = runtime(
-        "auto", "Maximum requests in flight at an endpoint, or auto: raised until the endpoint reaches its limit."
+        "auto",
+        "Maximum requests in flight at an endpoint, at each of its addresses if it has several, or auto: raised until "
+        "the endpoint reaches its limit.",
     )
     executor: Literal["local", "ray"] = runtime(
         "local", "Where the replicas of a model are: processes of this machine, or actors of a Ray cluster."

@@ -16,7 +16,7 @@ from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.files import sweep
 from polymeter.core.generation import require_generation
 from polymeter.core.guest_context import guest_context_with, weights_from
-from polymeter.core.model import BatchModel, Model, ModelSpec
+from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.pixels import pixel_budget
@@ -269,6 +269,8 @@ def make_plan(request: RunRequest) -> Plan:
     catalog.preferred = options.prefer
     selection = select(request.patterns, catalog)
     model, spec = _make(request.model, options)
+    if isinstance(model, AsyncModel) and (options.replicas is not None or options.gpus_per_replica is not None):
+        model.plan_replicas(options.replicas or 1, options.gpus_per_replica)
     made = {role: _make(which, options) for role, which in request.roles.items()}
     return Plan(
         model,
