@@ -56,5 +56,6 @@ OTHER_VALUES: dict[str, Any] = {
     "allow_private_urls": True,
     "skip_unfit": True,
     "passes_unknown_settings": True,
+    "allow_generated_code": True,
     "is_restart": True,
 }
