@@ -324,6 +324,6 @@ def test_what_cannot_cross_is_refused_before_anything_is_begun(odd: Odd) -> None
         polymeter.evaluate("here", task, output=odd.folder / "b", replicas=2)
     with pytest.raises(polymeter.PlanError, match="An address names a Ray cluster"):
         polymeter.evaluate("mock", task, output=odd.folder / "c", replicas=2, address="auto")
-    with pytest.raises(polymeter.PlanError, match="4 replicas of 99 GPUs each do not fit"):
+    with pytest.raises(polymeter.PlanError, match=r"no GPU on this machine|4 of them do not fit"):
         polymeter.evaluate("mock", task, output=odd.folder / "d", replicas=4, gpus_per_replica=99)
     assert not [place for place in "abcd" if (odd.folder / place).exists()]
