@@ -194,7 +194,9 @@ def test_a_run_whose_driver_died_goes_on_with_another_number_of_replicas(odd: Od
     while any(map(is_alive, odd.processes())):
         assert time.monotonic() < deadline, "replicas outlive their driver"
     before = odd.asked()
-    resumed = odd.run(replicas=1)
+    goes_on = command("resume", "run", "--replicas", "1", cwd=odd.folder)
+    assert goes_on.returncode == 0, goes_on.stderr
+    resumed = polymeter.open_run(odd.folder / "run")
     assert (resumed.status, resumed.n_failed) == ("complete", 0)
     assert resumed.value("echo", "exact_match") == 1.0
     again = odd.asked() - before
