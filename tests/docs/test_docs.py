@@ -33,6 +33,7 @@ GUIDES = (
     "extending.md",
     "python.md",
     "statistics.md",
+    "scale.md",
     "tracking.md",
     "importing.md",
     "exporting.md",
