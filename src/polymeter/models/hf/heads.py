@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from polymeter.models.hf.plain_cache import gathered, keeps_everything, shortened
 from polymeter.models.hf.score_rows import accepted
 
 if TYPE_CHECKING:
@@ -39,12 +40,9 @@ class Head:
 
     def copies(self, n: int) -> Any:
         """A cache of ``n`` equal rows, which may grow. Nothing is copied before it does."""
-        from transformers.cache_utils import DynamicCache
+        import torch
 
-        cache = DynamicCache()
-        for number, layer in enumerate(self.cache.layers):
-            cache.update(layer.keys.expand(n, -1, -1, -1), layer.values.expand(n, -1, -1, -1), number)
-        return cache
+        return gathered(self.cache, torch.zeros(n, dtype=torch.long))
 
 
 class Heads:
@@ -82,20 +80,19 @@ class Heads:
         if kept is not None:
             n_kept = min(most, _common(kept.tokens, first), _common(kept.tokens, last))
             if n_kept >= _GOOD_ENOUGH * n_shared:
-                return kept if n_kept == len(kept.tokens) else _cut(kept, n_kept)
+                return kept if n_kept == len(kept.tokens) else Head(kept.tokens[:n_kept], shortened(kept.cache, n_kept))
         self._kept = self._read(first[:n_shared])
         return self._kept
 
     def _read(self, tokens: Sequence[int]) -> Head | None:
         import torch
-        from transformers.cache_utils import DynamicCache, DynamicLayer
 
         row = torch.tensor([list(tokens)], device=self._model.device)
         given: dict[str, Any] = {"input_ids": row, "attention_mask": torch.ones_like(row), "use_cache": True}
         if "logits_to_keep" in accepted(self._model):
             given["logits_to_keep"] = 1
         cache = getattr(self._model(**given), "past_key_values", None)
-        if not isinstance(cache, DynamicCache) or any(type(layer) is not DynamicLayer for layer in cache.layers):
+        if not keeps_everything(cache):
             self._is_possible = False
             return None
         return Head(tuple(tokens), cache)
@@ -114,16 +111,6 @@ def without_head(inputs: Mapping[str, torch.Tensor], n: int) -> dict[str, torch.
     width = ids.shape[1]
     is_left = torch.arange(n, width, device=ids.device)[None] >= width - (mask.sum(-1, keepdim=True) - n)
     return {"input_ids": ids[:, n:], "attention_mask": is_left.to(mask.dtype)}
-
-
-def _cut(head: Head, n: int) -> Head:
-    """The first ``n`` tokens of a head."""
-    from transformers.cache_utils import DynamicCache
-
-    cache = DynamicCache()
-    for number, layer in enumerate(head.cache.layers):
-        cache.update(layer.keys[:, :, :n], layer.values[:, :, :n], number)
-    return Head(head.tokens[:n], cache)
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:
