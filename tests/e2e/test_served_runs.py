@@ -344,7 +344,7 @@ def test_a_server_that_does_not_end_when_asked_is_killed(
 @pytest.mark.parametrize(
     ("model", "args", "message", "hint"),
     [
-        ("sglang:toy", {}, "SGLang is not installed: there is no 'sglang.launch_server'", "pip install 'sglang[all]'"),
+        ("sglang:toy", {}, "SGLang is not installed: there is no 'sglang.launch_server'", "install 'sglang[all]'"),
         ("llamacpp:none.gguf", {}, "There is no file 'none.gguf'", ""),
         ("llamacpp:sums.yaml", {}, "llama.cpp is not installed: there is no 'llama-server'", "llama.cpp/releases"),
         ("vllm:toy", {"executable": "/no/where"}, "There is no program '/no/where'", ""),
