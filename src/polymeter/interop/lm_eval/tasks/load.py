@@ -21,7 +21,7 @@ from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.formats.task_yaml.load import portable
+from polymeter.formats.task_yaml.load import is_same_task, portable
 from polymeter.formats.task_yaml.reader import Document, Place, Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, source_files
 from polymeter.interop.lm_eval.tasks.config import validate
@@ -140,7 +140,7 @@ class _Loading:
                 log.warning("%s:%d: the key %r is written twice; this one counts.", *place, key)
         spec = make_spec(resolved, overrides, self._scanner, name)
         known, number = spec.name, 0
-        while known in self.tasks and self.tasks[known].source_hash != spec.source_hash:
+        while known in self.tasks and not is_same_task(self.tasks[known], spec):
             number += 1
             known = f"{spec.name}-{number}"
         if known not in self.tasks:
