@@ -21,16 +21,16 @@ import pytest
 from polymeter.core.systems import import_roots, load
 from polymeter.guests.shims import ShimModule, _ShimFinder, switch_on_shims
 
-pytestmark = pytest.mark.needs_system("evalscope", "lmms_eval", "ulmeval")
+pytestmark = pytest.mark.needs_system("evalscope", "lm_eval", "lmms_eval", "ulmeval")
 
 LIST = Path(__file__).with_name("shim_surface.json")
-ROOTS = ("lmms_eval", "evalscope", "ulmeval", "vlmeval")
+ROOTS = ("lmms_eval", "evalscope", "ulmeval", "vlmeval", "lm_eval")
 
 
 def surface() -> dict[str, dict[str, str]]:
     """The public names of every module, and what they lead to."""
     switch_on_shims()
-    names = sorted(name for root in ROOTS for name in _ShimFinder()._modules(root))
+    names = sorted(name for root in ROOTS for name in _ShimFinder()._tables_of(root).modules)
     first: dict[int, str] = {}
     kept: list[object] = []
     made: dict[str, dict[str, str]] = {}
@@ -85,11 +85,14 @@ def test_what_can_be_imported_is_what_the_list_says() -> None:
     assert {name: found[name] for name in found if found[name] != expected[name]} == {}
 
 
-def test_lm_eval_is_lmms_eval() -> None:
+def test_what_lm_eval_lacks_is_that_of_lmms_eval() -> None:
+    """Code of lmms-eval imports some names below ``lm_eval``."""
     switch_on_shims()
-    for name in _ShimFinder()._modules("lm_eval"):
-        other = "lmms_eval" + name.removeprefix("lm_eval")
-        assert importlib.import_module(name) is importlib.import_module(other)
+    others: Any = load(import_roots()["lmms_eval"][1].aliases)
+    for other in others:
+        name = "lm_eval" + other.removeprefix("lmms_eval")
+        module, theirs = importlib.import_module(name), importlib.import_module(other)
+        assert [public for public in _public(theirs) if getattr(module, public, None) is None] == [], name
 
 
 @pytest.mark.parametrize("root", ROOTS)
