@@ -16,6 +16,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Text
 from polymeter.core.request import ChoiceLogprob, Generate, Loglikelihood, Output, Request, Response
 from polymeter.core.task import ReduceContext, Rollout, SampleStatus, ScoredRow, Task
+from polymeter.formats.task_yaml.task_code import PackageScanner
 from polymeter.interop.lm_eval.tasks.class_config import FewshotConfig, TaskConfig
 from polymeter.interop.lm_eval.tasks.compile import compile_task
 from polymeter.interop.lm_eval.tasks.dialect import make_reader
@@ -43,7 +44,7 @@ def opened(folder: Path, name: str, **context: Any) -> Task:
     """The task of one of the classes."""
     file = folder / f"{name.lower()}.yaml"
     file.write_text(f"task: {name.lower()}\nclass: !function task.{name}\n")
-    spec = make_spec(make_reader().read(file), {})
+    spec = make_spec(make_reader().read(file), {}, PackageScanner())
     data = {"someone/animals": str(folder.parent / "animals")}
     return compile_task(spec, ModelTraits("mock", "simple"), OpenContext(data=data, **context))
 
@@ -148,9 +149,11 @@ def test_examples_of_the_older_form_have_no_delimiter_of_their_own(folder: Path)
 
 def test_a_run_of_a_class_ends_with_its_numbers(folder: Path) -> None:
     (folder / "answers.yaml").write_text("task: answers\nclass: !function task.Answers\n")
-    result = evaluate("mock:answer=16", "answers", include_paths=[f"lm-eval:{folder}"], output=folder / "run")
-    found = result.results["answers"]
-    assert [(each.metric, each.value, each.n) for each in found] == [("em", 0.5, 2)]
+    result = evaluate(
+        "mock", "answers", model_args={"answer": "16"}, include_paths=[f"lm-eval:{folder}"], output=folder / "run"
+    )
+    found = result.results["tasks"]["answers"]["results"]
+    assert [(each["metric"], each["value"], each["n"]) for each in found] == [("em", 0.5, 2)]
 
 
 @pytest.mark.parametrize(
