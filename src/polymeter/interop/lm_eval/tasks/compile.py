@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
@@ -16,11 +15,11 @@ from polymeter.core.opened_files import is_of_row
 from polymeter.core.reasoning import REASONING_TAGS
 from polymeter.core.request import Loglikelihood
 from polymeter.core.rows import RowFunctions
-from polymeter.core.task import Rollout, RolloutSteps, Sample, Samples, SampleView, Score, Task, TaskSpec
+from polymeter.core.task import Rollout, RolloutSteps, Sample, Samples, Score, Task, TaskSpec
 from polymeter.data import Rows
 from polymeter.formats.task_yaml.extensions import check_code_needs
 from polymeter.formats.task_yaml.output_types import Provenance
-from polymeter.formats.task_yaml.rows import RowSamples, full_row
+from polymeter.formats.task_yaml.rows import full_row
 from polymeter.formats.task_yaml.task_code import load_task_code
 from polymeter.guests import contained
 from polymeter.guests.opened_sources import loading_sources
@@ -33,7 +32,7 @@ from polymeter.interop.lm_eval.tasks.config import (
     check_config,
     config_of,
 )
-from polymeter.interop.lm_eval.tasks.docs import TaskDocs, open_docs
+from polymeter.interop.lm_eval.tasks.docs import open_docs, wanted_samples
 from polymeter.interop.lm_eval.tasks.examples import Shown, example_notes, examples
 from polymeter.interop.lm_eval.tasks.fields import Fields, bind_fields
 from polymeter.interop.lm_eval.tasks.instances import Instances, choice_delimiter
@@ -62,7 +61,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     """
     options = read_run_options(context)
     if "class" in spec.config:
-        raise PlanError(f"Task {spec.name!r} is a Python class, which cannot be read yet.", where=str(spec.file))
+        from polymeter.interop.lm_eval.tasks.class_task import compile_class
+
+        return compile_class(spec, traits, context, options)
     config, locate = config_of(spec), provenance(spec.file)
     check_config(config, locate)
     if not options.predict_only:
@@ -71,7 +72,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     n_fewshot = fewshot_count(config, context)
     docs = open_docs(spec, config, context, options, n_fewshot, locate)
     rows = docs.measured
-    samples = _samples(spec, docs, options)
+    samples = wanted_samples(spec, rows, options)
     fields = bind_fields(config, rows.columns, locate)
     sees_media = bool(rows.media) and (has_code or config.doc_to_image is not None or config.doc_to_audio is not None)
     with contained():
@@ -145,33 +146,6 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
         parity=context.parity,
         where=provenance(spec.file)("generation_kwargs"),
     )
-
-
-class _Chosen(SampleView):
-    """Some rows of a task, in the order of the data; their ids are the rows' numbers."""
-
-    def __init__(self, samples: Samples, numbers: Sequence[int]) -> None:
-        self._samples, self._numbers = samples, sorted(set(numbers))
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def _sample(self, index: int) -> Sample:
-        return replace(self._samples[self._numbers[index]], index=index)
-
-
-def _samples(spec: TaskSpec, docs: TaskDocs, options: LmRunOptions) -> Samples:
-    samples = RowSamples(spec.name, docs.measured)
-    chosen = options.samples.get(spec.name)
-    if not chosen:
-        return samples
-    outside = [number for number in chosen if not 0 <= number < len(samples)]
-    if outside:
-        raise PlanError(
-            f"Task {spec.name!r} has no row {outside[0]}: its rows are 0 to {len(samples) - 1}.",
-            where="dialect_options lm_eval samples",
-        )
-    return _Chosen(samples, chosen)
 
 
 def _counts(fields: Fields, sees_media: bool, sample: Sample) -> tuple[int, int]:
