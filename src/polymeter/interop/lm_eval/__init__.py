@@ -4,7 +4,9 @@ The index of Polymeter's task YAML lists its task files too, as a dialect; ``tas
 """
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import Installed, System
+from polymeter.core.systems import ImportRoot, Installed, System
+
+_HERE = "polymeter.interop.lm_eval"
 
 SYSTEM = System(
     name="lm_eval",
@@ -22,6 +24,16 @@ SYSTEM = System(
             ("generate", "loglikelihood"),
             read_args="polymeter.interop.lm_eval.models.arguments:simple_parse_args_string",
         ),
+    },
+    import_roots={
+        "lm_eval": ImportRoot(
+            aliases=f"{_HERE}.shim.aliases:LM_EVAL", refused=f"{_HERE}.shim.refused:LM_EVAL", otherwise="lmms_eval"
+        )
+    },
+    trees={"lm_eval.tasks.": ("_factory", "_index", "_yaml_loader", "manager")},
+    absent={
+        "tasks.": "If another task folder has it, put the two folders side by side, as in lm-eval, or name it with "
+        "--include-path."
     },
     logs="polymeter.interop.lm_eval.logs:READER",
     exports={
