@@ -38,7 +38,7 @@ def read_package(package: Package, cache_dir: Path | None, parity: Parity) -> Ca
         parity: Whose reading of files is wanted where Polymeter differs from another system.
     """
     content = _content_of(package, cache_dir)
-    catalog = Catalog(parity=parity, origin=package.qualifier, advice=_advice(package))
+    catalog = Catalog(parity=parity, origin=package.qualifier, advice=_advice(package), state=content["state"])
     for row in content["entries"]:
         entry = _entry(row, package)
         catalog.entries[entry.name] = entry

@@ -24,7 +24,7 @@ from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, function_refs
 
 NAME = "task_yaml"
-_VERSION = 2
+_VERSION = 3
 _SUFFIXES = (".yaml", ".yml")
 
 # Keys that say that a file is about tasks. Other programs have some of the others (``task``, ``include``), too.
@@ -84,6 +84,7 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
             "name": str(task),
             "alias": str(values.get("task_alias") or ""),
             "tags": list(dict.fromkeys(tags)),
+            "about": _about(values),
             "packages": list(scanner.packages(files)),
         }
     if isinstance(task, list):
@@ -95,11 +96,20 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
             "name": group,
             "alias": str(values.get("group_alias") or ""),
             "tags": _names(values.get("tag"), resolved, "tag"),
+            "about": _about(values),
             "members": [name for name in members if name],
         }
     if task is not None:
         raise PlanError(f"'task' must be a name or a list, not {type(task).__name__}.", where=resolved.where("task"))
     return {"kind": "template"}
+
+
+def _about(values: Mapping[str, Any]) -> str:
+    """The description of a task or group, and the data that it reads."""
+    metadata = values.get("metadata")
+    description = metadata.get("description") if isinstance(metadata, Mapping) else None
+    named = (description, values.get("dataset_path"), values.get("dataset_name"))
+    return " ".join(str(item) for item in named if isinstance(item, (str, int)))
 
 
 def member_name(item: Any) -> str:
@@ -186,6 +196,7 @@ def _add(catalog: Catalog, file: Path, record: Record, root: Root) -> None:
                 tuple(record["tags"]),
                 tuple(record.get("members", ())),
                 tuple(record.get("packages", ())),
+                record["about"],
             )
         )
 
