@@ -103,8 +103,9 @@ def _entry(row: Iterable[Any], package: Package) -> Entry:
 
 def _stamps(package: Package) -> Iterator[tuple[str, int, int]]:
     """Path, size and time of modification of every file that the index rests on."""
-    reading = Path(FORMATS.get(package.record.format).index.__code__.co_filename).parent
-    for folder in (package.folder, reading):
+    record = package.record
+    formats = [FORMATS.get(name) for name in (record.format, record.dialect) if name in FORMATS]
+    for folder in (package.folder, *(Path(each.index.__code__.co_filename).parent for each in formats)):
         waiting = [str(folder)]
         while waiting:
             try:
