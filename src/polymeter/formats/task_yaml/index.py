@@ -123,7 +123,7 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
             "name": str(task),
             "alias": str(values.get("task_alias") or ""),
             "tags": list(dict.fromkeys(tags)),
-            "about": _about(values),
+            "about": about(values),
             "packages": list(scanner.packages(files)),
         }
     if isinstance(task, list):
@@ -135,7 +135,7 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
             "name": group,
             "alias": str(values.get("group_alias") or ""),
             "tags": _names(values.get("tag"), resolved, "tag"),
-            "about": _about(values),
+            "about": about(values),
             "members": [name for name in members if name],
         }
     if task is not None:
@@ -143,8 +143,8 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
     return {"kind": "template"}
 
 
-def _about(values: Mapping[str, Any]) -> str:
-    """The description of a task or group, and the data that it reads."""
+def about(values: Mapping[str, Any]) -> str:
+    """The description of a task or group, and the data that it reads, for searching."""
     metadata = values.get("metadata")
     description = metadata.get("description") if isinstance(metadata, Mapping) else None
     named = (description, values.get("dataset_path"), values.get("dataset_name"))
@@ -248,7 +248,7 @@ def _add(catalog: Catalog, file: Path, record: Record, root: Root, format_name: 
                 tuple(record["tags"]),
                 tuple(record.get("members", ())),
                 tuple(record.get("packages", ())),
-                record["about"],
+                record.get("about", ""),
             )
         )
 
