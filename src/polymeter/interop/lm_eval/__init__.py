@@ -47,6 +47,7 @@ SYSTEM = System(
         "lm_eval",
         "tasks",
         "task_yaml",
+        dialect="lm_eval",
         clone="https://github.com/EleutherAI/lm-evaluation-harness lm-evaluation-harness/lm_eval/tasks",
     ),
     version="0.4.13",
