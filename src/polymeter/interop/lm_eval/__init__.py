@@ -4,7 +4,7 @@ The index of Polymeter's task YAML lists its task files too, as a dialect; ``tas
 """
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import System
+from polymeter.core.systems import Command, Scripts, System
 
 SYSTEM = System(
     name="lm_eval",
@@ -23,6 +23,16 @@ SYSTEM = System(
             read_args="polymeter.interop.lm_eval.models.arguments:simple_parse_args_string",
         ),
     },
+    command=Command(
+        "lm-eval",
+        "Run lm-eval's command line: run (or options alone), ls, validate.",
+        "polymeter.interop.lm_eval.command:run_command",
+        modules={"lm_eval": ()},
+        python_options={"--model-path": "--model_path", "--include-path": "--include_path"},
+    ),
+    scripts=Scripts(
+        wrappers="polymeter.interop.lm_eval.command:load_wrappers", wrapper_signs=("lm_eval.api", "TemplateLM")
+    ),
     logs="polymeter.interop.lm_eval.logs:READER",
     exports={
         "lm-eval": Target(

@@ -12,7 +12,7 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +135,7 @@ def files_folder(output_path: str, name: str) -> Path:
 
 def time_stamp() -> str:
     """The local time, as file names have it."""
-    return datetime.now().isoformat().replace(":", "-")
+    return datetime.now(timezone.utc).astimezone().replace(tzinfo=None).isoformat().replace(":", "-")
 
 
 def write_files(run: StoredRun, output_path: str, name: str, *, has_samples: bool) -> tuple[Path, ...]:

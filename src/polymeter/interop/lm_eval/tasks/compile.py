@@ -13,6 +13,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
 from polymeter.core.opened_files import is_of_row
 from polymeter.core.parts import Modality
+from polymeter.core.reasoning import REASONING_TAGS, Tags
 from polymeter.core.request import Loglikelihood
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Samples, SampleView, Score, Task, TaskSpec
@@ -136,13 +137,20 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
     metadata = run_metadata(config, options, str(spec.file))
     told = {"task": spec.name, "split": split, "repeats": config.repeats, **metadata}
     return Asking(
-        provenance=Provenance(spec.name, split, told, context.seed),
+        provenance=Provenance(spec.name, split, told, context.seed, _reasoning_tags(options.think_end_token)),
         plan=context.generation,
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         is_chat=options.is_chat,
+        think_end=options.think_end_token,
         parity=context.parity,
         where=provenance(spec.file)("generation_kwargs"),
     )
+
+
+def _reasoning_tags(think_end: str) -> Tags:
+    """The tags around reasoning, in which stop strings do not count, with the one that a run names."""
+    known = any(closing == think_end for _, closing in REASONING_TAGS)
+    return REASONING_TAGS if known or not think_end else (*REASONING_TAGS, (think_end, think_end))
 
 
 class _Chosen(SampleView):
