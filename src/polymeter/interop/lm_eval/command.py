@@ -87,9 +87,8 @@ def _evaluate(state: State, options: Mapping[str, Any], *, is_quiet: bool) -> in
         if options["show_config"]:
             typer.echo(as_json(document))
         typer.echo(_headline(options))
-        typer.echo(make_table(document))
-        if "groups" in document:
-            typer.echo(make_table(document, "groups"))
+        for column in ("results", *(["groups"] if "groups" in document else [])):
+            typer.echo(f"{make_table(document, column)}\n")
     for path in result.files:
         say(f"written  {path}")
     return code

@@ -26,6 +26,7 @@ from polymeter.core.secrets import without_secrets
 from polymeter.engine.selection import Selection, select
 from polymeter.interop.lm_eval.model_names import Routed, route
 from polymeter.interop.lm_eval.results import (
+    NAME_KEYS,
     CommandFacts,
     Seeds,
     StoredRun,
@@ -123,6 +124,7 @@ def evaluate_lm_eval(
     """
     _check(command)
     arguments = dict(command.model_args)
+    named = dict(arguments)
     if command.trust_remote_code:
         arguments["trust_remote_code"] = True
     is_chat = bool(command.apply_chat_template)
@@ -137,8 +139,8 @@ def evaluate_lm_eval(
         routed = Routed(command.model)
     paths = tuple(Path(f"lm-eval:{path}") for path in command.include_path)
     patterns, paths = patterns_and_paths(command.tasks, paths)
-    # lm-eval takes samples of tasks, and its tasks see the model's arguments.
-    metadata = {**without_secrets(arguments), **command.metadata}
+    # As there, tasks see the model's arguments.
+    metadata = {**without_secrets(named), **command.metadata}
     options = {**_options(command, routed, metadata), "include_paths": paths}
     stamp, name = time_stamp(), model_name(arguments)
     folder = files_folder(command.output_path, name) if command.output_path else None
@@ -157,7 +159,9 @@ def evaluate_lm_eval(
     stored: StoredRun | None = None
     written: tuple[Path, ...] = ()
     if run.is_complete:
-        stored = StoredRun(run.folder, _facts(command, stamp, metadata, _selected(patterns, paths, options)))
+        chosen = _selected(patterns, paths, options)
+        template = _template_text(command, routed) if model is None else None
+        stored = StoredRun(run.folder, _facts(command, stamp, metadata, chosen, template))
         if command.output_path:
             has_samples = command.log_samples or command.predict_only
             written = write_files(stored, command.output_path, name, has_samples=has_samples)
@@ -335,7 +339,9 @@ def _selected(patterns: Sequence[str], paths: tuple[Path, ...], options: Mapping
     return select(patterns, build_catalog(paths, parity=str(options.get("parity", ""))))
 
 
-def _facts(command: LmEvalCommand, stamp: str, metadata: Mapping[str, Any], selection: Selection) -> CommandFacts:
+def _facts(
+    command: LmEvalCommand, stamp: str, metadata: Mapping[str, Any], selection: Selection, template: str | None
+) -> CommandFacts:
     multiturn = command.fewshot_as_multiturn
     return CommandFacts(
         model=command.model,
@@ -351,11 +357,26 @@ def _facts(command: LmEvalCommand, stamp: str, metadata: Mapping[str, Any], sele
             "device": command.device,
             "use_cache": command.use_cache,
             "limit": command.limit,
-            "gen_kwargs": dict(command.gen_kwargs) or None,
+            "gen_kwargs": dict(command.gen_kwargs),
             "system_instruction": command.system_instruction,
-            "fewshot_as_multiturn": bool(command.apply_chat_template) if multiturn is None else multiturn,
+            "fewshot_as_multiturn": True if multiturn is None and command.apply_chat_template else multiturn,
+            "chat_template": template,
         },
     )
+
+
+def _template_text(command: LmEvalCommand, routed: Routed) -> str | None:
+    """The chat template that a checkpoint on this machine was asked through, for the record."""
+    backend, _, place = routed.spec.partition(":")
+    if not command.apply_chat_template or backend != "hf":
+        return None
+    from transformers import AutoTokenizer
+
+    try:
+        template = AutoTokenizer.from_pretrained(place, revision=routed.arguments.get("revision", "main")).chat_template
+    except (OSError, ValueError):  # the run has ended: what cannot be read again stays unsaid
+        return None
+    return template if isinstance(template, str) else None
 
 
 def _log_to(command: LmEvalCommand, stamp: str) -> dict[str, dict[str, Any]]:
@@ -391,8 +412,10 @@ def _run_folder(
     identity = fingerprint([routed.spec, command.model_path, arguments, sorted(patterns), named, paths])[:8]
     if command.use_cache:
         return Path(command.use_cache) / f"run_{identity}"
-    if folder is None:
+    if folder is None or command.output_path is None:
         return None
+    if not any(key in command.model_args for key in NAME_KEYS):  # its folder has another name every time
+        folder = files_folder(command.output_path, ".")
     unfinished = [path for path in folder.glob(f"run_*_{identity}") if _is_resumable(RunFolder(path))]
     return max(unfinished, default=folder / f"run_{stamp}_{identity}")
 
