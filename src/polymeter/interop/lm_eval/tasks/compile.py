@@ -12,6 +12,7 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
 from polymeter.core.opened_files import is_of_row
+from polymeter.core.parity import Parity
 from polymeter.core.parts import Modality
 from polymeter.core.reasoning import REASONING_TAGS, Tags
 from polymeter.core.request import Loglikelihood
@@ -61,9 +62,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     """
     options = read_run_options(context)
     if "class" in spec.config:
-        from polymeter.interop.lm_eval.tasks.class_task import compile_class
-
-        return compile_class(spec, traits, context, options)
+        raise PlanError(f"Task {spec.name!r} is a Python class, which cannot be read yet.", where=str(spec.file))
     config, locate = config_of(spec), provenance(spec.file)
     check_config(config, locate)
     if not options.predict_only:
@@ -137,7 +136,9 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
     metadata = run_metadata(config, options, str(spec.file))
     told = {"task": spec.name, "split": split, "repeats": config.repeats, **metadata}
     return Asking(
-        provenance=Provenance(spec.name, split, told, context.seed, _reasoning_tags(options.think_end_token)),
+        provenance=Provenance(
+            spec.name, split, told, context.seed, _reasoning_tags(options.think_end_token, context.parity)
+        ),
         plan=context.generation,
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         is_chat=options.is_chat,
@@ -147,10 +148,11 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
     )
 
 
-def _reasoning_tags(think_end: str) -> Tags:
-    """The tags around reasoning, in which stop strings do not count, with the one that a run names."""
-    known = any(closing == think_end for _, closing in REASONING_TAGS)
-    return REASONING_TAGS if known or not think_end else (*REASONING_TAGS, (think_end, think_end))
+def _reasoning_tags(think_end: str, parity: Parity) -> Tags:
+    """The tags around reasoning, in which stop strings do not count; one that a run names is among them."""
+    known = () if parity.on("stop-in-reasoning") else REASONING_TAGS
+    is_known = any(closing == think_end for _, closing in known)
+    return known if is_known or not think_end else (*known, (think_end, think_end))
 
 
 class _Chosen(SampleView):
