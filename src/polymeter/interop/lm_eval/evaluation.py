@@ -105,7 +105,12 @@ class LmEvalResult:
 
 
 def evaluate_lm_eval(
-    command: LmEvalCommand, *, progress: Progress | None = None, typed: str = "", model: Model | None = None
+    command: LmEvalCommand,
+    *,
+    progress: Progress | None = None,
+    typed: str = "",
+    model: Model | None = None,
+    keeps_files: bool = True,
 ) -> LmEvalResult:
     """Run a command of lm-eval.
 
@@ -117,12 +122,13 @@ def evaluate_lm_eval(
         progress: Receives the progress of the run.
         typed: What the user typed, for the record.
         model: An existing model, in place of the one that the command names.
+        keeps_files: Whether samples and answers are wanted in lm-eval's files, and not by a script.
 
     Raises:
         PlanError: if it cannot run with these options; nothing was spent.
         DataError: if a dataset cannot be opened; nothing was spent.
     """
-    _check(command)
+    _check(command, keeps_files=keeps_files)
     arguments = dict(command.model_args)
     named = dict(arguments)
     if command.trust_remote_code:
@@ -271,8 +277,8 @@ def patterns_and_paths(tasks: Sequence[str], include_paths: tuple[Path, ...]) ->
     return inside, paths
 
 
-def _check(command: LmEvalCommand) -> None:
-    if (command.log_samples or command.predict_only) and not command.output_path:
+def _check(command: LmEvalCommand, *, keeps_files: bool) -> None:
+    if keeps_files and (command.log_samples or command.predict_only) and not command.output_path:
         option = "--log_samples" if command.log_samples else "--predict_only"
         raise PlanError(f"{option} needs a place to write to.", where=option, hint="Name a folder with --output_path.")
     if command.samples and command.limit is not None:

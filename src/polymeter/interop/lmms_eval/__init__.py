@@ -26,7 +26,6 @@ SYSTEM = System(
     },
     import_roots={
         "lmms_eval": ImportRoot(aliases=f"{_SHIM}.aliases:LMMS_EVAL", refused=f"{_SHIM}.refused:LMMS_EVAL"),
-        "lm_eval": ImportRoot(otherwise="lmms_eval"),
     },
     trees={"lmms_eval.tasks.": (), "lmms_eval.models.": ()},
     absent={
