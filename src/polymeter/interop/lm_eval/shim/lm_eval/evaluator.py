@@ -86,7 +86,7 @@ class OpenAIChatCompletion(NamedModel):
     name = "openai-chat-completions"
 
 
-def simple_evaluate(
+def simple_evaluate(  # noqa: PLR0917  (scripts may give them without names, as there)
     model: str | LM | NamedModel,
     model_args: str | Mapping[str, Any] | None = None,
     tasks: Sequence[str] | str | None = None,
