@@ -18,10 +18,11 @@ from polymeter.core.request import Loglikelihood, RequestKind
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score, Task, TaskSpec
 from polymeter.data import Rows, make_rows
+from polymeter.formats.task_yaml.extensions import check_code_needs
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.output_types import Provenance
 from polymeter.formats.task_yaml.registration import code_files
-from polymeter.formats.task_yaml.rows import RowSamples, full_row
+from polymeter.formats.task_yaml.rows import full_row
 from polymeter.formats.task_yaml.scoring import as_text
 from polymeter.formats.task_yaml.task_code import load_task_code
 from polymeter.guests import contained, resolve, seeded
@@ -32,6 +33,7 @@ from polymeter.interop.lm_eval.tasks.aggregations import AGGREGATIONS, aggregati
 from polymeter.interop.lm_eval.tasks.asking import Asking, ask, modalities
 from polymeter.interop.lm_eval.tasks.class_config import Surroundings, TaskConfig
 from polymeter.interop.lm_eval.tasks.config import GENERATE
+from polymeter.interop.lm_eval.tasks.docs import wanted_samples
 from polymeter.interop.lm_eval.tasks.fields import ExampleFields, Fields
 from polymeter.interop.lm_eval.tasks.filters import chains
 from polymeter.interop.lm_eval.tasks.prompts import ChatText, Contexts, Turn, example_turns
@@ -52,13 +54,15 @@ def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, opt
         PlanError: if an object of it cannot be made, or defines too little.
         DataError: if its rows are missing or empty.
     """
+    if not options.predict_only:
+        check_code_needs(spec, context.parity)
     load_task_code(spec)
     task, surroundings = _made(spec, context)
     config = getattr(task, "config", None)
     repeats = int(getattr(config, "repeats", None) or 1)
     with boundary(DataError, f"Reading the rows of task {spec.name!r}"), seeded(context.seed):
         rows, is_bare = _rows(task.eval_docs, f"the rows of task {spec.name!r}", spec, context)
-    samples = RowSamples(spec.name, rows)
+    samples = wanted_samples(spec, rows, options)
     asked = _Asked(
         task, spec.name, surroundings, options, context.system_prompt, _shots(task, context), repeats, is_bare
     )
@@ -78,7 +82,7 @@ def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, opt
     is_asked = {instance.request_type == GENERATE for instance in first}
     kinds: list[RequestKind] = ["generate" if is_generated else "loglikelihood" for is_generated in is_asked]
     return Task(
-        spec=replace(spec, runs_generated_code=getattr(task, "UNSAFE_CODE", False) is not False),
+        spec=_told_by_class(spec, task),
         needs=Needs(frozenset(kinds), modalities(first)),
         samples=samples,
         rollout=partial(_rollout, asking, asked),
@@ -94,6 +98,16 @@ def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, opt
         is_guest=True,
         num_fewshot=asked.n_fewshot,
         keeps_answers_only=options.predict_only,
+    )
+
+
+def _told_by_class(spec: TaskSpec, task: Any) -> TaskSpec:
+    """A spec with what only the class says: its version, and whether its scoring runs code that a model wrote."""
+    version = getattr(task, "VERSION", None)
+    return replace(
+        spec,
+        version=spec.version or ("" if version in (None, "Yaml") else str(version)),
+        runs_generated_code=spec.runs_generated_code or getattr(task, "UNSAFE_CODE", False) is not False,
     )
 
 

@@ -69,7 +69,8 @@ class Task:
         download_mode: Any = None,
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        self._config = TaskConfig(**{"task": self._surroundings.name or None, **(config or {})})
+        told = {name: value for name, value in (config or {}).items() if name != "class"}
+        self._config = TaskConfig(**{"task": self._surroundings.name or None, **told})
         self.fewshot_rnd: random.Random | None = None
         self.download(data_dir, cache_dir, download_mode)
 
@@ -260,7 +261,7 @@ class ConfigurableTask(Task):
         config: Mapping[str, Any] | None = None,
     ) -> None:
         own = self.CONFIG.to_dict(keep_callable=True) if isinstance(self.CONFIG, TaskConfig) else self.CONFIG
-        values = {**(own or {}), **(config or {})}
+        values = {name: value for name, value in {**(own or {}), **(config or {})}.items() if name != "class"}
         values["task"] = values.get("task") or self._surroundings.name or None
         self._config = told = TaskConfig(**values)
         self.fewshot_rnd = None
