@@ -14,15 +14,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance import contained
 from conformance.answers import generator, known, loss, scripted
 from conformance.frame import MODELS, plain
 from conformance.lmms_eval import installed
 from conformance.lmms_eval.choosing import Published, published_tasks
 from conformance.lmms_eval.hints import HINTS
-from conformance.lmms_eval.repair import Repairs
-from conformance.lmms_eval.rows import Shape, is_answer, make_rows, write_rows
-from conformance.lmms_eval.schema import columns_of
 from conformance.lmms_eval.templates import tasks_folder
+from conformance.made_rows.repair import Repairs
+from conformance.made_rows.rows import Shape, is_answer, make_rows, write_rows
+from conformance.made_rows.schema import columns_of
 
 N_ROWS = 12
 MOST_REPAIRS = 30
@@ -63,15 +64,15 @@ class Preparation:
         failure = ""
         for _ in range(MOST_REPAIRS):
             try:
-                with installed.time_limit(SECONDS):
+                with contained.time_limit(SECONDS):
                     made = self._try(shape)
                 if made.get("gap") == 0.0 and not self.is_slow:
                     made = self._with_other_answers(shape, made)
                 return {"kind": self.kind, "columns": dict(shape.kinds), "hooks": self.published.hooks, **made}
-            except (Exception, SystemExit, installed.OutOfTime) as error:
+            except (Exception, SystemExit, contained.OutOfTime) as error:
                 real = installed.real_error(error)
-                failure = installed.reason(real)
-                if isinstance(real, (ImportError, installed.OutOfTime)) or not repairs.repair(real, self.row):
+                failure = contained.reason(real)
+                if isinstance(real, (ImportError, contained.OutOfTime)) or not repairs.repair(real, self.row):
                     break
         return {"kind": self.kind, "failure": failure}
 
@@ -81,14 +82,14 @@ class Preparation:
         for kind in ("letter", "text", "number", "yesno") if len(answers) == 1 else ():
             other = Shape(shape.columns, {**shape.kinds, answers[0]: kind})
             try:
-                with installed.time_limit(SECONDS):
+                with contained.time_limit(SECONDS):
                     tried = self._try(other)
-            except (Exception, SystemExit, installed.OutOfTime):
+            except (Exception, SystemExit, contained.OutOfTime):
                 continue
             if tried.get("gap", 0.0) > 0:
                 shape.kinds.update(other.kinds)
                 return tried
-        with installed.time_limit(SECONDS):
+        with contained.time_limit(SECONDS):
             return self._try(shape)  # its rows are written again
 
     def _try(self, shape: Shape) -> dict[str, Any]:
@@ -280,9 +281,9 @@ def main() -> None:
     installed.quiet()
     import lmms_eval.evaluator  # noqa: F401 - before its functions are replaced
 
-    installed.open_locally(places)
+    contained.open_locally(places)
     installed.without_waiting(arguments.work / "hub")
-    installed.only_this_machine()
+    contained.only_this_machine()
     installed.make_asked_files(arguments.work)
     folder = tasks_folder()
     names = json.loads(arguments.names.read_text(encoding="utf-8"))

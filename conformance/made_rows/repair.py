@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.lmms_eval.rows import KINDS, Shape
+from conformance.made_rows.rows import KINDS, Shape
 
 # What the message of an error says about the form that the code wants.
 _WANTS = (
@@ -45,8 +45,17 @@ class Repairs:
         self.folder = folder
         self.tried: set[tuple[str, str]] = set()
 
-    def repair(self, error: BaseException, row: Mapping[str, Any]) -> bool:
-        """Change the shape; whether there was anything left to try."""
+    def repair(
+        self, error: BaseException, row: Mapping[str, Any], suspects: Sequence[str] = (), wanted: Sequence[str] = ()
+    ) -> bool:
+        """Change the shape; whether there was anything left to try.
+
+        Args:
+            error: The failure.
+            row: The row on which it happened.
+            suspects: The columns to change where the lines of code that failed name none.
+            wanted: The forms to try first, where the caller knows.
+        """
         missing = error.args[0] if isinstance(error, KeyError) and error.args else None
         if match := re.search(r"'([^']+)' is undefined|[Cc]olumn '?([\w ]+)'? ", str(error)):
             missing = match[1] or match[2]
@@ -63,8 +72,8 @@ class Repairs:
         if isinstance(error, KeyError) and error.args and self._from_table(error, row):
             return True
         message = f"{type(error).__name__}: {error}"
-        wanted = [kind for pattern, kinds in _WANTS if re.search(pattern, message) for kind in kinds]
-        suspects = self._suspects(error, row)
+        wanted = [*wanted, *(kind for pattern, kinds in _WANTS if re.search(pattern, message) for kind in kinds)]
+        suspects = self._suspects(error, row) or [name for name in suspects if name in row]
         for kinds in (wanted, KINDS):
             for column in suspects:
                 for kind in kinds:
