@@ -1,68 +1,126 @@
-"""Turns the results and samples of both tools, which have one form, into observations."""
+"""Turns what both tools keep of a case into observations of one form.
+
+A sample's scores go by ``metric,filter``; each of its requests gives a prompt, what follows it (a continuation, or the
+settings of generation in one form) and an answer (a log-probability and whether it is greedy, or a text).
+"""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.frame import Observation, plain
 
-# What a line of samples says beside its scores.
 _ABOUT = {
     "arguments", "doc", "doc_hash", "doc_id", "filter", "filtered_resps", "metrics", "prompt_hash", "resps", "target",
     "target_hash",
 }  # fmt: skip
+_LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
+_DEFAULT_LENGTH = 256
+"""What lm-eval's models generate at most where nobody says it."""
 
 
-def observed(
-    task: str, model: str, row: Mapping[str, Any], lines: Iterable[Mapping[str, Any]], about: Mapping[str, Any]
-) -> Observation:
-    """One case with one model.
+def observed_there(case: str, task: str, model: str, document: Mapping[str, Any]) -> Observation:
+    """One case in lm-eval.
 
     Args:
-        task: The case's name.
+        case: The case's name.
+        task: The task's.
         model: Who answered.
-        row: The task's row of results.
-        lines: Its samples; with several filters, a sample has a line for each.
-        about: What else the results say of the task and is to be the same.
+        document: What ``simple_evaluate`` returned.
     """
-    values = {name: plain(value) for name, value in row.items() if "," in name or name == "sample_len"}
-    made = Observation(task, model, values={**values, **{name: plain(value) for name, value in about.items()}})
-    seen = Counter[Any]()
-    for line in lines:
-        number = line["doc_id"]
-        place = f"{number}.{seen[number]}"
-        seen[number] += 1
-        scores = {name: plain(value) for name, value in line.items() if name not in _ABOUT}
-        answers = {"resps": _numbers(line["resps"]), "filtered": _numbers(line["filtered_resps"])}
-        made.samples[place] = {**scores, **answers, "target": str(line["target"])}
-        if seen[number] == 1:
-            for place_of_request, given in enumerate(_given(line["arguments"])):
-                made.prompts[f"{number}.{place_of_request}"] = str(given[0])
-                rest = json.dumps(plain(given[1:]), sort_keys=True, ensure_ascii=False)
-                made.prompts[f"{number}.{place_of_request} settings"] = rest
+    row = document["results"][task]
+    made = Observation(case, model, values={name: plain(value) for name, value in row.items() if "," in name})
+    made.values["n"] = row["sample_len"]
+    for line in document["samples"][task]:
+        number = str(line["doc_id"])
+        scores = made.samples.setdefault(number, {"target": plain(line["target"])})
+        scores |= {f"{name},{line['filter']}": plain(value) for name, value in line.items() if name not in _ABOUT}
+        for place, (given, answers) in enumerate(zip(line["arguments"], line["resps"], strict=True)):
+            _note(made, number, place, _asked_there(given), answers)
     return made
 
 
-def _given(arguments: Any) -> list[list[Any]]:
-    """The arguments of each request of a sample: as the API has them, or as the file of samples names them."""
-    if isinstance(arguments, Mapping):
-        return [list(one.values()) for one in arguments.values()]
-    return [list(one) for one in arguments]
+def _asked_there(given: Sequence[Any]) -> tuple[str, str]:
+    if len(given) == 1:
+        return "", str(given[0])
+    return (str(given[0]), given[1]) if isinstance(given[1], str) else (str(given[0]), _settings(dict(given[1])))
 
 
-def _numbers(value: Any) -> Any:
-    """Answers in one form: what the file of samples holds as text is read back."""
-    value = plain(value)
-    if isinstance(value, list):
-        return [_numbers(one) for one in value]
-    if isinstance(value, str) and value in {"True", "False"}:
-        return value == "True"
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return value
-    return value
+def observed_here(
+    case: str,
+    model: str,
+    task: Mapping[str, Any],
+    samples: Iterable[Mapping[str, Any]],
+    render: Callable[[Sequence[Mapping[str, str]]], str],
+) -> Observation:
+    """One case in Polymeter.
+
+    Args:
+        case: The case's name.
+        model: Who answered.
+        task: The task's part of the results.
+        samples: Its stored samples.
+        render: Makes one text of messages.
+    """
+    made = Observation(case, model)
+    for result in task["results"]:
+        if not result["subset"]:
+            made.values[f"{result['metric']},{result['filter']}"] = plain(result["value"])
+    made.values["n"] = task["n_scored"]
+    errors = []
+    for sample in samples:
+        number = str(sample["index"])
+        if sample["error"]:
+            errors.append(str(sample["error"]["message"]))
+        scores = {f"{one['metric']},{one['filter']}": plain(one["value"]) for one in sample["scores"]}
+        made.samples[number] = {"target": sample["target"], **scores}
+        place = 0
+        for exchange in sample["exchanges"]:
+            for asked, answers in _asked_here(exchange, render):
+                _note(made, number, place, asked, answers)
+                place += 1
+    if errors:
+        made.failure = f"{len(errors)} samples failed: {errors[0]}"[:400]
+    return made
+
+
+def _asked_here(
+    exchange: Mapping[str, Any], render: Callable[[Sequence[Mapping[str, str]]], str]
+) -> Iterator[tuple[tuple[str, str], list[Any]]]:
+    messages = [
+        {"role": message["role"], "content": "".join(part.get("text", "") for part in message["parts"])}
+        for message in exchange["request"]["messages"]
+    ]
+    asked, outputs = dict(exchange["request"]["ask"]), exchange["response"]["outputs"]
+    if asked["kind"] == "loglikelihood":
+        for continuation, answer in zip(asked["continuations"], outputs[0]["logprobs"], strict=True):
+            yield (render(messages), continuation), [answer[0] if asked.get("is_rolling") else answer[:2]]
+        return
+    settings = {**asked.get("extra", {}), **{key: asked[key] for key in ("temperature", "top_p") if key in asked}}
+    settings |= {"until": asked.get("stop", []), "max_gen_toks": asked.get("max_new_tokens")}
+    yield (render(messages), _settings(settings)), [output["text"] for output in outputs]
+
+
+def _note(made: Observation, number: str, place: int, asked: tuple[str, str], answers: Sequence[Any]) -> None:
+    made.prompts[f"{number}.{place}"], made.prompts[f"{number}.{place} settings"] = asked
+    made.samples[number][f"answers {place}"] = plain([list(one) if isinstance(one, tuple) else one for one in answers])
+
+
+def _settings(given: Mapping[str, Any]) -> str:
+    """Settings of generation in one form: the names that both tools have for a thing are one."""
+    rest = dict(given)
+    lengths = [rest.pop(name) for name in _LENGTHS if name in rest]
+    stops = rest.pop("until", None) or []
+    temperature = rest.pop("temperature", None) or 0.0
+    if rest.pop("do_sample", None) is False:
+        temperature = 0.0
+    made = {
+        "stop": [stops] if isinstance(stops, str) else list(stops),
+        "length": next((one for one in lengths if one is not None), _DEFAULT_LENGTH),
+        "temperature": float(temperature),
+        **({} if temperature == 0.0 else {"top_p": rest.pop("top_p", None)}),
+    }
+    rest.pop("top_p", None)
+    return json.dumps({**made, **plain(rest)}, sort_keys=True, ensure_ascii=False)

@@ -13,7 +13,7 @@ from conformance import contained
 from conformance.frame import Observation, read_observations, write_observation
 from conformance.lm_eval import installed
 from conformance.lm_eval.cases import SYSTEM, Case
-from conformance.lm_eval.observing import observed
+from conformance.lm_eval.observing import observed_there
 
 SECONDS = 240
 BATCH = 8
@@ -76,14 +76,7 @@ def observe(case: Case, who: str, model: Any, manager: Any, settings: Mapping[st
             )
     except (Exception, SystemExit, contained.OutOfTime) as error:
         return Observation(case.name, who, failure=contained.reason(error))
-    row = document["results"][case.task]
-    about = {
-        "version": str(document["versions"].get(case.task)),
-        "n-shot": document["n-shot"].get(case.task),
-        "higher_is_better": document["higher_is_better"].get(case.task),
-        "n-samples": document["n-samples"].get(case.task),
-    }
-    return observed(case.name, who, row, document["samples"][case.task], about)
+    return observed_there(case.name, case.task, who, document)
 
 
 def models_of(entry: Mapping[str, Any]) -> list[str]:

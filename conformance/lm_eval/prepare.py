@@ -23,7 +23,8 @@ def prepare(task: Published, work: Path, seed: int, manager: Any, places: dict[s
     if not fitting.fit(manager):
         return {"failure": fitting.failure}
     entry: dict[str, Any] = {"output_type": task.output_type, "place": task.place, "columns": dict(fitting.shape.kinds)}
-    entry |= {"dataset": task.dataset, "n_repeats": int(task.config.get("repeats") or 1)}
+    settings = task.config.get("generation_kwargs") or {}
+    entry |= {"dataset": task.dataset, "is_drawn": bool(settings.get("do_sample") or settings.get("temperature"))}
     if task.output_type != "generate_until":
         return entry
     try:
