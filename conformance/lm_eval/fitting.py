@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from conformance.made_rows.templates import read_template
 N_ROWS = 8
 MOST_REPAIRS = 40
 SECONDS = 20
+ENOUGH_SECONDS = 12.0  # of the processor, for one task
 LEAST_KEPT = 2  # rows that are enough, where a task keeps some of them
 _FIELDS = ("doc_to_text", "doc_to_target", "doc_to_choice", "doc_to_image", "doc_to_audio", "process_results")
 _LETTERS = "ABCDEFGHIJ"
@@ -72,16 +74,20 @@ class Fitting:
         self.shape = Shape(columns, _told_by_choices(config))
         self.kept: Iterator[tuple[str, str]] | None = None
 
-    def fit(self, manager: Any, first: Mapping[str, str] | None = None) -> bool:
+    def fit(self, manager: Any, first: Mapping[str, str] | None = None, most_repairs: int = MOST_REPAIRS) -> bool:
         """Write rows; whether the task reads them.
 
         Args:
             manager: lm-eval's ``TaskManager``.
             first: Forms of columns that fitted a task like this one.
+            most_repairs: How often a form is changed.
         """
         self.shape.kinds.update(first or {})
         repairs = Repairs(self.shape, tasks_folder())
-        for _ in range(MOST_REPAIRS):
+        started = time.process_time()
+        for _ in range(most_repairs):
+            if time.process_time() - started > ENOUGH_SECONDS:
+                break
             try:
                 with contained.time_limit(SECONDS):
                     self._write()
