@@ -19,10 +19,17 @@ _LARGEST_READ = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder of benchmarks. ``is_user``: the user named it, so its definitions win over built-in ones."""
+    """A folder of benchmarks.
+
+    Attributes:
+        path: The folder, or one file.
+        is_user: Whether the user named it, so that its definitions win over built-in ones.
+        dialect: The system whose task files it holds, if that is known; empty: the files themselves show it.
+    """
 
     path: Path
     is_user: bool = True
+    dialect: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,8 @@ class GroupSpec:
         alias: The name to print.
         members: Names of tasks and groups, in the author's order.
         aggregates: How the members' metrics become the group's: ``metric``, ``filter_list``, ``aggregation``,
-            ``weight_by_size``.
+            ``weight_by_size``; with ``over_tasks`` of all tasks below the group, and of every filter that one of them
+            has the metric with if ``filter_list`` is empty.
         file: Where it is written.
         version: The author's version, as printed.
     """

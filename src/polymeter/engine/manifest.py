@@ -20,7 +20,7 @@ from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.engine.parts import now
 from polymeter.engine.plan import Plan, model_name, selected_samples
 from polymeter.engine.provenance import git_state, hardware, software
-from polymeter.engine.selection import describe_selection, file_endings, named_place
+from polymeter.engine.selection import describe_selection, file_endings, named_place, told_system
 from polymeter.engine.stored import StoredAnswers, describe_traits
 from polymeter.guests.opened_sources import hash_opened, hash_with_opened, opened_behind
 from polymeter.store.folder import RUNS, RunFolder
@@ -141,7 +141,9 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
         "identity": identity_of(plan),
         "options": {"identity": options.identity(), "runtime": runtime},
         **_parity(plan),
-        "include_paths": [{"path": str(named_place(path)), **git_state(path)} for path in options.include_paths],
+        "include_paths": [
+            {"path": str(named_place(path)), **git_state(told_system(path)[1])} for path in options.include_paths
+        ],
         "data": dict(options.data),
         "weights": dict(options.weights),
         **software(),

@@ -15,7 +15,7 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Format, Loaded
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.registries import FORMATS
-from polymeter.core.systems import broken_systems, libraries, package_folder
+from polymeter.core.systems import broken_systems, libraries, package_folder, systems
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.guests.neighbours import include_trees
 
@@ -46,10 +46,25 @@ def library_roots() -> list[Path]:
     return [Path(polymeter.__file__).parent / "library", *map(package_folder, libraries())]
 
 
+def told_system(path: Path) -> tuple[str, Path]:
+    """The system whose files an include path holds, where its user says so (``lm-eval:FOLDER``), and the place; an
+    empty name and the whole path where not, or where there is a file of the whole name.
+    """
+    head, colon, place = str(path).partition(":")
+    if not colon or not place or "/" in head or os.path.exists(path):
+        return "", path
+    named = (system for system in systems() if head in (system.name, system.parity_name, system.log_name))
+    system = next(named, None)
+    return ("", path) if system is None else (system.name, Path(place))
+
+
 def named_place(path: Path) -> Path:
     """A folder or file that a user names, as it is known from anywhere. A table is called by its own name, also where
-    that is a link to a file of another one.
+    that is a link to a file of another one. The system before the place, if there is one, stays there.
     """
+    system, place = told_system(path)
+    if system:
+        return Path(f"{system}:{place.resolve()}")
     return path.parent.resolve() / path.name if path.suffix == ".tsv" else path.resolve()
 
 
@@ -65,11 +80,12 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity:
         PlanError: An include path does not exist.
     """
     roots = [Root(path, is_user=False) for path in library_roots()]
-    for path in include_paths:
+    for told in include_paths:
+        system, path = told_system(told)
         if not os.path.exists(path):  # unlike Path.exists, it takes names that no file can have
             near = _near_path(path)
             raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path", hint=near)
-        roots.append(Root(named_place(path)))
+        roots.append(Root(named_place(path), dialect=system))
     include_trees(root.path for root in roots if root.is_user)
     catalog = Catalog(parity=parity)
     formats = [FORMATS.get(name) for name in FORMATS]

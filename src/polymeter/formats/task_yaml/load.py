@@ -63,7 +63,7 @@ def make_spec(resolved: Resolved, overrides: Mapping[str, Any], name: str | None
         format=NAME,
         file=resolved.file,
         config=values,
-        source_hash=source_hash(sources, _portable(values)),
+        source_hash=source_hash(sources, portable(values)),
         sources=tuple(sorted(sources)),
         alias=config.task_alias or "",
         version=config.version,
@@ -223,12 +223,12 @@ def _is_same(one: TaskSpec, other: TaskSpec) -> bool:
     return one.file == other.file and {**one.config, "task": ""} == {**other.config, "task": ""}
 
 
-def _portable(value: Any) -> Any:
+def portable(value: Any) -> Any:
     """A configuration without paths: the location of a folder changes no number."""
     if isinstance(value, FunctionRef):
         return {"!function": value.name}
     if isinstance(value, Mapping):
-        return {str(key): _portable(item) for key, item in value.items()}
+        return {str(key): portable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_portable(item) for item in value]
+        return [portable(item) for item in value]
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)

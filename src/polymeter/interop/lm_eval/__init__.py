@@ -1,7 +1,6 @@
-"""lm-eval (EleutherAI's lm-evaluation-harness): its logs, read and written.
+"""lm-eval (EleutherAI's lm-evaluation-harness): its task files, and its logs, read and written.
 
-Its tasks and imports are served by other systems: task YAML is Polymeter's own format, and the name ``lm_eval`` leads
-to lmms-eval's shim.
+The index of Polymeter's task YAML lists its task files too, as a dialect; ``tasks`` reads them.
 """
 
 from polymeter.core.registry import Target
@@ -10,7 +9,9 @@ from polymeter.core.systems import System
 SYSTEM = System(
     name="lm_eval",
     title="lm-eval",
-    summary="logs of lm-eval (lm-evaluation-harness)",
+    summary="task folders and logs of lm-eval (lm-evaluation-harness)",
+    formats={"lm_eval": Target("polymeter.interop.lm_eval.tasks:FORMAT", "polymeter", summary="YAML tasks of lm-eval")},
+    extensions={"task_yaml.dialect": "polymeter.interop.lm_eval.tasks.dialect:DIALECT"},
     logs="polymeter.interop.lm_eval.logs:READER",
     exports={
         "lm-eval": Target(
@@ -20,4 +21,5 @@ SYSTEM = System(
         )
     },
     version="0.4.13",
+    differences="polymeter.interop.lm_eval.differences:DIFFERENCES",
 )

@@ -24,6 +24,7 @@ from polymeter.models.openai.client import Client
 from polymeter.models.openai.content import dumps
 from polymeter.models.openai.scoring import (
     MissingFieldError,
+    Token,
     echoed_tokens,
     first_tokens,
     from_offset,
@@ -78,6 +79,8 @@ class Likelihood:
         Raises:
             ModelError: if the endpoint supports none of the ways, or failed.
         """
+        if parameters.is_rolling:
+            return await self._by_whole_text(parameters)
         has_media = context.text is None
         way = self._working.get(has_media)
         if way is not None:
@@ -156,12 +159,27 @@ class Likelihood:
         scored = await _together([self._echo_choice(context.text, text) for text in parameters.continuations])
         return Output(logprobs=tuple(scored), note="log-probabilities: echo, without a chat template")
 
-    async def _echo_choice(self, context: str, continuation: str) -> ChoiceLogprob:
+    async def _by_whole_text(self, parameters: Loglikelihood) -> Output:
+        """Texts that stand for themselves. No server tells the log-probability of a text's first token."""
+        scored = await _together([self._echo_text(text) for text in parameters.continuations])
+        return Output(logprobs=tuple(scored), note="log-probabilities: echo, without the first token of a text")
+
+    async def _echo_text(self, text: str) -> ChoiceLogprob:
+        if not text:
+            return ChoiceLogprob(0.0, True, 0)
+        tokens, _ = await self._echoed(text)
+        return total(tokens[1:] if tokens[0].logprob is None else tokens)
+
+    async def _echoed(self, text: str) -> tuple[list[Token], list[int]]:
+        """The tokens of a text, and where in it each begins."""
         settings = {"max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
-        payload = await self._client.completion(dumps(context + continuation), settings)
+        payload = await self._client.completion(dumps(text), settings)
         usage = usage_of(payload)
         n_new = usage.output_tokens if usage and usage.output_tokens is not None else 1
-        tokens, offsets = echoed_tokens(choices_of(payload, where=self._where)[0], n_new, where=self._where)
+        return echoed_tokens(choices_of(payload, where=self._where)[0], n_new, where=self._where)
+
+    async def _echo_choice(self, context: str, continuation: str) -> ChoiceLogprob:
+        tokens, offsets = await self._echoed(context + continuation)
         joined = "".join(token.text for token in tokens)
         if joined.endswith(context + continuation) or not offsets:
             scored = spelled(tokens, continuation)
