@@ -84,10 +84,13 @@ def make(work: Path, seed: int, number: int) -> None:
     out = work / f"rows-{number}.jsonl"
     done = {line["key"] for line in read_lines(out)}
     by_place: dict[str, dict[str, Published]] = {}
+    n_tasks = Counter[str]()
     for task in published_tasks(manager).values():
         if not task.is_class:
             by_place.setdefault(task.place, {}).setdefault(task.rows_key, task)
-    ordered = sorted(by_place, key=lambda place: -len(by_place[place]))
+            n_tasks[task.place] += 1
+    # Folders whose rows serve most tasks come first.
+    ordered = sorted(by_place, key=lambda place: -n_tasks[place] / len(by_place[place]))
     for place in ordered[number::WORKERS]:
         forms: dict[str, str] = {}
         failures = Counter[str]()

@@ -16,6 +16,7 @@ from typing import Any
 
 from conformance import contained
 from conformance.lm_eval.filtering import forms_that_are_kept
+from conformance.lm_eval.hints import hints_for
 from conformance.lm_eval.published import Published, tasks_folder
 from conformance.made_rows.repair import Repairs
 from conformance.made_rows.rows import Shape, is_answer, make_rows, write_rows
@@ -24,7 +25,7 @@ from conformance.made_rows.templates import read_template
 
 N_ROWS = 8
 MOST_REPAIRS = 40
-SECONDS = 20
+SECONDS = 60
 ENOUGH_SECONDS = 12.0  # of the processor, for one task
 LEAST_KEPT = 2  # rows that are enough, where a task keeps some of them
 _FIELDS = ("doc_to_text", "doc_to_target", "doc_to_choice", "doc_to_image", "doc_to_audio", "process_results")
@@ -71,7 +72,7 @@ class Fitting:
                 inner[key] = config[key]
         self.config = {**config, **inner}
         columns = columns_of(self.config, [*_FIELDS, *inner], read_template)
-        self.shape = Shape(columns, _told_by_choices(config))
+        self.shape = Shape(columns, {**_told_by_choices(config), **hints_for(task.name)})
         self.kept: Iterator[tuple[str, str]] | None = None
 
     def fit(self, manager: Any, first: Mapping[str, str] | None = None, most_repairs: int = MOST_REPAIRS) -> bool:

@@ -18,7 +18,12 @@ def contained_manager(places: dict[str, str]) -> Any:
     """
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
+    # What tasks import that takes long: an import that a time limit breaks off leaves a package half loaded.
+    import evaluate  # noqa: F401
     import lm_eval.evaluator  # before functions of datasets are replaced
+    import sklearn.metrics  # noqa: F401
+    import torch.distributed  # noqa: F401
+    import transformers  # noqa: F401
     from lm_eval.api import task
     from lm_eval.tasks import TaskManager
 

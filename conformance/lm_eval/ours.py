@@ -37,7 +37,7 @@ def scripted_model(book: Mapping[str, Any], who: str) -> Any:
     from polymeter import BatchModel, ModelTraits, Output, Response
 
     class Scripted(BatchModel):
-        traits = ModelTraits(name=f"scripted-{who}")
+        traits = ModelTraits(family=f"scripted-{who}")
         batch_hint = 64
 
         def __init__(self) -> None:

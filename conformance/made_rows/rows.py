@@ -108,7 +108,7 @@ class _Row:
         if use.keys and not all(key.startswith("<") for key in use.keys) and depth < 4:
             if _AUDIO.search(name) or "array" in use.keys:
                 return audio(self.chance)
-            if {"text", "label"} <= use.keys.keys() and use.keys["text"].has_items:
+            if {"text", "label"} <= use.keys.keys():
                 return {"text": [*self.options, "none"], "label": ["A", "B", "C", "D", "E"]}
             return {key: self.value(key, one, depth + 1) for key, one in use.keys.items() if not key.startswith("<")}
         if _PLURAL_IMAGE.search(name):

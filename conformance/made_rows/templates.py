@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from conformance.made_rows.schema import Use
@@ -72,6 +73,8 @@ class _Reader:
         if isinstance(node, nodes.Getitem):
             return self._item(node)
         if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
+            if node.node.attr == "index" and isinstance(node.node.node, nodes.List) and node.args:
+                self._compare_all(node.args[0], node.node.node.items)
             base = self.use_of(node.node.node)
             return base if base is not None and node.node.attr in _OF_TEXT - {"split"} else None
         if isinstance(node, nodes.Filter) and node.node is not None:
@@ -93,7 +96,11 @@ class _Reader:
     def _item(self, node: Any) -> Use | None:
         from jinja2 import nodes
 
-        if (position := self.use_of(node.arg)) is not None:
+        if isinstance(node.node, nodes.Dict):
+            self._compare_all(node.arg, [pair.key for pair in node.node.items])
+        elif isinstance(node.node, nodes.List):
+            self._positions(node.arg, len(node.node.items))
+        elif (position := self.use_of(node.arg)) is not None:
             position.calls.add("position")
         base = self.use_of(node.node)
         if base is None:
@@ -106,6 +113,27 @@ class _Reader:
         if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, int):
             base.least = max(base.least, node.arg.value + 1)
         return base.item
+
+    def _compare_all(self, node: Any, values: Sequence[Any]) -> None:
+        """An expression is one of some constants."""
+        from jinja2 import nodes
+
+        if (use := self.use_of(node)) is not None:
+            for value in values:
+                if isinstance(value, nodes.Const):
+                    use.compare(value.value)
+
+    def _positions(self, node: Any, count: int) -> None:
+        """An expression is a position in a list that is written down, from 0, or from what is taken off it."""
+        from jinja2 import nodes
+
+        first = 0
+        if isinstance(node, nodes.Sub) and isinstance(node.right, nodes.Const):
+            node, first = node.left, int(node.right.value)
+        is_text = isinstance(node, nodes.Filter) and node.name == "int"
+        if (use := self.use_of(node)) is not None:
+            for position in range(first, first + count):
+                use.compare(str(position) if is_text else position)
 
     def _filtered(self, node: Any) -> Use | None:
         base = self.use_of(node.node)
