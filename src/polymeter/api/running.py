@@ -114,6 +114,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     retry_errors: bool | None = None,
     is_strict_resume: bool | None = None,
     report_samples: int | Literal["all"] | None = None,
+    allow_generated_code: bool = False,
     progress: Progress | None = None,
     command: str = "",
     is_strict: bool = False,
@@ -137,6 +138,7 @@ def resume(  # noqa: PLR0913  (callers name them)
             since the run began. ``None``: as the run was started.
         report_samples: How many samples of each task the HTML report shows, or ``"all"``. ``None``: as the run was
             started.
+        allow_generated_code: Whether code that the model writes may run. It must be said again to go on with a run.
         progress: Receives progress; default: none.
         command: The command to record.
         is_strict: As for ``evaluate``.
@@ -149,7 +151,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     """
     marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": dict(fail_under or {})}
     end = OnEnd(on_end)
-    changes: dict[str, Any] = {"retry_errors": retry_errors}
+    changes: dict[str, Any] = {"retry_errors": retry_errors, "allow_generated_code": allow_generated_code}
     changes |= {} if is_strict_resume is None else {"is_strict_resume": is_strict_resume}
     if report_samples is not None:
         changes["report_samples"] = RunOptions.make({"report_samples": report_samples}).report_samples

@@ -96,6 +96,7 @@ def read_options(words: Mapping[str, Any]) -> Asked:
         "journal_dir": given("journal_dir"),
         "cache_dir": given("cache_dir"),
         "is_offline": given("offline") or None,
+        "allow_generated_code": given("allow_generated_code") or None,
         "skip_unfit": given("skip_unfit") or None,
         "is_strict_resume": given("strict_resume"),
         "allow_private_urls": given("allow_private_urls") or None,

@@ -7,6 +7,7 @@ import typer
 from polymeter.cli import run_options as option
 from polymeter.cli.asked import Asked, read_options
 from polymeter.cli.json_output import AsJson, stdout_kept
+from polymeter.cli.options import AllowGeneratedCode
 from polymeter.cli.roles import JudgeArgs, PanelWay, Quorum
 from polymeter.cli.state import Debug, state_of
 
@@ -30,6 +31,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     weights: option.Weights = None,
     offline: option.Offline = False,
     allow_private_urls: option.AllowPrivateUrls = False,
+    allow_generated_code: AllowGeneratedCode = False,
     skip_unfit: option.SkipUnfit = False,
     limit: option.Limit = None,
     seed: option.Seed = None,

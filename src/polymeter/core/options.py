@@ -229,6 +229,11 @@ class RunOptions(Options):
         "Pass generation settings that the model does not know on to it, with a note, instead of refusing them: for "
         "settings that nobody typed, from a published configuration.",
     )
+    # Runtime: it decides whether a sample has a score, never which.
+    allow_generated_code: bool = runtime(
+        False,
+        "Run code that the model writes, where a task is about that: in processes of their own, with limits.",
+    )
     is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
 
     @field_validator("parity")

@@ -39,6 +39,7 @@ class TaskSpec:
         sources: The files behind ``source_hash``.
         alias: The name to print.
         version: The author's version, as printed.
+        runs_generated_code: Whether scoring it runs code that the model writes.
     """
 
     name: str
@@ -49,6 +50,7 @@ class TaskSpec:
     sources: tuple[Path, ...] = ()
     alias: str = ""
     version: str = ""
+    runs_generated_code: bool = False
 
     @property
     def title(self) -> str:

@@ -184,7 +184,11 @@ def run_plan(
                 random_state_kept(),
                 pixel_budget(plan.options.max_image_pixels),
                 guest_context_with(
-                    limits=limits, parity=plan.parity, data=plan.options.data, cache_dir=cache_folder(plan.options)
+                    limits=limits,
+                    parity=plan.parity,
+                    data=plan.options.data,
+                    cache_dir=cache_folder(plan.options),
+                    allows_generated_code=plan.options.allow_generated_code,
                 ),
             ):
                 return Execution(plan, folder, manifest, changed, progress).execute()
@@ -223,7 +227,8 @@ def resume_request(
 
     Args:
         path: The run folder.
-        changes: Options that cannot change a number, in place of those that the run was started with.
+        changes: Options that cannot change a number, in place of those that the run was started with. That code which a
+            model wrote may run is not taken over from the run: whoever goes on with it says so again.
         command: What the user typed; default: the command that started the run.
         models: The models of roles (``model`` is the run's own) that cannot be made from the manifest.
 
@@ -239,7 +244,7 @@ def resume_request(
     return RunRequest(
         given.get("model") or _spec_of(manifest["model"], path),
         tuple(manifest["patterns"]),
-        manifests.options_of(manifest, path).model_copy(update=dict(changes or {})),
+        manifests.options_of(manifest, path).model_copy(update={"allow_generated_code": False, **(changes or {})}),
         roles,
         command or manifest["command"],
         is_resume=True,

@@ -9,9 +9,20 @@ from polymeter.core.systems import System
 SYSTEM = System(
     name="lm_eval",
     title="lm-eval",
-    summary="task folders and logs of lm-eval (lm-evaluation-harness)",
+    summary="task folders, LM classes and logs of lm-eval (lm-evaluation-harness)",
     formats={"lm_eval": Target("polymeter.interop.lm_eval.tasks:FORMAT", "polymeter", summary="YAML tasks of lm-eval")},
     extensions={"task_yaml.dialect": "polymeter.interop.lm_eval.tasks.dialect:DIALECT"},
+    models={
+        "lm": Target(
+            "polymeter.interop.lm_eval.models:LmModel",
+            "polymeter",
+            "",
+            "A model written for lm-eval: a subclass of LM in a file or package",
+            ("text", "image", "audio"),
+            ("generate", "loglikelihood"),
+            read_args="polymeter.interop.lm_eval.models.arguments:simple_parse_args_string",
+        ),
+    },
     logs="polymeter.interop.lm_eval.logs:READER",
     exports={
         "lm-eval": Target(

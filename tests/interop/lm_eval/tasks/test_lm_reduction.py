@@ -232,7 +232,9 @@ def test_a_number_weighs_what_it_rests_on(parity: str, expected: float) -> None:
     assert grouped(tasks, {"all": ("a", "b")}, {"metric": "acc"}, parity)[0].value == pytest.approx(expected)
 
 
-@difference("pooled-group-error", here=math.sqrt(1.0**2 + 3.0**2) / 40, there=math.sqrt(0.01 * (9 * 10 + 29 * 30) / 38 / 40))
+@difference(
+    "pooled-group-error", here=math.sqrt(1.0**2 + 3.0**2) / 40, there=math.sqrt(0.01 * (9 * 10 + 29 * 30) / 38 / 40)
+)
 def test_the_error_of_a_weighted_group_is_that_of_independent_means(parity: str, expected: float) -> None:
     tasks = {"a": [Result("acc", "none", 0.5, 10, stderr=0.1)], "b": [Result("acc", "none", 0.5, 30, stderr=0.1)]}
     result = grouped(tasks, {"all": ("a", "b")}, {"metric": "acc"}, parity)[0]

@@ -13,6 +13,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
 from polymeter.core.opened_files import is_of_row
 from polymeter.core.parts import Modality
+from polymeter.core.reasoning import REASONING_TAGS
 from polymeter.core.request import Loglikelihood
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Samples, SampleView, Score, Task, TaskSpec
@@ -60,9 +61,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     """
     options = read_run_options(context)
     if "class" in spec.config:
-        from polymeter.interop.lm_eval.tasks.class_task import compile_class
-
-        return compile_class(spec, traits, context, options)
+        raise PlanError(f"Task {spec.name!r} is a Python class, which cannot be read yet.", where=str(spec.file))
     config, locate = config_of(spec), provenance(spec.file)
     check_config(config, locate)
     if not options.predict_only:
@@ -136,7 +135,9 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
     metadata = run_metadata(config, options, str(spec.file))
     told = {"task": spec.name, "split": split, "repeats": config.repeats, **metadata}
     return Asking(
-        provenance=Provenance(spec.name, split, told, context.seed),
+        provenance=Provenance(
+            spec.name, split, told, context.seed, () if context.parity.on("stop-in-reasoning") else REASONING_TAGS
+        ),
         plan=context.generation,
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         is_chat=options.is_chat,

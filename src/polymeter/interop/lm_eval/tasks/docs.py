@@ -161,16 +161,16 @@ class _Opening:
         metadata = run_metadata(config, self._options, str(self._spec.file))
         function: Callable[..., Any] = resolve(config.custom_dataset)  # type: ignore[arg-type]  # the caller checks it
         with boundary(PlanError, f"custom_dataset of task {name!r}"):
-            made: Mapping[str, Any] = function(**metadata, **config.dataset_kwargs)
+            made = function(**metadata, **config.dataset_kwargs)
+        splits: Mapping[str, Any] = made if isinstance(made, Mapping) else {}
         for split in names:
-            if not isinstance(made, Mapping) or split not in made:
-                known = list(made) if isinstance(made, Mapping) else []
+            if split not in splits:
                 raise DataError(
                     f"custom_dataset of task {name!r} gives no split {split!r}.",
                     where=self._locate("custom_dataset"),
-                    hint=did_you_mean(split, known) or f"It gives: {', '.join(map(str, known)) or 'no splits'}.",
+                    hint=did_you_mean(split, splits) or f"It gives: {', '.join(map(str, splits)) or 'no splits'}.",
                 )
-        return made
+        return splits
 
     def _rows(self, split: _Split, data: Any) -> Rows:
         name, context = self._spec.name, self._context

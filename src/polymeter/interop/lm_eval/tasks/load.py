@@ -16,23 +16,22 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.errors import PlanError
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.formats.task_yaml.load import portable
+from polymeter.formats.task_yaml.load import is_same_task, portable
 from polymeter.formats.task_yaml.reader import Document, Place, Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, source_files
-from polymeter.guests.loading import FunctionRef
 from polymeter.interop.lm_eval.tasks.config import validate
 from polymeter.interop.lm_eval.tasks.dialect import NAME, fields_of, make_reader
+from polymeter.interop.lm_eval.tasks.groups import aggregates
 
 log = logging.getLogger(__name__)
 
 _OF_GROUPS = frozenset({"group", "group_alias", "task", "aggregate_metric_list", "metadata"})
 """Keys that are about a group; all others are for its tasks."""
-_OF_AGGREGATES = ("metric", "aggregation", "weight_by_size", "filter_list")
 
 
 def load(entry: Entry, catalog: Catalog) -> Loaded:
@@ -141,7 +140,7 @@ class _Loading:
                 log.warning("%s:%d: the key %r is written twice; this one counts.", *place, key)
         spec = make_spec(resolved, overrides, self._scanner, name)
         known, number = spec.name, 0
-        while known in self.tasks and self.tasks[known].source_hash != spec.source_hash:
+        while known in self.tasks and not is_same_task(self.tasks[known], spec):
             number += 1
             known = f"{spec.name}-{number}"
         if known not in self.tasks:
@@ -159,7 +158,7 @@ class _Loading:
         below = {key: value for key, value in fields_of(values).items() if key not in _OF_GROUPS} | dict(overrides)
         metadata = values.get("metadata")
         version = metadata.get("version", "") if isinstance(metadata, Mapping) else ""
-        numbers = aggregates_of(values.get("aggregate_metric_list"), resolved.where("aggregate_metric_list"))
+        numbers = aggregates(values.get("aggregate_metric_list"), resolved.where("aggregate_metric_list"))
         # Entered before its members, so that the outermost group comes first.
         self.groups[name] = GroupSpec(name, "", ())
         listed = values.get("task")
@@ -229,38 +228,3 @@ class _Loading:
 
 def _overrides(item: Mapping[str, Any]) -> dict[str, Any]:
     return {str(key): value for key, value in item.items() if key not in ("task", "group")}
-
-
-def aggregates_of(items: Any, where: str) -> tuple[Mapping[str, Any], ...]:
-    """The entries of ``aggregate_metric_list``, each with all its keys. No filter means every one that a member has.
-
-    Args:
-        items: The list, or its only entry.
-        where: Its ``file:line``.
-
-    Raises:
-        PlanError: if an entry is not understood.
-    """
-    entries = []
-    for item in [] if items is None else items if isinstance(items, list) else [items]:
-        if not isinstance(item, Mapping) or not item.get("metric"):
-            raise PlanError("An entry of aggregate_metric_list needs a 'metric'.", where=where)
-        unknown = next((key for key in item if key not in _OF_AGGREGATES), None)
-        if unknown is not None:
-            hint = did_you_mean(str(unknown), _OF_AGGREGATES, n=1) or f"It takes {', '.join(_OF_AGGREGATES)}."
-            raise PlanError(f"An entry of aggregate_metric_list takes no {unknown!r}.", where=where, hint=hint)
-        aggregation = item.get("aggregation", "mean")
-        if aggregation != "mean" and not isinstance(aggregation, FunctionRef):
-            what = f"A group can be aggregated by 'mean' or a !function, not {aggregation!r}."
-            raise PlanError(what, where=where)
-        filters = item.get("filter_list")
-        listed = () if filters is None else (filters,) if isinstance(filters, str) else tuple(map(str, filters))
-        entries.append(
-            {
-                "metric": str(item["metric"]),
-                "aggregation": aggregation,
-                "weight_by_size": bool(item.get("weight_by_size", True)),
-                "filter_list": listed,
-            }
-        )
-    return tuple(entries)
