@@ -27,6 +27,13 @@ class ChoiceWays(str, Enum):
     TEXT = "text"
 
 
+class Executors(str, Enum):
+    """Where the replicas of a model are."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
 class LogprobTemplates(str, Enum):
     """What log-probabilities of a checkpoint are taken behind."""
 
@@ -70,7 +77,32 @@ ModelArgs = Annotated[
 ]
 BaseURL = Annotated[
     str | None,
-    _option("--base-url", help="Address of the model's endpoint, up to /v1.", panel=_WHAT, metavar="URL"),
+    _option(
+        "--base-url",
+        help="Address of the model's endpoint, up to /v1; several of the same model, separated by commas, share its "
+        "requests.",
+        panel=_WHAT,
+        metavar="URL",
+    ),
+]
+ServerArgs = Annotated[
+    str | None,
+    _option(
+        "--server-args",
+        help="Arguments for the server that vllm:, sglang:, llamacpp: or transformers-serve: starts, as its command "
+        "line takes them: '--dtype bfloat16 --max-model-len 8192'.",
+        panel=_WHAT,
+        metavar="ARGUMENTS",
+    ),
+]
+ServerTimeout = Annotated[
+    float | None,
+    _option(
+        "--server-timeout",
+        help="How long a started server may take to be ready; default 1800.",
+        panel=_SPEED,
+        metavar="SECONDS",
+    ),
 ]
 StripPrompt = Annotated[
     bool, _option("--strip-prompt", help="Remove the prompt from answers of a wrapper that repeats it.", panel=_HOW)
@@ -185,9 +217,59 @@ Concurrency = Annotated[
     str | None,
     _option(
         "--concurrency",
-        help="The maximum number of requests in flight at an endpoint, or auto (the default): raised until it refuses.",
+        help="The maximum number of requests in flight at an endpoint, at each of its addresses if it has several, or "
+        "auto (the default): raised until it refuses.",
         panel=_SPEED,
         metavar="N",
+    ),
+]
+Executor = Annotated[
+    Executors | None,
+    _option(
+        "--executor",
+        help="Where the replicas of the model are: local (processes of this machine, the default), or ray.",
+        panel=_SPEED,
+    ),
+]
+Replicas = Annotated[
+    str | None,
+    _option(
+        "--replicas",
+        help="Copies of the measured model that share its requests, each in a process of its own or, of a model in a "
+        "server that is started, in a server of its own; or auto: as many as the GPUs allow.",
+        panel=_SPEED,
+        metavar="N",
+    ),
+]
+GpusPerReplica = Annotated[
+    float | None,
+    _option(
+        "--gpus-per-replica",
+        help="GPUs of one replica, also a share of one; default: one where there are GPUs.",
+        panel=_SPEED,
+        metavar="N",
+    ),
+]
+CpusPerReplica = Annotated[
+    int | None,
+    _option(
+        "--cpus-per-replica",
+        help="Cores of one replica; default: its share of this machine's.",
+        panel=_SPEED,
+        metavar="N",
+    ),
+]
+Address = Annotated[
+    str | None,
+    _option("--address", help="Address of the Ray cluster, or auto: the one that runs here.", panel=_SPEED),
+]
+LeaseTimeout = Annotated[
+    float | None,
+    _option(
+        "--lease-timeout",
+        help="A replica that has not answered for so long is ended, and its requests go to others; default 1800.",
+        panel=_SPEED,
+        metavar="SECONDS",
     ),
 ]
 Window = Annotated[

@@ -39,6 +39,7 @@ class TaskSpec:
         sources: The files behind ``source_hash``.
         alias: The name to print.
         version: The author's version, as printed.
+        package: The installed package that brings it, with its version (``lmms_eval 0.7.2``); empty if none does.
         runs_generated_code: Whether scoring it runs code that the model writes.
     """
 
@@ -50,6 +51,7 @@ class TaskSpec:
     sources: tuple[Path, ...] = ()
     alias: str = ""
     version: str = ""
+    package: str = ""
     runs_generated_code: bool = False
 
     @property

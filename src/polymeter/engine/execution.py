@@ -8,9 +8,9 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from polymeter.core.errors import PlanError, PolymeterError, StorageError, UnfitError, boundary
+from polymeter.core.errors import PolymeterError, StorageError, UnfitError
 from polymeter.core.identity import fingerprint
-from polymeter.core.model import AsyncModel, Model
+from polymeter.core.model import AsyncModel, Model, Surroundings
 from polymeter.core.needs import SKIP_UNFIT, unknown_needs
 from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
@@ -32,7 +32,7 @@ from polymeter.engine.running_samples import MODEL_ROLE, RunningTask
 from polymeter.engine.stored import StoredAnswers
 from polymeter.engine.task_rows import TaskRows
 from polymeter.engine.work_list import Resumption, Settings, WorkList
-from polymeter.guests.door import Door, in_mode
+from polymeter.guests.door import Door
 from polymeter.guests.watchdog import Watchdog
 from polymeter.metrics.bounded import end_idle_processes
 from polymeter.store.export import results_document, write_results, write_samples
@@ -252,8 +252,7 @@ class Execution:
         if isinstance(model, AsyncModel):
             from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 
-            with in_mode("model"), boundary(PlanError, "Starting the model"):
-                model.load()
+            model.surroundings = Surroundings(self._folder.logs, listener.waiting)
             return EndpointDispatcher(
                 model,
                 None if options.concurrency == "auto" else options.concurrency,
@@ -265,6 +264,8 @@ class Execution:
                 name=name,
                 on_wait=listener.waiting,
                 on_gone=listener.gone,
+                on_note=listener.note,
+                on_failed=listener.failed,
             )
         return BatchDispatcher(
             model,
@@ -289,6 +290,7 @@ class Execution:
         journal = Journal(self._folder.journal)
         summaries = self._reduction.task_summaries(results, journal)
         groups = self._reduction.group_summaries(results)
+        balanced = parts.requests_by_address(self._manifest, self._dispatchers())
         by_address = parts.answers_by_address(journal, self._manifest, [task.name for task in self._tasks])
         document = results_document(
             status="complete",
@@ -300,7 +302,7 @@ class Execution:
             skipped=self._plan.skipped,
             notes=[
                 *self._plan.notes,
-                *parts.notes(by_address, self._manifest),
+                *parts.notes(by_address, self._manifest, balanced),
                 *self._nondeterminism(),
                 *self._reduction.doubts(summaries, journal),
                 *self._reduction.failures,
@@ -321,6 +323,10 @@ class Execution:
         n_failed = unscored + len(self._reduction.failures)
         self._close_manifest("complete", n_failed)
         return RunOutcome(self._folder, "complete", document, n_failed)
+
+    def _dispatchers(self) -> dict[str, dict[str, Any]]:
+        """The record of every dispatcher so far, by role."""
+        return {role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()}
 
     def _nondeterminism(self) -> list[str]:
         return [
@@ -345,6 +351,10 @@ class Execution:
         manifest["seconds"] = round(manifest["seconds"] + seconds, 3)
         manifest["usage"] = {name: manifest["usage"][name] + value for name, value in outcome.usage.items()}
         manifest["cache"] = {"hits": manifest["cache"]["hits"] + outcome.n_known}
+        dispatchers = self._dispatchers()
+        balanced = parts.requests_by_address(manifest, dispatchers)
+        if balanced:
+            manifest["requests_by_address"] = balanced
         manifest["sessions"][-1] |= {
             "ended": manifest["ended"],
             "seconds": round(seconds, 3),
@@ -352,9 +362,7 @@ class Execution:
             **({"reason": outcome.reason} if outcome.reason else {}),
             "scored_again": self._resumption.n_scored_again,
             "model_ms": round(outcome.latency_ms, 1),
-            SESSION_DISPATCHERS: {
-                role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()
-            },
+            SESSION_DISPATCHERS: dispatchers,
         }
         artifacts = sorted(path for path in self._folder.artifacts.rglob("*") if path.is_file())
         manifest["artifacts"] = [str(path.relative_to(self._folder.path)) for path in artifacts]

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.catalog import LIBRARY
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, boundary
 from polymeter.core.identity import canonical, fingerprint, source_hash
+from polymeter.core.installed import installed_packages
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.places import file_name, stored_at
@@ -248,6 +250,13 @@ def options_of(manifest: Mapping[str, Any], output: Path) -> RunOptions:
     return RunOptions.make(values, where=str(output))
 
 
+def origins_of(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """What qualifies the names of the tasks of a run, once each."""
+    qualifiers = {package.record.package: package.qualifier for package in installed_packages()}
+    brought = (str(task.get("package") or "").partition(" ")[0] for task in manifest["tasks"])
+    return tuple(dict.fromkeys(qualifiers.get(name, name) if name else LIBRARY for name in brought))
+
+
 def _skipped(plan: Plan) -> dict[str, Any]:
     """The tasks that the model cannot do; nothing if none was left out."""
     return {"skipped": dict(plan.skipped)} if plan.skipped else {}
@@ -271,6 +280,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "alias": spec.alias,
         TASK_FORMAT: stored_format(spec.format),
         "version": spec.version,
+        **({"package": spec.package} if spec.package else {}),
         "file": str(spec.file),
         "config": jsonable(dict(spec.config)),
         "sources": [str(path) for path in spec.sources],

@@ -16,7 +16,7 @@ from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.files import sweep
 from polymeter.core.generation import require_generation
 from polymeter.core.guest_context import guest_context_with, weights_from
-from polymeter.core.model import BatchModel, Model, ModelSpec
+from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.pixels import pixel_budget
@@ -241,10 +241,14 @@ def resume_request(
     refuse_imported(manifest, path)
     given = dict(models or {})
     roles = {role: given.get(role) or _spec_of(entry, path) for role, entry in manifest["roles"].items()}
+    options = manifests.options_of(manifest, path)
+    # What was installed since then may have tasks of the same names.
+    prefer = (*options.prefer, *manifests.origins_of(manifest))
+    again = {"prefer": prefer, "allow_generated_code": False, **(changes or {})}
     return RunRequest(
         given.get("model") or _spec_of(manifest["model"], path),
         tuple(manifest["patterns"]),
-        manifests.options_of(manifest, path).model_copy(update={"allow_generated_code": False, **(changes or {})}),
+        options.model_copy(update=again),
         roles,
         command or manifest["command"],
         is_resume=True,
@@ -262,8 +266,11 @@ def make_plan(request: RunRequest) -> Plan:
     files = [named_place(path) for path in named if path.is_file()]
     options = options.model_copy(update={"include_paths": (*options.include_paths, *files)})
     catalog = build_catalog(options.include_paths, cache_folder(options), parity_with(options.parity))
+    catalog.preferred = options.prefer
     selection = select(request.patterns, catalog)
     model, spec = _make(request.model, options)
+    if isinstance(model, AsyncModel) and (options.replicas is not None or options.gpus_per_replica is not None):
+        model.plan_replicas(options.replicas or 1, options.gpus_per_replica)
     made = {role: _make(which, options) for role, which in request.roles.items()}
     return Plan(
         model,

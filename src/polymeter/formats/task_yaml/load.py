@@ -108,10 +108,14 @@ class _Loading:
         if name in chain:
             raise PlanError(f"These groups contain each other: {' → '.join((*chain, name))}.")
         if entry is None:
+            home, name = self.catalog.place(name)
+            if home is not self.catalog:
+                elsewhere = _Loading(home, self.reader, self.tasks, self.groups)
+                return elsewhere.member(name, None, overrides, chain)
             tagged = self.catalog.tags().get(name) if name not in self.catalog.entries else None
             if tagged is not None:
                 return [member for task in tagged for member in self.member(task, None, overrides, (*chain, name))]
-            entry = self.catalog.get(name)
+            entry = self.catalog.get_own(name)
         if entry.format != NAME:
             return self.other_format(entry, overrides)
         resolved = self.reader.read(entry.file)

@@ -4,7 +4,7 @@ The index of Polymeter's task YAML lists its task files too, as a dialect; ``tas
 """
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import System
+from polymeter.core.systems import Installed, System
 
 SYSTEM = System(
     name="lm_eval",
@@ -31,6 +31,12 @@ SYSTEM = System(
             summary="lm-eval 0.4: results_*.json, samples_TASK_*.jsonl",
         )
     },
+    installed=Installed(
+        "lm_eval",
+        "tasks",
+        "task_yaml",
+        clone="https://github.com/EleutherAI/lm-evaluation-harness lm-evaluation-harness/lm_eval/tasks",
+    ),
     version="0.4.13",
     differences="polymeter.interop.lm_eval.differences:DIFFERENCES",
 )

@@ -57,21 +57,41 @@ class Context:
 Answer = Callable[[Context, Loglikelihood], Awaitable[Output]]
 
 
+class Ways:
+    """The ways that are tried at a model's endpoint, and those that have worked. All of its addresses share them: an
+    answer must not depend on the address that it comes from.
+
+    Args:
+        api: ``completions``: only ``echo`` is tried.
+        way: The way to use; ``None``: the first that works.
+
+    Attributes:
+        order: The ways to try.
+        working: The way that works, by whether there are media.
+    """
+
+    def __init__(self, api: Api, way: Way | None) -> None:
+        self.order: tuple[Way, ...] = (way,) if way else ("echo",) if api == "completions" else get_args(Way)
+        self.working: dict[bool, Way] = {}
+        self._searches: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+
+    def search(self) -> asyncio.Lock:
+        """What one search at a time holds."""
+        return self._searches.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+
 class Likelihood:
     """Answers log-likelihood requests.
 
     Args:
         client: The endpoint.
-        api: ``completions``: only ``echo`` is tried.
-        way: The way to use; ``None``: the first that works.
+        ways: The ways to try.
     """
 
-    def __init__(self, client: Client, api: Api, way: Way | None) -> None:
+    def __init__(self, client: Client, ways: Ways) -> None:
         self._client = client
         self._where = client.address.where
-        self._order: tuple[Way, ...] = (way,) if way else ("echo",) if api == "completions" else get_args(Way)
-        self._working: dict[bool, Way] = {}
-        self._searches: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+        self._ways = ways
 
     async def answer(self, context: Context, parameters: Loglikelihood) -> Output:
         """The log-probability of every continuation. The output's note says which way was used.
@@ -82,11 +102,11 @@ class Likelihood:
         if parameters.is_rolling:
             return await self._by_whole_text(parameters)
         has_media = context.text is None
-        way = self._working.get(has_media)
+        way = self._ways.working.get(has_media)
         if way is not None:
             return await self._use(way, context, parameters)
-        async with self._searches.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            way = self._working.get(has_media)
+        async with self._ways.search():
+            way = self._ways.working.get(has_media)
             if way is None:
                 return await self._search(context, parameters)
         return await self._use(way, context, parameters)
@@ -94,7 +114,7 @@ class Likelihood:
     async def _search(self, context: Context, parameters: Loglikelihood) -> Output:
         reasons: list[str] = []
         is_unclear = False
-        for way in self._order:
+        for way in self._ways.order:
             try:
                 output = await self._use(way, context, parameters)
             except (EndpointError, MissingFieldError) as error:
@@ -103,7 +123,7 @@ class Likelihood:
                 is_unclear = is_unclear or error.scope == "unclear"
                 reasons.append(f"{way}: {error.what}")
             else:
-                self._working[context.text is None] = way
+                self._ways.working[context.text is None] = way
                 return output
         raise ModelError(
             f"The endpoint tells no log-probabilities. Tried {'; '.join(reasons)}.",
