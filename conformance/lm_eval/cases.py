@@ -5,12 +5,13 @@ A case is one task asked in one way; its name says which: ``arc_easy``, ``arc_ea
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from conformance.answers import generator
 from conformance.lm_eval.published import Published
 
 PER_PLACE = 2
@@ -87,9 +88,24 @@ def chosen_tasks(tasks: Iterable[Published], per_place: int = PER_PLACE) -> list
     return sorted(chosen, key=lambda task: task.name)
 
 
-def cases_of(names: Sequence[str], seed: int) -> list[Case]:
-    """The cases of some tasks: each as it is, and in one other way."""
-    made = []
-    for name in names:
-        made += [Case(name, Way()), Case(name, generator("way", seed, name).choice(OTHER_WAYS))]
-    return made
+def main() -> None:
+    """Write the names of the tasks to try, and make the checkpoint that answers them; in lm-eval's environment."""
+    import argparse
+
+    from conformance.lm_eval import installed
+    from conformance.lm_eval.published import published_tasks
+    from tests.helpers.checkpoints import make_checkpoint
+
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--positions", type=int, required=True, help="the longest text that the checkpoint reads")
+    arguments = parser.parse_args()
+    if not arguments.checkpoint.exists():
+        make_checkpoint("llama", arguments.checkpoint, positions=arguments.positions)
+    tasks = [task for task in published_tasks(installed.contained_manager({})).values() if not task.is_class]
+    arguments.out.write_text(json.dumps([task.name for task in chosen_tasks(tasks)]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,7 @@ def _several(*values: Any) -> str:
 
 def _translations(*languages: str) -> str:
     words = (("a red boat", "ruu 1"), ("seven small birds", "ruu 2"), ("the old clock", "ruu 3"), ("a house", "ruu 4"))
-    return _several(*({name: text for name, text in zip(languages, pair, strict=True)} for pair in words))
+    return _several(*(dict(zip(languages, pair, strict=True)) for pair in words))
 
 
 HINTS: Mapping[str, Mapping[str, str]] = {

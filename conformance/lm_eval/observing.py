@@ -35,7 +35,7 @@ def observed_there(case: str, task: str, model: str, document: Mapping[str, Any]
     made.values["n"] = row["sample_len"]
     for line in document["samples"][task]:
         number = str(line["doc_id"])
-        scores = made.samples.setdefault(number, {"target": plain(line["target"])})
+        scores = made.samples.setdefault(number, {})
         scores |= {f"{name},{line['filter']}": plain(value) for name, value in line.items() if name not in _ABOUT}
         for place, (given, answers) in enumerate(zip(line["arguments"], line["resps"], strict=True)):
             _note(made, number, place, _asked_there(given), answers)
@@ -75,7 +75,7 @@ def observed_here(
         if sample["error"]:
             errors.append(str(sample["error"]["message"]))
         scores = {f"{one['metric']},{one['filter']}": plain(one["value"]) for one in sample["scores"]}
-        made.samples[number] = {"target": sample["target"], **scores}
+        made.samples[number] = scores
         place = 0
         for exchange in sample["exchanges"]:
             for asked, answers in _asked_here(exchange, render):

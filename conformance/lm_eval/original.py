@@ -38,8 +38,12 @@ def scripted_model(book: Mapping[str, Any], who: str) -> Any:
             for request in requests:
                 row = (request.task_name, request.doc_id)
                 answers = book[request.task_name]["answers"][who][str(request.doc_id)]
-                said.append(answers[asked[row] % len(answers)])
+                text = answers[asked[row] % len(answers)]
                 asked[row] += 1
+                # Every model of lm-eval ends its answers at the stop strings itself.
+                for stop in request.args[1].get("until") or ():
+                    text = text.split(stop)[0]
+                said.append(text)
             return said
 
         def loglikelihood(self, requests: Sequence[Any]) -> Any:

@@ -25,6 +25,7 @@ def prepare(task: Published, work: Path, seed: int, manager: Any, places: dict[s
     entry: dict[str, Any] = {"output_type": task.output_type, "place": task.place, "columns": dict(fitting.shape.kinds)}
     settings = task.config.get("generation_kwargs") or {}
     entry |= {"dataset": task.dataset, "is_drawn": bool(settings.get("do_sample") or settings.get("temperature"))}
+    entry |= {"filters": _names(task, "filter_list"), "metrics": _names(task, "metric_list")}
     if task.output_type != "generate_until":
         return entry
     try:
@@ -32,6 +33,14 @@ def prepare(task: Published, work: Path, seed: int, manager: Any, places: dict[s
             return {**entry, **_answers(made_task(task.name, manager), (seed, task.name))}
     except (Exception, contained.OutOfTime) as error:
         return {**entry, "unanswered": contained.reason(error)}
+
+
+def _names(task: Published, field: str) -> list[str]:
+    """The filters or metrics that a task names, for the report."""
+    items = task.config.get(field) or []
+    if field == "filter_list":
+        items = [step for one in items for step in one["filter"]]
+    return [str(getattr(name, "name", name)) for one in items if (name := one.get("function", one.get("metric")))]
 
 
 def _answers(task: Any, key: Sequence[object]) -> dict[str, Any]:
