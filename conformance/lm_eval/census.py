@@ -88,26 +88,38 @@ def make(work: Path, seed: int, number: int) -> None:
     for task in published_tasks(manager).values():
         if not task.is_class:
             by_place.setdefault(task.place, {}).setdefault(task.rows_key, task)
-            n_tasks[task.place] += 1
-    # Folders whose rows serve most tasks come first.
-    ordered = sorted(by_place, key=lambda place: -n_tasks[place] / len(by_place[place]))
-    for place in ordered[number::WORKERS]:
-        forms: dict[str, str] = {}
-        failures = Counter[str]()
-        for key, task in by_place[place].items():
+            n_tasks[task.rows_key] += 1
+    forms: dict[str, dict[str, str]] = {}
+    failures = Counter[tuple[str, str]]()
+
+    def fitted(task: Published, most_repairs: int) -> str:
+        """Why no rows fit; empty if some do. Forms that fitted a task of the folder are tried first."""
+        fitting = Fitting(task, work / "rows" / task.rows_key, seed, places)
+        is_made = fitting.fit(manager, forms.get(task.place), most_repairs)
+        if not is_made and most_repairs > 1 and task.place in forms:
+            fitting = Fitting(task, work / "rows" / task.rows_key, seed, places)
+            is_made = fitting.fit(manager, None, most_repairs)
+        if is_made:
+            found = fitting.shape.kinds.items()
+            forms[task.place] = {name: form for name, form in found if not form.startswith("=")}
+        return fitting.failure
+
+    left: list[Published] = []
+    for place in sorted(by_place)[number::WORKERS]:
+        for count, (key, task) in enumerate(by_place[place].items()):
             if key in done:
                 continue
-            # Where tasks of a folder fail in one way, the next one is not tried as long.
-            most = 4 if max(failures.values(), default=0) >= ENOUGH_FAILURES else MOST_REPAIRS
-            fitting = Fitting(task, work / "rows" / key, seed, places)
-            is_made = fitting.fit(manager, forms, most)
-            if not is_made and forms:
-                fitting = Fitting(task, work / "rows" / key, seed, places)
-                is_made = fitting.fit(manager, None, most)
-            if is_made:
-                forms = {name: form for name, form in fitting.shape.kinds.items() if not form.startswith("=")}
-            failures[fitting.failure] += bool(fitting.failure)
-            append_line(out, {"key": key, "task": task.name, "failure": fitting.failure})
+            failure = fitted(task, 1 if count else MOST_REPAIRS)
+            if failure and count:
+                left.append(task)
+            else:
+                append_line(out, {"key": key, "task": task.name, "failure": failure})
+    # What needs another form comes last, the rows that serve most tasks first.
+    for task in sorted(left, key=lambda task: -n_tasks[task.rows_key]):
+        is_hopeless = max((n for (at, _), n in failures.items() if at == task.place), default=0) >= ENOUGH_FAILURES
+        failure = fitted(task, 4 if is_hopeless else MOST_REPAIRS)
+        failures[task.place, failure[:40]] += bool(failure)
+        append_line(out, {"key": task.rows_key, "task": task.name, "failure": failure})
 
 
 def there(work: Path, number: int) -> None:
