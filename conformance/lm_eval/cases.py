@@ -15,6 +15,7 @@ from typing import Any
 from conformance.lm_eval.published import Published
 
 PER_PLACE = 2
+RESAMPLES = 100  # for the errors that lm-eval states by bootstrap
 SYSTEM = "You are a careful reader. Answer in one word."
 
 

@@ -103,11 +103,23 @@ class Fitting:
                     if self._keep_rows(manager):
                         continue
                     return False
+                if isinstance(error, MisfitError) and self._names_a_column(error):
+                    continue
                 field = error.field if isinstance(error, MisfitError) else self.field
                 wanted = error.wanted if isinstance(error, MisfitError) else ()
                 if not repairs.repair(error, self.row, self._columns(field), wanted):
                     return False
         return False
+
+    def _names_a_column(self, error: MisfitError) -> bool:
+        """Whether a field is a text that stands for itself, because no column is called so: one is then."""
+        text = self.config.get(error.field)
+        if not isinstance(text, str) or "{" in text or not text or text in self.shape.columns.keys:
+            return False
+        self.shape.columns.key(text)
+        if error.wanted:
+            self.shape.kinds[text] = error.wanted[0]
+        return True
 
     @staticmethod
     def _drops_all_rows(error: BaseException) -> bool:

@@ -21,6 +21,17 @@ _DEFAULT_LENGTH = 256
 """What lm-eval's models generate at most where nobody says it."""
 
 
+def _values(task: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a result document says of a task or group: its numbers with their errors, and what stands beside them."""
+    row = document["results"][task]
+    made = {name: plain(value) for name, value in row.items() if "," in name or name == "alias"}
+    made["n"] = row.get("sample_len")
+    for about in ("versions", "n-shot", "higher_is_better", "n-samples"):
+        made[about] = plain(document[about].get(task))
+    made["versions"] = str(made["versions"])
+    return made
+
+
 def observed_there(case: str, task: str, model: str, document: Mapping[str, Any]) -> Observation:
     """One case in lm-eval.
 
@@ -30,9 +41,7 @@ def observed_there(case: str, task: str, model: str, document: Mapping[str, Any]
         model: Who answered.
         document: What ``simple_evaluate`` returned.
     """
-    row = document["results"][task]
-    made = Observation(case, model, values={name: plain(value) for name, value in row.items() if "," in name})
-    made.values["n"] = row["sample_len"]
+    made = Observation(case, model, values=_values(task, document))
     for line in document["samples"][task]:
         number = str(line["doc_id"])
         scores = made.samples.setdefault(number, {})
@@ -50,8 +59,9 @@ def _asked_there(given: Sequence[Any]) -> tuple[str, str]:
 
 def observed_here(
     case: str,
+    task: str,
     model: str,
-    task: Mapping[str, Any],
+    document: Mapping[str, Any],
     samples: Iterable[Mapping[str, Any]],
     render: Callable[[Sequence[Mapping[str, str]]], str],
 ) -> Observation:
@@ -59,16 +69,13 @@ def observed_here(
 
     Args:
         case: The case's name.
+        task: The task's.
         model: Who answered.
-        task: The task's part of the results.
-        samples: Its stored samples.
+        document: The results in lm-eval's form.
+        samples: The stored samples.
         render: Makes one text of messages.
     """
-    made = Observation(case, model)
-    for result in task["results"]:
-        if not result["subset"]:
-            made.values[f"{result['metric']},{result['filter']}"] = plain(result["value"])
-    made.values["n"] = task["n_scored"]
+    made = Observation(case, model, values=_values(task, document))
     errors = []
     for sample in samples:
         number = str(sample["index"])

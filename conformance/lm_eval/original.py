@@ -12,7 +12,7 @@ from typing import Any
 from conformance import contained
 from conformance.frame import Observation, read_observations, write_observation
 from conformance.lm_eval import installed
-from conformance.lm_eval.cases import SYSTEM, Case
+from conformance.lm_eval.cases import RESAMPLES, SYSTEM, Case
 from conformance.lm_eval.observing import observed_there
 
 SECONDS = 240
@@ -74,7 +74,7 @@ def observe(case: Case, who: str, model: Any, manager: Any, settings: Mapping[st
                 fewshot_as_multiturn=case.way.is_multiturn,
                 system_instruction=SYSTEM if case.way.has_system else None,
                 gen_kwargs=settings,
-                bootstrap_iters=100,
+                bootstrap_iters=RESAMPLES,
                 log_samples=True,
                 batch_size=BATCH,
             )

@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance import contained
 from conformance.frame import Observation, read_observations, write_observation
-from conformance.lm_eval.cases import SYSTEM, Case, Way
+from conformance.lm_eval.cases import RESAMPLES, SYSTEM, Case, Way
 from conformance.lm_eval.observing import observed_here
 
 MOST_AT_ONCE = 20
@@ -73,6 +73,7 @@ class Runs:
         self.book = book
         self.root = tasks_root()  # before the shims stand in for the package
         self.tokenizer: Any = None
+        self.catalog: Any = None
 
     def observe(self, cases: Sequence[Case], who: str) -> None:
         """Run some cases with one model, and note what became of each."""
@@ -89,6 +90,7 @@ class Runs:
 
     def _evaluate(self, cases: Sequence[Case], who: str) -> list[Observation]:
         import polymeter
+        from polymeter.interop.lm_eval.results import StoredRun, results_document
         from polymeter.store.export import read_samples
 
         way = cases[0].way
@@ -117,17 +119,28 @@ class Runs:
             **given,
             **generated,
         )
-        tasks = result.results["tasks"]
+        document = results_document(StoredRun(result.folder, self._facts(cases)))
         return [
             observed_here(
                 case.name,
+                case.task,
                 who,
-                tasks[case.task],
+                document,
                 read_samples(result.folder, case.task),
                 self._templated if way.is_chat and who == "tiny" else _turns if way.is_chat else _text,
             )
             for case in cases
         ]
+
+    def _facts(self, cases: Sequence[Case]) -> Any:
+        """What the files of lm-eval need beside a run folder."""
+        from polymeter.api.tasks import build_catalog
+        from polymeter.engine.selection import select
+        from polymeter.interop.lm_eval.results import CommandFacts
+
+        self.catalog = self.catalog or build_catalog([self.root])
+        chosen = select([case.task for case in cases], self.catalog)
+        return CommandFacts("", {}, "", {spec.name: spec for spec in chosen.tasks}, bootstrap_iters=RESAMPLES)
 
     def _rows(self, case: Case) -> Path:
         return self.work / "rows" / case.task.replace("/", "_")
