@@ -46,7 +46,8 @@ class ReplicaSetup:
 
     Attributes:
         model: The model.
-        tasks: The run's tasks.
+        tasks: The run's tasks that other processes can open.
+        closed: Its other tasks, each with the reason.
         context: The settings that the tasks were compiled with.
         options: The run's options.
         is_cut: Whether stop strings are applied.
@@ -55,6 +56,7 @@ class ReplicaSetup:
 
     model: ModelSpec
     tasks: tuple[TaskSpec, ...]
+    closed: Mapping[str, str]
     context: OpenContext
     options: RunOptions
     is_cut: bool
@@ -203,7 +205,13 @@ class ReopenedRows:
         self._lock = threading.Lock()
 
     def __call__(self, origin: Origin) -> RowHandle | None:
-        """The row that a request is about; ``None`` where it names no task of this run."""
+        """The row that a request is about; ``None`` where it names no task of this run.
+
+        Raises:
+            PlanError: The task cannot be opened here.
+        """
+        if origin.task in self._setup.closed:
+            raise PlanError(f"A replica cannot open task {origin.task!r}: {self._setup.closed[origin.task]}.")
         spec = self._specs.get(origin.task)
         if spec is None:
             return None

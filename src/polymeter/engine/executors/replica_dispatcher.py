@@ -72,6 +72,7 @@ class ReplicaDispatcher:
         self._later: list[tuple[float, int, list[PendingRequest]]] = []
         self._n_later = 0
         self._changed = threading.Condition()
+        self._sending = threading.RLock()
         self._is_begun = self._is_closed = self._was_ready = False
         self._images = ImageWriters(listener.done)
         self._host = make_host(HostListener(self._ready, self._computed, self._lost, self._failed))
@@ -191,7 +192,13 @@ class ReplicaDispatcher:
             self._prefetcher.prepare_encoded(requests, partial(self._media_ready, lease))
 
     def _media_ready(self, lease: Lease[Joined], failures: list[Response | None]) -> None:
-        """Send a lease, but for requests that cannot be shown."""
+        """Send a lease, but for requests that cannot be shown. Leases reach a replica in the order that scheduling takes
+        them to have: by it those are found that were being computed at a death.
+        """
+        with self._sending:
+            self._send(lease, failures)
+
+    def _send(self, lease: Lease[Joined], failures: list[Response | None]) -> None:
         with self._changed:
             if self._is_closed or not self._leases.sent(lease):
                 return
