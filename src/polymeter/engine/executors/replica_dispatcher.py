@@ -192,8 +192,8 @@ class ReplicaDispatcher:
             self._prefetcher.prepare_encoded(requests, partial(self._media_ready, lease))
 
     def _media_ready(self, lease: Lease[Joined], failures: list[Response | None]) -> None:
-        """Send a lease, but for requests that cannot be shown. Leases reach a replica in the order that scheduling takes
-        them to have: by it those are found that were being computed at a death.
+        """Send a lease, but for requests that cannot be shown. One at a time: leases must reach a replica in the order
+        that scheduling knows, which tells what was being computed at a death.
         """
         with self._sending:
             self._send(lease, failures)
