@@ -92,36 +92,15 @@ class Replica:
     """
 
     def __init__(self, setup: ReplicaSetup) -> None:
-        options = setup.options
-        if options.is_offline:
+        if setup.options.is_offline:
             os.environ.update(dict.fromkeys(_OFFLINE, "1"))
         self._surroundings = ExitStack()
-        self._surroundings.enter_context(dispatched())
-        self._surroundings.enter_context(weights_from(options.weights))
-        self._surroundings.enter_context(pixel_budget(options.max_image_pixels))
-        self._surroundings.enter_context(
-            guest_context_with(
-                parity=setup.context.parity,
-                data=options.data,
-                cache_dir=setup.context.cache_dir,
-                allows_generated_code=options.allow_generated_code,
-            )
-        )
-        for file in options.imports:
-            import_file(file)
-        model = make_model(setup.model, options.weights)
-        if not isinstance(model, BatchModel):
-            raise PlanError(f"Model {str(setup.model)!r} is an endpoint, which has no replicas.")
-        model.parity = parity_with(options.parity)
-        if isinstance(options.batch_size, int):
-            model.planned_batch_size = options.batch_size
-        model.rows = ReopenedRows(setup, model.traits)
-        self._model = model
-        self._computer = BatchComputer(model, is_cut=setup.is_cut)
-        self._prefetcher = Prefetcher(
-            MediaStore(setup.fetched, keeps_previews=False), options.decode_workers, setup.fetched
-        )
-        self._context = copy_context()  # a host may call on another thread
+        self._context = copy_context()  # a host may call on any thread
+        self._context.run(self._surround, setup)
+        self._model = self._context.run(_made, setup)
+        self._computer = BatchComputer(self._model, is_cut=setup.is_cut)
+        store = MediaStore(setup.fetched, keeps_previews=False)
+        self._prefetcher = self._context.run(Prefetcher, store, setup.options.decode_workers, setup.fetched)
 
     def load(self) -> None:
         """Load the model.
@@ -158,7 +137,26 @@ class Replica:
             with in_mode("model"), boundary(ModelError, "Closing the model"):
                 self._model.close()
 
-        self._context.run(close)
+        try:
+            self._context.run(close)
+        finally:
+            self._context.run(self._surroundings.close)
+
+    def _surround(self, setup: ReplicaSetup) -> None:
+        """Enter what models of a run are called in."""
+        options = setup.options
+        enter = self._surroundings.enter_context
+        enter(dispatched())
+        enter(weights_from(options.weights))
+        enter(pixel_budget(options.max_image_pixels))
+        enter(
+            guest_context_with(
+                parity=setup.context.parity,
+                data=options.data,
+                cache_dir=setup.context.cache_dir,
+                allows_generated_code=options.allow_generated_code,
+            )
+        )
 
     def _compute(self, work: Work, failures: list[Response | None]) -> Computed:
         responses = list(failures)
@@ -186,6 +184,21 @@ class Replica:
             for image in one.images():
                 image.release()
         return Computed(work.lease, responses, timings, did_not_fit)
+
+
+def _made(setup: ReplicaSetup) -> BatchModel:
+    """The model of a replica, as planning makes that of a run."""
+    options = setup.options
+    for file in options.imports:
+        import_file(file)
+    model = make_model(setup.model, options.weights)
+    if not isinstance(model, BatchModel):
+        raise PlanError(f"Model {str(setup.model)!r} is an endpoint, which has no replicas.")
+    model.parity = parity_with(options.parity)
+    if isinstance(options.batch_size, int):
+        model.planned_batch_size = options.batch_size
+    model.rows = ReopenedRows(setup, model.traits)
+    return model
 
 
 class ReopenedRows:
