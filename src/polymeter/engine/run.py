@@ -270,8 +270,11 @@ def make_plan(request: RunRequest) -> Plan:
     selection = select(request.patterns, catalog)
     model, spec = _make(request.model, options)
     if isinstance(model, AsyncModel) and (options.replicas is not None or options.gpus_per_replica is not None):
+        if options.executor == "ray":
+            what = "An endpoint, also one that is started for the run, is asked from this machine and not through Ray."
+            raise PlanError(what, where="--executor", hint="Leave --executor out; --replicas N starts several servers.")
         model.plan_replicas(options.replicas or 1, options.gpus_per_replica)
-    made = {role: _make(which, options) for role, which in request.roles.items()}
+    made = {role: _role(which, options, model, spec) for role, which in request.roles.items()}
     return Plan(
         model,
         spec,
@@ -314,6 +317,14 @@ def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSp
     if isinstance(model, BatchModel) and isinstance(options.batch_size, int):
         model.planned_batch_size = options.batch_size
     return model, spec
+
+
+def _role(
+    which: ModelSpec | Model, options: RunOptions, model: Model, spec: ModelSpec | None
+) -> tuple[Model, ModelSpec | None]:
+    """The model of a role. One that is started for the run is not started twice, if it is also the measured one."""
+    is_started = isinstance(model, AsyncModel) and not model.instances
+    return (model, spec) if is_started and which == spec else _make(which, options)
 
 
 def _if_finished(plan: Plan, folder: RunFolder, progress: Progress) -> RunOutcome | None:

@@ -30,8 +30,9 @@ def test_each_server_has_its_own_gpus_or_its_share_of_one(n: Any, each: float, e
 
 
 def test_without_gpus_there_is_nothing_to_share() -> None:
-    assert share_out([], 3, 1) == [[], [], []]
-    assert share_out([], "auto", 1) == [[]]
+    assert share_out([], 3, 1) == [None, None, None], "each sees what there is"
+    assert share_out([], "auto", 1) == [None]
+    assert share_out(FOUR, 2, 0) == [[], []], "whoever wants none sees none"
 
 
 @pytest.mark.parametrize(("n", "each"), [(5, 1), (3, 2), (9, 0.5), ("auto", 8)])
@@ -41,7 +42,7 @@ def test_too_few_gpus_are_told_before_anything_starts(n: Any, each: float) -> No
     assert refused.value.where == "--replicas"
 
 
-@pytest.mark.parametrize("each", [0, -1, 1.5])
+@pytest.mark.parametrize("each", [-1, 1.5])
 def test_gpus_are_whole_or_a_share_of_one(each: float) -> None:
     with pytest.raises(PlanError, match="neither whole nor as a share"):
         share_out(FOUR, 2, each)

@@ -28,25 +28,25 @@ def gpu_names(gpus: Sequence[str]) -> list[str]:
     return [f"{gpu}: {names[gpu]}" if gpu in names else gpu for gpu in gpus]
 
 
-def share_out(gpus: Sequence[str], n: int | Literal["auto"], each: float) -> list[list[str]]:
-    """The GPUs of each of several servers; without any, empty lists.
+def share_out(gpus: Sequence[str], n: int | Literal["auto"], each: float) -> list[list[str] | None]:
+    """The GPUs of each of several servers; ``None``: what it finds by itself, on a machine that shows none.
 
     Args:
         gpus: What there is.
         n: How many servers; ``auto``: as many as there is room for, and one without GPUs.
-        each: How many GPUs one needs; below 1 several servers share one.
+        each: How many GPUs one needs; below 1 several servers share one, and with 0 none is to be seen.
 
     Raises:
         PlanError: if there are too few, or ``each`` is neither a whole number nor a share of one.
     """
-    if each <= 0 or (each > 1 and each != int(each)):
+    if each < 0 or (each > 1 and each != int(each)):
         raise PlanError(
             f"A server can have {each:g} GPUs neither whole nor as a share of one.",
             where="--gpus-per-replica",
             hint="Give a whole number, or a share such as 0.5.",
         )
-    if not gpus:
-        return [[] for _ in range(1 if n == "auto" else n)]
+    if not gpus or each == 0:
+        return [[] if each == 0 else None for _ in range(1 if n == "auto" else n)]
     on_one = 1 if each >= 1 else int(1 / each + 1e-9)
     room = len(gpus) * on_one if each < 1 else len(gpus) // int(each)
     wanted = max(1, room) if n == "auto" else n
