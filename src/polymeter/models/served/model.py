@@ -196,14 +196,14 @@ class ServedModel(AsyncModel):
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """Program, version, whole command line, GPUs and log of every server that was started."""
+        """Program, versions, whole command line, GPUs and log of every server that was started."""
         servers = [
             {
                 "program": self.kind.title,
                 "versions": [f"{name} {version}" for name, version in self._versions.items()],
                 "command": hide_secrets(" ".join(server.command)),
                 "gpus": gpus,
-                "log": str(server.log),
+                "log": self._shown_log(server.log),
             }
             for server, gpus in zip(self._servers.all if self._servers else (), self._shown_gpus, strict=False)
         ]
@@ -275,6 +275,10 @@ class ServedModel(AsyncModel):
                 raise interrupted()
             await asyncio.wait([asked], timeout=_LOOK_S)
         await asked
+
+    def _shown_log(self, log: Path) -> str:
+        """A log's path inside the run folder, which may be moved."""
+        return f"{log.parent.name}/{log.name}" if self.surroundings else str(log)
 
     def _log_folder(self) -> Path:
         return self.surroundings.log_folder if self.surroundings else Path(tempfile.mkdtemp(prefix="polymeter-server-"))
