@@ -424,3 +424,30 @@ def test_a_setting_that_a_server_does_not_have_is_refused(here: Path) -> None:
     pytest.importorskip("openai", reason="transformers serve needs it")
     with pytest.raises(PlanError, match="knows no generation setting 'guided_choice'"):
         evaluate(model="transformers-serve:toy", generation={"guided_choice": ["a", "b"]})
+
+
+@pytest.mark.parametrize(
+    ("args", "shown", "expected"),
+    [
+        ({"replicas": 2}, "0,1", ["0", "1"]),
+        ({"replicas": 1}, "0,1", ["0,1"]),
+        ({"replicas": "auto", "server_args": "-tp 2"}, "0,1,2,3", ["0,1", "2,3"]),
+        ({"replicas": 2, "gpus_per_replica": 0.5}, "3", ["3", "3"]),
+        ({"replicas": 2, "gpus_per_replica": 0}, "0,1", ["", ""]),
+        ({"replicas": "auto"}, "", [""]),
+    ],
+)
+def test_each_server_sees_its_own_gpus(
+    here: Path, pids: Path, monkeypatch: pytest.MonkeyPatch, args: dict[str, Any], shown: str, expected: list[str]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+    assert evaluate(limit=1, model_args=args).status == "complete"
+    lines = pids.read_text(encoding="utf-8").splitlines()
+    assert sorted(line.partition(" ")[2] for line in lines) == expected
+
+
+def test_too_few_gpus_are_told_before_anything_starts(here: Path, pids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    with pytest.raises(PlanError, match="do not fit on the 3"):
+        evaluate(replicas=2, model_args={"server_args": "--tensor-parallel-size 2"})
+    assert not pids.exists()

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.gpus import VISIBLE, gpu_names, share_out, visible_gpus
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import AsyncModel
 from polymeter.core.request import Generate, Parameters, Request, Response
@@ -29,7 +30,6 @@ from polymeter.core.secrets import hide_secrets
 from polymeter.models.hf.digest import checkpoint_digest, file_digest
 from polymeter.models.openai import OpenAIModel
 from polymeter.models.served.arguments import read_arguments
-from polymeter.models.served.gpus import VISIBLE, gpu_names, share_out, visible_gpus
 from polymeter.models.served.guided import GUIDED
 from polymeter.models.served.kinds import HOST, LLAMACPP, SGLANG, TRANSFORMERS, VLLM, ServerKind
 from polymeter.models.served.process import ServerProcess
@@ -107,9 +107,13 @@ class ServedModel(AsyncModel):
             raise PlanError(what, where="--replicas", hint="Give a number from 1, or auto.")
         if n == 1 and gpus_per_replica is None:
             self._gpus = [None]  # it sees what this process sees
-            return
-        each = gpus_per_replica if gpus_per_replica is not None else float(self._arguments.n_gpus(self.kind))
-        self._gpus = share_out(visible_gpus(), n, each)
+        elif gpus_per_replica == 0:
+            self._gpus = [[] for _ in range(1 if n == "auto" else n)]
+        else:
+            gpus = visible_gpus()
+            each = gpus_per_replica if gpus_per_replica is not None else float(self._arguments.n_gpus(self.kind))
+            shared = share_out(gpus, n, each)
+            self._gpus = [*shared] if gpus else [None] * len(shared)
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:

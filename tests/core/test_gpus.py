@@ -1,4 +1,4 @@
-"""How the GPUs of a machine are shared out among servers."""
+"""How the GPUs of a machine are shared out among replicas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.models.served.gpus import share_out, visible_gpus
+from polymeter.core.gpus import share_out, visible_gpus
 
 FOUR = ["0", "1", "2", "3"]
 
@@ -20,19 +20,18 @@ FOUR = ["0", "1", "2", "3"]
         ("auto", 1, [["0"], ["1"], ["2"], ["3"]]),
         ("auto", 2, [["0", "1"], ["2", "3"]]),
         ("auto", 3, [["0", "1", "2"]]),
-        (3, 0.5, [["0"], ["0"], ["1"]]),
-        ("auto", 0.5, [[gpu] for gpu in FOUR for _ in range(2)]),
-        (3, 0.3, [["0"], ["0"], ["0"]]),
+        (3, 0.5, [["0"], ["1"], ["2"]]),
+        ("auto", 0.5, [[gpu] for gpu in FOUR * 2]),
+        (5, 0.3, [["0"], ["1"], ["2"], ["3"], ["0"]]),
     ],
 )
-def test_each_server_has_its_own_gpus_or_its_share_of_one(n: Any, each: float, expected: list[list[str]]) -> None:
+def test_each_replica_has_its_own_gpus_or_its_share_of_one(n: Any, each: float, expected: list[list[str]]) -> None:
     assert share_out(FOUR, n, each) == expected
 
 
 def test_without_gpus_there_is_nothing_to_share() -> None:
-    assert share_out([], 3, 1) == [None, None, None], "each sees what there is"
-    assert share_out([], "auto", 1) == [None]
-    assert share_out(FOUR, 2, 0) == [[], []], "whoever wants none sees none"
+    assert share_out([], 3, 1) == [[], [], []]
+    assert share_out([], "auto", 1) == [[]]
 
 
 @pytest.mark.parametrize(("n", "each"), [(5, 1), (3, 2), (9, 0.5), ("auto", 8)])
@@ -42,7 +41,7 @@ def test_too_few_gpus_are_told_before_anything_starts(n: Any, each: float) -> No
     assert refused.value.where == "--replicas"
 
 
-@pytest.mark.parametrize("each", [-1, 1.5])
+@pytest.mark.parametrize("each", [0, -1, 1.5])
 def test_gpus_are_whole_or_a_share_of_one(each: float) -> None:
     with pytest.raises(PlanError, match="neither whole nor as a share"):
         share_out(FOUR, 2, each)
