@@ -451,3 +451,10 @@ def test_too_few_gpus_are_told_before_anything_starts(here: Path, pids: Path, mo
     with pytest.raises(PlanError, match="do not fit on the 3"):
         evaluate(replicas=2, model_args={"server_args": "--tensor-parallel-size 2"})
     assert not pids.exists()
+
+
+def test_a_base_model_is_asked_through_completions(here: Path) -> None:
+    result = evaluate("choices.yaml", model_args={"api": "completions"}, limit=6)
+    rows = [json.loads(line) for line in (result.folder.samples / "choices.jsonl").read_text().splitlines()]
+    assert all("echo, without a chat template" in json.dumps(row["exchanges"]) for row in rows)
+    assert result.n_failed == 0

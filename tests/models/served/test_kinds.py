@@ -16,9 +16,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.registries import MODELS
-from polymeter.models.served.kinds import LLAMACPP, SGLANG, TRANSFORMERS, VLLM, ServerKind
-
-KINDS = [VLLM, SGLANG, LLAMACPP, TRANSFORMERS]
+from polymeter.models.served.kinds import KINDS, LLAMACPP, SGLANG, TRANSFORMERS, VLLM, ServerKind
 
 
 @pytest.mark.parametrize(

@@ -192,3 +192,6 @@ TRANSFORMERS = ServerKind(
     logprobs="none",
     is_name_free=False,
 )  # fmt: skip
+
+KINDS = (VLLM, SGLANG, LLAMACPP, TRANSFORMERS)
+"""All of them."""
