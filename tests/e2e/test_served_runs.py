@@ -148,7 +148,7 @@ def test_a_server_is_started_asked_recorded_and_stopped(here: Path, pids: Path) 
     assert server["versions"][0] == f"vllm {vllm_stub.VERSION}"
     words = server["command"].split()
     assert words[:3] == [str(here / "bin" / "vllm"), "serve", "toy"]
-    assert words[-4:] == ["--dtype", "float16", "-tp", "1"]
+    assert words[-6:] == ["--dtype", "float16", "-tp", "1", "--generation-config", "vllm"]
     assert words[3:9:2] == ["--host", "--port", "--served-model-name"]
     assert words[4] == "127.0.0.1"
     log = result.folder.path / server["log"]

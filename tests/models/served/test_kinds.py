@@ -3,7 +3,9 @@
 They were checked against the programs' own documentation: vLLM's *vllm serve* (usage: ``vllm serve [model_tag]
 [options]``, 0.30), SGLang's *Server Arguments* (``python3 -m sglang.launch_server --model-path``), the README of
 llama.cpp's server (``-m, --model FNAME``, ``-a, --alias``, ``--host``, ``--port``), and ``transformers serve --help``
-(5.23: ``transformers serve [OPTIONS] [FORCE_MODEL]``), which is asked here where it is installed.
+(5.23: ``transformers serve [OPTIONS] [FORCE_MODEL]``), which is asked here where it is installed. So were the defaults
+of sampling: vLLM's warning that they are overridden by the model's file names ``--generation-config vllm``, SGLang's
+*Sampling Parameters* ``--sampling-defaults openai``, and llama.cpp's table says which values disable its samplers.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ def test_what_is_set_here_cannot_be_set_by_the_user(kind: ServerKind) -> None:
     assert ours <= kind.reserved
     assert not kind.reserved & kind.runtime
     assert not set(kind.aliases) & (kind.runtime | kind.reserved), "an alias is resolved first"
+    assert not set(kind.defaults) & (kind.runtime | set(kind.aliases) | kind.reserved)
     assert set(kind.gpu_options) <= kind.runtime, "how many GPUs share the work changes no answer"
 
 
