@@ -12,7 +12,8 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
 from polymeter.core.opened_files import is_of_row
-from polymeter.core.reasoning import REASONING_TAGS
+from polymeter.core.parity import Parity
+from polymeter.core.reasoning import REASONING_TAGS, Tags
 from polymeter.core.request import Loglikelihood
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Samples, Score, Task, TaskSpec
@@ -143,14 +144,22 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
     told = {"task": spec.name, "split": split, "repeats": config.repeats, **metadata}
     return Asking(
         provenance=Provenance(
-            spec.name, split, told, context.seed, () if context.parity.on("stop-in-reasoning") else REASONING_TAGS
+            spec.name, split, told, context.seed, _reasoning_tags(options.think_end_token, context.parity)
         ),
         plan=context.generation,
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         is_chat=options.is_chat,
+        think_end=options.think_end_token,
         parity=context.parity,
         where=provenance(spec.file)("generation_kwargs"),
     )
+
+
+def _reasoning_tags(think_end: str, parity: Parity) -> Tags:
+    """The tags around reasoning, in which stop strings do not count; one that a run names is among them."""
+    known = () if parity.on("stop-in-reasoning") else REASONING_TAGS
+    is_known = any(closing == think_end for _, closing in known)
+    return known if is_known or not think_end else (*known, (think_end, think_end))
 
 
 def _counts(fields: Fields, sees_media: bool, sample: Sample) -> tuple[int, int]:

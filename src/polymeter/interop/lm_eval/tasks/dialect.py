@@ -12,6 +12,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.formats.task_yaml.dialects import Dialect
+from polymeter.formats.task_yaml.index import about
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 
 NAME = "lm_eval"
@@ -56,6 +57,7 @@ def describe(resolved: Resolved, packages: Sequence[str]) -> dict[str, Any]:
         "name": _name(values["task"], resolved, "task"),
         "alias": str(values.get("task_alias") or ""),
         "tags": tags_of(values, resolved),
+        "about": about(values),
         "packages": list(packages),
     }
 
