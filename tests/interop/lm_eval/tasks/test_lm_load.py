@@ -182,3 +182,11 @@ def test_names_that_code_defines_as_it_runs_are_not_missed(tmp_path: Path) -> No
     found = catalog(tmp_path)
     assert FORMAT.check(found.get("t"), found) == []
     assert len(open_in(tmp_path).samples) == len(ROWS)
+
+
+def test_what_an_author_says_of_a_missing_package_is_shown(tmp_path: Path) -> None:
+    code = "raise ModuleNotFoundError('please install them with: pip install made-up[math]')\n"
+    write(tmp_path, {"t.yaml": task_text("process_docs: !function utils.docs\n"), "utils.py": code})
+    with pytest.raises(PlanError, match=r"please install them with: pip install made-up\[math\]") as caught:
+        open_in(tmp_path)
+    assert "utils.py:1" in caught.value.where
