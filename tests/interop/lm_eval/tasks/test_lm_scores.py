@@ -174,6 +174,13 @@ def test_names_of_metrics_are_known_without_running_anything() -> None:
     assert names(process_results=len) is None
 
 
+def test_what_is_shown_of_a_choice_is_its_text() -> None:
+    score = scored(scorer("multiple_choice", doc_to_choice="c"), {"c": ["yes", "no"], "a": 0}, *LIKELY)
+    assert (score.target, score.answer) == ("yes", "no")
+    by_task = scorer("multiple_choice", doc_to_choice="c", process_results=lambda doc, results: {"n": len(results)})
+    assert scored(by_task, {"c": "no list", "a": 0}, "text", "more").answer == "text | more"
+
+
 def test_too_few_likelihoods_are_no_answer() -> None:
     scores = scorer("multiple_choice", doc_to_choice="c")
     with pytest.raises(ScoreError, match="1 log-likelihoods for 2 choices"):
