@@ -1,120 +1,164 @@
-"""Alarms that a guest sets on a worker thread."""
+"""Time limits that guests set with ``signal.alarm``, on threads that are not the main one."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from polymeter.guests import FunctionRef, resolve
-from polymeter.guests.alarms import end_alarm, serve_alarms
+from polymeter.guests import alarms
 from polymeter.guests.door import Door
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="there are no alarms here")
+
+class _Timer:
+    """A timer that goes off when the test says so."""
+
+    made: list[_Timer]
+
+    def __init__(self, seconds: float, function: Callable[[], None]) -> None:
+        self.seconds = seconds
+        self.function = function
+        self.is_cancelled = False
+        self.daemon = False
+        self.made.append(self)
+
+    def start(self) -> None:
+        return None
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
 
 
-@pytest.fixture(autouse=True)
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The module's functions as they were, again, afterwards."""
-    names = ("signal", "getsignal", "alarm", "setitimer")
-    before = {name: getattr(signal, name) for name in names}
-    serve_alarms()
-    yield
-    for name in names:
-        setattr(signal, name, before[name])
+class _AtOnce(_Timer):
+    """A timer whose time is up at once, on a thread of its own."""
+
+    def start(self) -> None:
+        threading.Thread(target=self.function, daemon=True).start()
 
 
-def on_a_thread(function: Callable[[], Any]) -> Any:
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(function).result()
+@pytest.fixture
+def timers(monkeypatch: pytest.MonkeyPatch) -> list[_Timer]:
+    _Timer.made = []
+    for name in ("signal", "getsignal", "alarm", "setitimer"):
+        monkeypatch.setattr(signal, name, getattr(signal, name))  # put back afterwards
+    alarms.serve_alarms()
+    return _Timer.made
 
 
-class TooLongError(Exception):
-    """What a guest raises."""
+def _on_a_thread(function: Callable[[], Any]) -> Any:
+    """What a function returns or raises on a thread that is not the main one."""
+    said: list[Any] = []
 
-    def __init__(self, seconds: float, what: str) -> None:
-        super().__init__(seconds, what)
-
-
-def too_long(number: int, frame: Any) -> None:
-    raise TooLongError(0.01, "an answer")
-
-
-def test_code_that_takes_too_long_is_ended_where_it_runs() -> None:
-    def endless() -> Any:
-        before = signal.signal(signal.SIGALRM, too_long)
-        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    def call() -> None:
         try:
-            while True:
-                pass
-        except TooLongError as error:
-            return before, signal.getsignal(signal.SIGALRM), error.args
+            said.append(function())
+        except Exception as error:
+            said.append(error)
 
-    assert on_a_thread(endless) == (signal.SIG_DFL, too_long, (0.01, "an answer"))
-
-
-def test_an_alarm_that_is_cancelled_does_not_go_off() -> None:
-    def quick() -> Any:
-        signal.signal(signal.SIGALRM, too_long)
-        left = signal.alarm(100), signal.alarm(0), signal.alarm(0)
-        timers = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
-        return left, all(timer.finished.is_set() for timer in timers)
-
-    assert on_a_thread(quick) == ((0, 100, 0), True)
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join(60)
+    assert said, "the thread has not ended"
+    return said[0]
 
 
-def test_what_a_hook_leaves_behind_ends_with_it() -> None:
+def _too_slow(signum: int, _frame: Any) -> None:
+    raise TimeoutError(f"too slow ({signum == signal.SIGALRM})")
+
+
+def _endless() -> str:
+    signal.signal(signal.SIGALRM, _too_slow)
+    signal.alarm(5)
+    try:
+        while True:
+            pass
+    except TimeoutError as error:
+        return f"ended: {error}"
+    finally:
+        signal.alarm(0)
+
+
+def test_an_alarm_ends_a_computation_on_a_thread(timers: list[_Timer], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Timer", _AtOnce)
+    assert _on_a_thread(_endless) == "ended: too slow (True)", "the handler's exception reaches the thread that hangs"
+    assert [timer.seconds for timer in timers] == [5]
+
+
+def test_an_alarm_that_is_taken_back_never_goes_off(timers: list[_Timer], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Timer", _Timer)
+
+    def scored() -> str:
+        signal.signal(signal.SIGALRM, _too_slow)
+        signal.alarm(5)
+        signal.alarm(0)
+        timers[0].function()  # its time is up although it was cancelled
+        return "scored"
+
+    assert _on_a_thread(scored) == "scored"
+    assert timers[0].is_cancelled
+
+
+def test_a_second_alarm_takes_the_place_of_the_first(timers: list[_Timer], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Timer", _Timer)
+
+    def scored() -> str:
+        before = signal.signal(signal.SIGALRM, _too_slow)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        signal.alarm(7)
+        timers[0].function()
+        return f"scored, {before == signal.SIG_DFL}, {signal.signal(signal.SIGALRM, signal.SIG_DFL) is _too_slow}"
+
+    assert _on_a_thread(scored) == "scored, True, True", "each call says which handler was there before"
+    assert [timer.seconds for timer in timers] == [0.5, 7]
+
+
+def test_the_main_thread_keeps_pythons_own_signals(timers: list[_Timer], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Timer", _Timer)
+    before = signal.signal(signal.SIGALRM, _too_slow)
+    try:
+        assert signal.getsignal(signal.SIGALRM) is _too_slow
+        assert signal.alarm(60) == 0
+        assert signal.alarm(0) > 0, "the system's own alarm was set"
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert timers == []
+
+
+def test_other_signals_stay_an_error_on_a_thread(timers: list[_Timer]) -> None:
+    error = _on_a_thread(lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    assert isinstance(error, ValueError), error
+    assert "main thread" in str(error)
+    assert timers == []
+
+
+def test_what_is_left_and_who_handles_it_are_told(timers: list[_Timer], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Timer", _Timer)
+
+    def told() -> Any:
+        signal.signal(signal.SIGALRM, _too_slow)
+        return signal.alarm(100), signal.alarm(0), signal.alarm(0), signal.getsignal(signal.SIGALRM)
+
+    assert _on_a_thread(told) == (0, 100, 0, _too_slow)
+
+
+def test_what_a_hook_leaves_behind_ends_with_it(timers: list[_Timer], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Timer", _Timer)
+
     def hooks() -> Any:
         with Door(0).hook("t", "1", "score"):
-            signal.signal(signal.SIGALRM, too_long)
-            signal.setitimer(signal.ITIMER_REAL, 100)
+            signal.signal(signal.SIGALRM, _too_slow)
+            signal.alarm(100)
         with Door(0).hook("t", "2", "score"):
             return signal.getsignal(signal.SIGALRM), signal.alarm(0)
 
-    assert on_a_thread(hooks) == (signal.SIG_DFL, 0)
+    assert _on_a_thread(hooks) == (signal.SIG_DFL, 0), "the next sample has no alarm"
+    assert timers[0].is_cancelled
 
 
-def test_a_handler_that_raises_nothing_changes_nothing() -> None:
-    called = threading.Event()
-
-    def calm() -> bool:
-        signal.signal(signal.SIGALRM, lambda number, frame: called.set())
-        signal.setitimer(signal.ITIMER_REAL, 0.001)
-        is_called = called.wait(30)
-        end_alarm()
-        return is_called
-
-    assert on_a_thread(calm)
-
-
-def test_the_main_thread_and_other_signals_have_what_they_had() -> None:
-    before = signal.signal(signal.SIGALRM, too_long)
-    try:
-        assert signal.getsignal(signal.SIGALRM) is too_long
-        assert on_a_thread(lambda: signal.getsignal(signal.SIGALRM)) is signal.SIG_DFL
-        with pytest.raises(ValueError, match="main thread"):
-            on_a_thread(lambda: signal.signal(signal.SIGUSR1, too_long))
-    finally:
-        signal.signal(signal.SIGALRM, before)
-
-
-def test_a_task_of_the_field_can_limit_its_own_scoring(tmp_path: Path) -> None:
-    (tmp_path / "utils.py").write_text(
-        "import signal\n\n\n"
-        "class timeout:\n"
-        "    def handle(self, signum, frame):\n        raise TimeoutError('Timeout')\n\n"
-        "    def __enter__(self):\n"
-        "        signal.signal(signal.SIGALRM, self.handle)\n        signal.setitimer(signal.ITIMER_REAL, 0.01)\n\n"
-        "    def __exit__(self, *_):\n        signal.setitimer(signal.ITIMER_REAL, 0)\n\n\n"
-        "def score(answer):\n"
-        "    try:\n        with timeout():\n            while answer == 'endless':\n                pass\n"
-        "            return 1.0\n"
-        "    except TimeoutError as error:\n        return str(error)\n"
-    )
-    score = resolve(FunctionRef("utils", "score", tmp_path, tmp_path / "t.yaml", 1))
-    assert on_a_thread(lambda: [score("quick"), score("endless"), score("quick")]) == [1.0, "Timeout", 1.0]
+def test_math_verify_parses_on_a_thread(timers: list[_Timer]) -> None:
+    math_verify = pytest.importorskip("math_verify")
+    gold = _on_a_thread(lambda: math_verify.parse("$\\frac{1}{2}$"))
+    assert _on_a_thread(lambda: math_verify.verify(gold, math_verify.parse("$0.5$"))) is True, gold

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from functools import wraps
+from types import FrameType
 from typing import Any
 
 _MARK = "serves_threads"
@@ -47,7 +49,8 @@ class _Alarm:
     def _go_off(self, timer: threading.Timer) -> None:
         with self._lock:
             if self._timer is timer and callable(self.handler):
-                _raise_in(self._thread, _raised_by(self.handler))
+                frame = sys._current_frames().get(self._thread)
+                _raise_in(self._thread, _raised_by(self.handler, frame))
 
 
 class _OfThread(threading.local):
@@ -61,7 +64,7 @@ _here = _OfThread()
 
 def serve_alarms() -> None:
     """Let guests set alarms on any thread, for as long as the process lives. Calling it again changes nothing."""
-    if not hasattr(signal, "SIGALRM") or getattr(signal.alarm, _MARK, False):
+    if not hasattr(signal, "SIGALRM"):
         return
     for name, of_thread in (
         ("signal", _signal),
@@ -81,6 +84,8 @@ def end_alarm() -> None:
 
 def _exchange(name: str, of_thread: Callable[..., Any]) -> None:
     real = getattr(signal, name)
+    if getattr(real, _MARK, False):
+        return
 
     @wraps(real)
     def served(*args: Any, **kwargs: Any) -> Any:
@@ -118,13 +123,17 @@ def _setitimer(real: Callable[..., Any], which: int, seconds: float, interval: f
     return (_own().set(seconds), 0.0) if which == signal.ITIMER_REAL else real(which, seconds, interval)
 
 
-def _raised_by(handler: Callable[..., Any]) -> type[BaseException] | None:
+def _raised_by(handler: Callable[..., Any], frame: FrameType | None) -> type[BaseException] | None:
     """The exception that a handler raises, as a class whose objects are made without arguments; ``None``: none."""
     try:
-        handler(signal.SIGALRM, None)
+        handler(signal.SIGALRM, frame)
     except BaseException as error:  # noqa: BLE001  (whatever it is, it belongs to the other thread)
-        args = error.args
-        return type(type(error).__name__, (type(error),), {"__init__": lambda self: setattr(self, "args", args)})
+        kind, args = type(error), error.args
+        return type(
+            kind.__name__,
+            (kind,),
+            {"__init__": lambda self: setattr(self, "args", args), "__module__": kind.__module__},
+        )
     return None
 
 

@@ -40,7 +40,7 @@ SYSTEM = System(
         "lmms-eval",
         "Run lmms-eval's command line: eval (or options alone), tasks, models, power, version.",
         f"{_HERE}.command:run_command",
-        modules={"lmms_eval": (), "lm_eval": ()},
+        modules={"lmms_eval": ()},
         python_options={"--model-path": "--model_path", "--include-path": "--include_path"},
     ),
     scripts=Scripts(wrappers=f"{_HERE}.command:load_wrappers"),

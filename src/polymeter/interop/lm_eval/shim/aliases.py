@@ -17,10 +17,12 @@ _REGISTER_FILTER = same_names(f"{_SHIM}.registry", "register_filter")
 _CONFIG = same_names(f"{_TASKS}.class_config", "FewshotConfig TaskConfig")
 _GROUP_CONFIG = same_names(f"{_SHIM}.groups", "AggMetricConfig GroupConfig")
 _MANAGER = same_names(f"{_SHIM}.tasks", "TaskManager")
+_EVALUATE = same_names(f"{_SHIM}.evaluator", "evaluate simple_evaluate")
+_TRACKER = same_names(f"{_SHIM}.evaluator", "EvaluationTracker")
 _LM = same_names(f"{_HERE}.models.base", "LM TemplateLM")
 
 LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
-    "lm_eval": same_names(_SHIM, "__version__"),
+    "lm_eval": {**same_names(_SHIM, "__version__"), **_EVALUATE},
     "lm_eval.api": {},
     "lm_eval.api.filter": {**_FILTER, **_ENSEMBLE},
     "lm_eval.api.group": {**_GROUP_CONFIG, **same_names(f"{_SHIM}.groups", "ConfigurableGroup Group")},
@@ -53,6 +55,7 @@ LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
     "lm_eval.config": {},
     "lm_eval.config.group": _GROUP_CONFIG,
     "lm_eval.config.task": _CONFIG,
+    "lm_eval.evaluator": _EVALUATE,
     "lm_eval.filters": {
         **_ENSEMBLE,
         **same_names(f"{_SHIM}.filters", "build_filter_ensemble"),
@@ -74,7 +77,15 @@ LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
         **_REGISTER_FILTER,
         **same_names(f"{_TASKS}.filters", "LowercaseFilter MapFilter SPANFilter UppercaseFilter"),
     },
+    "lm_eval.loggers": _TRACKER,
+    "lm_eval.loggers.evaluation_tracker": _TRACKER,
     "lm_eval.models": {},
+    "lm_eval.models.huggingface": same_names(f"{_SHIM}.evaluator", "HFLM"),
+    "lm_eval.models.openai_completions": same_names(
+        f"{_SHIM}.evaluator", "LocalChatCompletion LocalCompletionsAPI OpenAIChatCompletion OpenAICompletionsAPI"
+    ),
+    "lm_eval.models.sglang_causallms": same_names(f"{_SHIM}.evaluator", "SGLangLM"),
+    "lm_eval.models.vllm_causallms": same_names(f"{_SHIM}.evaluator", "VLLM"),
     "lm_eval.tasks": _MANAGER,
     "lm_eval.tasks._yaml_loader": same_names(f"{_SHIM}.tasks", "load_yaml"),
     "lm_eval.tasks.manager": _MANAGER,
@@ -87,6 +98,7 @@ LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
             "weighted_f1_score",
         ),
         **same_names(f"{_HERE}.models.arguments", "simple_parse_args_string"),
+        **same_names(f"{_HERE}.table", "make_table"),
         "logging": "logging",
     },
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_HF = "Name the checkpoint: --model hf:ID. What it computes is Polymeter's own."
 _SERVER = "Start the server, and name it with --base-url and --model openai:NAME."
 _REQUESTS = "Requests are made anew from the data in each run, so none are cached."
 _INDEX = "lm_eval.tasks.TaskManager and 'polymeter tasks' list tasks; a YAML needs no code to be read."
@@ -14,17 +13,9 @@ LM_EVAL: Mapping[str, str] = {
     "lm_eval.caching.cache.delete_cache()": _REQUESTS,
     "lm_eval.caching.cache.load_from_cache()": _REQUESTS,
     "lm_eval.caching.cache.save_to_cache()": _REQUESTS,
-    "lm_eval.loggers.EvaluationTracker": _TRACKER,
     "lm_eval.loggers.WandbLogger": _TRACKER,
-    "lm_eval.loggers.evaluation_tracker.EvaluationTracker": _TRACKER,
     "lm_eval.loggers.wandb_logger.WandbLogger": _TRACKER,
     "lm_eval.models.api_models.TemplateAPI": _SERVER,
-    "lm_eval.models.huggingface.HFLM": _HF,
-    "lm_eval.models.openai_completions.LocalChatCompletion": _SERVER,
-    "lm_eval.models.openai_completions.LocalCompletionsAPI": _SERVER,
-    "lm_eval.models.openai_completions.OpenAIChatCompletion": _SERVER,
-    "lm_eval.models.openai_completions.OpenAICompletionsAPI": _SERVER,
-    "lm_eval.models.vllm_causallms.VLLM": _SERVER,
     "lm_eval.tasks._factory.TaskFactory": _INDEX,
     "lm_eval.tasks._index.Entry": _INDEX,
     "lm_eval.tasks._index.Kind": _INDEX,

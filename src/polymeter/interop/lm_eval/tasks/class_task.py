@@ -75,6 +75,7 @@ def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, opt
         plan=context.generation,
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         is_chat=options.is_chat,
+        think_end=options.think_end_token,
         parity=context.parity,
         where=str(spec.file),
     )

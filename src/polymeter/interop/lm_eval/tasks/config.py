@@ -95,8 +95,7 @@ class LmTaskConfig(BaseModel):
     def _known_keys(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
         for key in value or {}:
             if key not in FEWSHOT_KEYS:
-                hint = did_you_mean(str(key), FEWSHOT_KEYS, n=1) or f"It takes {', '.join(FEWSHOT_KEYS)}."
-                raise ValueError(f"there is no key {key!r}. {hint.rstrip('.')}")
+                raise ValueError(f"there is no key {key!r}; it takes {', '.join(FEWSHOT_KEYS)}")
         return value
 
     @property
