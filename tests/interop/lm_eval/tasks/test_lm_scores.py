@@ -112,7 +112,7 @@ def test_process_results_gets_one_item_for_each_request_in_order() -> None:
         Instance("loglikelihood", doc, ("c", "d"), 1, resps=[(-1.0, True)]),
         Instance("generate_until", doc, ("c", {}), 0, resps=["first"]),
     ]
-    assert scores.score(doc, requests).values == {("acc", "none"): True, ("more", "none"): 3}
+    assert scores.score_of(doc, requests).values == {("acc", "none"): True, ("more", "none"): 3}
 
 
 def test_each_chain_scores_a_row_that_no_other_has_changed() -> None:

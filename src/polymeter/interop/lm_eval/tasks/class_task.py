@@ -398,4 +398,4 @@ def _score(scorer: Scorer | None, asked: _Asked, sample: Sample, rollout: Rollou
     if scorer is None:
         answers = [instance.resps for instance in rollout.returned]
         return Score({}, None, str(answers[0] if len(answers) == 1 else answers))
-    return scorer.score(asked.doc(full_row(sample)), rollout.returned)
+    return scorer.score_of(asked.doc(full_row(sample)), rollout.returned)

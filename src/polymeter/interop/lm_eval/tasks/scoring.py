@@ -110,7 +110,7 @@ class Scorer:
         """What turns answers into scores, besides the task's sources and Polymeter's code."""
         return [[metric.name, metric.version] for metric in self.bound]
 
-    def score(self, doc: Any, instances: Sequence[Instance]) -> Score:
+    def score_of(self, doc: Any, instances: Sequence[Instance]) -> Score:
         """The score of one sample.
 
         Args:
