@@ -102,6 +102,23 @@ class PageKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class HubSource:
+    """A dataset of the Hugging Face Hub as a task names it.
+
+    Attributes:
+        path: Its id.
+        name: Its configuration; ``None``: the only or default one.
+        kwargs: Arguments for opening it: ``revision``, ``data_files``, and the special keys of task YAML.
+        folder: The folder of the task; files that lie there are none of the hub's.
+    """
+
+    path: str
+    name: str | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path = Path()
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
     """What is known of a task without running its code and without the network.
 
@@ -145,6 +162,8 @@ class Format:
             before any of its code runs; ``None``, also as what it gives: only a run shows them.
         outline: ``spec → Outline``: for listings. Raises PlanError if the configuration is broken. ``None``: nothing is
             known.
+        sources: ``spec → sources``: the datasets of the Hugging Face Hub that a task reads. ``None``, also as what it
+            gives: only opening the task shows.
         code: ``spec → files``: the files of a task's authors that are loaded before its first sample, which import
             the others. ``None``: there is no code.
         get_ready: Imports what ``compile`` needs, for a moment in which a run waits anyway. It opens no data and runs
@@ -165,5 +184,6 @@ class Format:
     page_keys: PageKeys = field(default_factory=PageKeys)
     metrics: Callable[[TaskSpec], Collection[str] | None] | None = None
     outline: Callable[[TaskSpec], Outline] | None = None
+    sources: Callable[[TaskSpec], Collection[HubSource] | None] | None = None
     code: Callable[[TaskSpec], Collection[Path]] | None = None
     get_ready: Callable[[], None] | None = None

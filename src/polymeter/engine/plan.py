@@ -45,6 +45,7 @@ class Plan:
             know, judges that are missing, and data that no task asks for.
         skipped: The tasks that were left out because the model cannot do them, each with the reason.
         typed_data: The ids of datasets that the user has named a place for, for this run.
+        pinned: The commits that a run that goes on has read until now: by task, then by id of the dataset.
     """
 
     model: Model
@@ -59,6 +60,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     typed_data: tuple[str, ...] = ()
+    pinned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def parity(self) -> Parity:
@@ -126,12 +128,14 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     for spec in plan.selection.tasks:
         _refuse_generated_code(spec, options)
         context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
+        read: dict[str, str] = {}
+        revisions = {**plan.pinned.get(spec.name, {}), **options.revisions}
         try:
             with (
                 _placed(spec),
                 in_mode("load"),
                 collecting_sources() as collected,
-                guest_context_with(**surroundings),
+                guest_context_with(**surroundings, revisions=revisions, read_revisions=read),
             ):
                 task = format_of(spec).compile(spec, plan.model.traits, context)
             _refuse_generated_code(task.spec, options)
@@ -144,7 +148,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
                 raise
             unfit[spec.name], last = error.what, error
             continue
-        task = _with_opened(task, opened_behind(spec.sources, collected))
+        task = replace(_with_opened(task, opened_behind(spec.sources, collected)), revisions=read)
         if len(task.samples) == 0:
             raise PlanError(
                 f"Task {spec.name!r} has no samples.", where=str(spec.file), hint="Check its split and process_docs."
