@@ -42,6 +42,7 @@ class OpenContext:
         parity: Whose values are wanted where Polymeter differs from another system.
         is_begun: Whether answers of the run are stored already. What can only be refused before a run begins, such as
             rows that nothing scores, is not refused then: an earlier version may have begun it.
+        revisions: The commits of datasets that are read whatever is newer by now: by task, then by id.
         cache_dir: Where prepared datasets are stored.
     """
 
@@ -58,6 +59,7 @@ class OpenContext:
     roles: Mapping[str, str] = field(default_factory=dict)
     parity: Parity = NO_PARITY
     is_begun: bool = False
+    revisions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     cache_dir: Path | None = None
 
     def measured(self, n_samples: int) -> range:

@@ -47,7 +47,7 @@ class GuestContext:
         parity: Whose values are wanted where Polymeter differs from another system.
         allows_generated_code: Whether code that a model wrote may be run.
         revisions: Which commits, branches or tags of datasets of a hub are read, by id; of others the newest.
-        read_revisions: Which commits have been read, by id: filled in by whoever opens a dataset.
+        read_revisions: Which commits have been read, by id: filled in by whoever opens a dataset; ``None``: nobody asks.
     """
 
     role_client: RoleClient = no_role_client
@@ -61,7 +61,7 @@ class GuestContext:
     parity: Parity = NO_PARITY
     allows_generated_code: bool = False
     revisions: Mapping[str, str] = field(default_factory=dict)
-    read_revisions: dict[str, str] = field(default_factory=dict)
+    read_revisions: dict[str, str] | None = None
 
 
 _CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context", default=GuestContext())  # noqa: B039  (frozen)

@@ -221,8 +221,9 @@ def commit_of(opened: Iterable[datasets.Dataset]) -> str:
 
 
 def _note_commit(source: Source, commit: str) -> None:
-    if commit:
-        guest_context().read_revisions[source.path] = commit
+    read = guest_context().read_revisions
+    if commit and read is not None:
+        read[source.path] = commit
 
 
 def snapshot_here(path: str, revision: str = "") -> Path | None:

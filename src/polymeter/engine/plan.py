@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, PlanError, ScoreError, UnfitError, outside_of_polymeter
 from polymeter.core.format import OpenContext
@@ -25,6 +26,9 @@ from polymeter.engine.missing_packages import missing_later
 from polymeter.engine.selection import Selection, format_of
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
+
+if TYPE_CHECKING:
+    from polymeter.engine.executors.hosts import Place
 
 
 @dataclass(slots=True)
@@ -46,6 +50,8 @@ class Plan:
         skipped: The tasks that were left out because the model cannot do them, each with the reason.
         typed_data: The ids of datasets that the user has named a place for, for this run.
         pinned: The commits that a run that goes on has read until now: by task, then by id of the dataset.
+        context: The settings that the tasks were compiled with; ``None`` before that.
+        place: Where the replicas of the model will be; ``None``: it is in this process.
     """
 
     model: Model
@@ -61,6 +67,8 @@ class Plan:
     skipped: Mapping[str, str] = field(default_factory=dict)
     typed_data: tuple[str, ...] = ()
     pinned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    context: OpenContext | None = None
+    place: Place | None = None
 
     @property
     def parity(self) -> Parity:
@@ -114,32 +122,20 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
         roles=role_names(plan),
         parity=plan.parity,
         is_begun=is_begun,
+        revisions=plan.pinned,
         cache_dir=cache_dir,
     )
-    surroundings = {
-        "parity": plan.parity,
-        "data": options.data,
-        "cache_dir": cache_dir,
-        "allows_generated_code": options.allow_generated_code,
-    }
+    plan.context = replace(shared, data=dict(options.data), is_begun=True)
     opened: list[Task] = []
     unfit: dict[str, str] = {}
     last: UnfitError | None = None
     for spec in plan.selection.tasks:
         _refuse_generated_code(spec, options)
-        context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
-        read: dict[str, str] = {}
-        revisions = {**plan.pinned.get(spec.name, {}), **options.revisions}
         try:
-            with (
-                _placed(spec),
-                in_mode("load"),
-                collecting_sources() as collected,
-                guest_context_with(**surroundings, revisions=revisions, read_revisions=read),
-            ):
-                task = format_of(spec).compile(spec, plan.model.traits, context)
-            _refuse_generated_code(task.spec, options)
-            check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
+            with collecting_sources() as collected, _placed(spec):
+                task = compiled(spec, plan.model.traits, shared, options)
+                _refuse_generated_code(task.spec, options)
+                check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
         except DataError:
             check_places(places, plan.typed_data, may_ask_later=True)
             raise
@@ -148,7 +144,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
                 raise
             unfit[spec.name], last = error.what, error
             continue
-        task = replace(_with_opened(task, opened_behind(spec.sources, collected)), revisions=read)
+        task = _with_opened(task, opened_behind(spec.sources, collected))
         if len(task.samples) == 0:
             raise PlanError(
                 f"Task {spec.name!r} has no samples.", where=str(spec.file), hint="Check its split and process_docs."
@@ -166,6 +162,8 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     if not opened and last is not None:
         raise last
     skip(plan, unfit)
+    # A replica that opens a task later reads the commits that were read here.
+    plan.context = replace(plan.context, revisions={task.spec.name: task.revisions for task in opened})
     plan.opened = tuple(opened)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
     unused = check_places(places, plan.typed_data, may_ask_later=any(task.is_guest for task in opened) or bool(unfit))
@@ -174,6 +172,32 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     ignored = ignored_settings(opened, plan.model, model_name(plan))
     plan.warnings = told = (*ignored, *passed, *warnings, *unused, *missing_later(task.spec for task in opened))
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
+
+
+def compiled(spec: TaskSpec, traits: ModelTraits, shared: OpenContext, options: RunOptions) -> Task:
+    """A task, bound to a model's traits, with its data open.
+
+    Args:
+        spec: The task.
+        traits: The model's.
+        shared: The settings of the run, without those of one format.
+        options: The run's options.
+
+    Raises:
+        PlanError: The task and the model do not fit.
+        DataError: Its dataset cannot be opened.
+    """
+    context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
+    surroundings = {
+        "parity": shared.parity,
+        "data": options.data,
+        "cache_dir": shared.cache_dir,
+        "allows_generated_code": options.allow_generated_code,
+        "revisions": {**options.revisions, **shared.revisions.get(spec.name, {})},
+    }
+    read: dict[str, str] = {}
+    with _placed(spec), in_mode("load"), guest_context_with(**surroundings, read_revisions=read):
+        return replace(format_of(spec).compile(spec, traits, context), revisions=read)
 
 
 def check_learned(plan: Plan) -> None:

@@ -17,7 +17,7 @@ from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, function_refs
 
 NAME = "lm_eval"
-_ONLY_THERE = frozenset({"custom_dataset", "doc_to_audio", "gen_prefix", "unsafe_code"})
+_ONLY_THERE = frozenset({"custom_dataset", "doc_to_audio", "gen_prefix"})
 _ROLLING = "loglikelihood_rolling"
 _NO_FIELDS = ("class", "group", "include", "tag", "task_list")
 """Keys of a file that are no fields of a task."""
