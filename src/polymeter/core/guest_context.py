@@ -47,7 +47,7 @@ class GuestContext:
         parity: Whose values are wanted where Polymeter differs from another system.
         allows_generated_code: Whether code that a model wrote may be run.
         revisions: Which commits, branches or tags of datasets of a hub are read, by id; of others the newest.
-        read_revisions: Which commits have been read, by id: filled in by whoever opens a dataset; ``None``: nobody asks.
+        read_revisions: Which commits have been read, by id, as whoever opens a dataset notes; ``None``: nobody asks.
     """
 
     role_client: RoleClient = no_role_client
