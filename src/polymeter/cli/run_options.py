@@ -182,6 +182,15 @@ NumFewshot = Annotated[
     int | None,
     _option("--num-fewshot", help="The number of few-shot examples; overrides the tasks'.", panel=_HOW, metavar="N"),
 ]
+Revision = Annotated[
+    list[str] | None,
+    _option(
+        "--revision",
+        help="The commit, branch or tag of a hub's dataset to read: id=revision. May be given several times.",
+        panel=_HOW,
+        metavar="ID=REVISION",
+    ),
+]
 PromptKey = Annotated[
     str | None, _option("--prompt-key", help="The model-specific prompts to use.", panel=_HOW, metavar="NAME")
 ]
