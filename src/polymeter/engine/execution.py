@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.core.errors import PolymeterError, StorageError, UnfitError
 from polymeter.core.identity import fingerprint
@@ -40,6 +40,9 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore
+
+if TYPE_CHECKING:
+    from polymeter.engine.executors.replica_dispatcher import ReplicaDispatcher
 
 FETCHED_IMAGES = "fetched_images"
 """The folder of the cache that holds images which lie at URLs."""
@@ -108,6 +111,7 @@ class Execution:
         rows = TaskRows(plan.opened, self._door)
         for model in (plan.model, *plan.roles.values()):
             model.rows = rows
+        self._replicas: ReplicaDispatcher | None = None
         with ExitStack() as undo:
             undo.callback(self._writer.close)
             self._driver = self._make_driver()
@@ -207,6 +211,8 @@ class Execution:
         n_tried = sum(work.completed[index] for work in work_lists for task, index in self._tried if work.task is task)
         n_before = sum(work.n_completed for work in work_lists) - n_tried
         self._progress.watch(self._driver.scores.read)
+        if self._replicas is not None:
+            self._progress.watch_replicas(self._replicas.state)
         self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
         if n_tried:
             self._progress.advance(n_tried, 0, 0)
@@ -267,6 +273,11 @@ class Execution:
                 on_note=listener.note,
                 on_failed=listener.failed,
             )
+        if self._plan.place is not None and model is self._plan.model:
+            from polymeter.engine.executors.planning import replica_dispatcher
+
+            self._replicas = replica_dispatcher(self._plan, self._plan.place, self._prefetcher, listener)
+            return self._replicas
         return BatchDispatcher(
             model,
             options.batch_size,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, PlanError, ScoreError, UnfitError, outside_of_polymeter
 from polymeter.core.format import OpenContext
@@ -21,9 +22,13 @@ from polymeter.core.registries import stored_format
 from polymeter.core.task import Task, TaskSpec
 from polymeter.engine.data_places import AskedPlaces, check_places
 from polymeter.engine.generation_settings import passed_on_notes, with_passed_on
+from polymeter.engine.missing_packages import missing_later
 from polymeter.engine.selection import Selection, format_of
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
+
+if TYPE_CHECKING:
+    from polymeter.engine.executors.hosts import Place
 
 
 @dataclass(slots=True)
@@ -44,6 +49,8 @@ class Plan:
             know, judges that are missing, and data that no task asks for.
         skipped: The tasks that were left out because the model cannot do them, each with the reason.
         typed_data: The ids of datasets that the user has named a place for, for this run.
+        context: The settings that the tasks were compiled with; ``None`` before that.
+        place: Where the replicas of the model will be; ``None``: it is in this process.
     """
 
     model: Model
@@ -58,6 +65,8 @@ class Plan:
     warnings: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     typed_data: tuple[str, ...] = ()
+    context: OpenContext | None = None
+    place: Place | None = None
 
     @property
     def parity(self) -> Parity:
@@ -113,28 +122,17 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
         is_begun=is_begun,
         cache_dir=cache_dir,
     )
-    surroundings = {
-        "parity": plan.parity,
-        "data": options.data,
-        "cache_dir": cache_dir,
-        "allows_generated_code": options.allow_generated_code,
-    }
+    plan.context = replace(shared, data=dict(options.data), is_begun=True)
     opened: list[Task] = []
     unfit: dict[str, str] = {}
     last: UnfitError | None = None
     for spec in plan.selection.tasks:
         _refuse_generated_code(spec, options)
-        context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
         try:
-            with (
-                _placed(spec),
-                in_mode("load"),
-                collecting_sources() as collected,
-                guest_context_with(**surroundings),
-            ):
-                task = format_of(spec).compile(spec, plan.model.traits, context)
-            _refuse_generated_code(task.spec, options)
-            check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
+            with collecting_sources() as collected, _placed(spec):
+                task = compiled(spec, plan.model.traits, shared, options)
+                _refuse_generated_code(task.spec, options)
+                check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
         except DataError:
             check_places(places, plan.typed_data, may_ask_later=True)
             raise
@@ -166,8 +164,33 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     unused = check_places(places, plan.typed_data, may_ask_later=any(task.is_guest for task in opened) or bool(unfit))
     passed = passed_on_notes(options.generation, opened, plan.model, model_name(plan))
     warnings = (*_how_code_runs(opened), *(warning for task in opened for warning in task.warnings))
-    plan.warnings = told = (*ignored_settings(opened, plan.model, model_name(plan)), *passed, *warnings, *unused)
+    ignored = ignored_settings(opened, plan.model, model_name(plan))
+    plan.warnings = told = (*ignored, *passed, *warnings, *unused, *missing_later(task.spec for task in opened))
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
+
+
+def compiled(spec: TaskSpec, traits: ModelTraits, shared: OpenContext, options: RunOptions) -> Task:
+    """A task, bound to a model's traits, with its data open.
+
+    Args:
+        spec: The task.
+        traits: The model's.
+        shared: The settings of the run, without those of one format.
+        options: The run's options.
+
+    Raises:
+        PlanError: The task and the model do not fit.
+        DataError: Its dataset cannot be opened.
+    """
+    context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
+    surroundings = {
+        "parity": shared.parity,
+        "data": options.data,
+        "cache_dir": shared.cache_dir,
+        "allows_generated_code": options.allow_generated_code,
+    }
+    with _placed(spec), in_mode("load"), guest_context_with(**surroundings):
+        return format_of(spec).compile(spec, traits, context)
 
 
 def check_learned(plan: Plan) -> None:

@@ -28,6 +28,7 @@ from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.engine.generation_settings import check_typed_settings
+from polymeter.engine.missing_packages import check_packages
 from polymeter.engine.models import check_model, make_model, parse_model
 from polymeter.engine.panel import panel_of
 from polymeter.engine.plan import Plan, cache_folder, check_learned, compile_tasks, model_name, skip
@@ -106,6 +107,7 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
         finished = _if_finished(plan, folder, progress)
         if finished is not None:
             return finished
+    check_packages(plan)
     manifests.identity_of(plan)  # what is no identity is told before anything is spent
     if not plan.options.is_restart:
         refuse_changes(plan, folder)
@@ -121,6 +123,10 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     if is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)
         check_learned(plan)
+    if plan.options.replicas is not None or plan.options.executor != "local":
+        from polymeter.engine.executors.planning import planned_place
+
+        plan.place = planned_place(plan, cache_folder(plan.options) / FETCHED_IMAGES)
     return run_plan(plan, folder, progress, command=request.command, began=request.began)
 
 
@@ -175,7 +181,8 @@ def run_plan(
         manifest, changed = _begin(plan, folder, command, kind, progress)
         if began is not None:
             began(folder)
-        for note in (*plan.warnings, *plan.skipped.values()):
+        place_note = (plan.place.note,) if plan.place is not None and plan.place.note else ()
+        for note in (*plan.warnings, *plan.skipped.values(), *place_note):
             progress.note(note)
         limits = ScoringLimits(plan.options.score_timeout_s, plan.options.score_memory_mb)
         try:

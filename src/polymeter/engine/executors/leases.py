@@ -255,6 +255,8 @@ class Leases(Generic[T]):
         if replica is None or lease not in replica.leases:
             return False
         lease.sent = self._clock()
+        replica.leases.remove(lease)  # one behind it may have been prepared sooner, and is computed first
+        replica.leases.insert(sum(one.sent is not None for one in replica.leases), lease)
         if replica.leases[0] is lease:
             self._begin(lease)
         return True
@@ -383,7 +385,7 @@ class Leases(Generic[T]):
             return self._hand(
                 replica, key, None, self._queue.pop(key, _share(n_queued, len(self._idle) + self._n_joining))
             )
-        for_all = n_queued // max(1, size * self._n_ready)
+        for_all = n_queued // max(1, size * self.n_alive)
         if not is_idle and not for_all:  # an idle one would wait for what this one holds
             return None
         if is_partial_fine and n_queued < size * len(

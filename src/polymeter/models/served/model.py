@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.gpus import VISIBLE, gpu_names, share_out, visible_gpus
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import AsyncModel
 from polymeter.core.request import Generate, Parameters, Request, Response
@@ -29,7 +30,6 @@ from polymeter.core.secrets import hide_secrets
 from polymeter.models.hf.digest import checkpoint_digest, file_digest
 from polymeter.models.openai import OpenAIModel
 from polymeter.models.served.arguments import read_arguments
-from polymeter.models.served.gpus import VISIBLE, gpu_names, share_out, visible_gpus
 from polymeter.models.served.guided import GUIDED
 from polymeter.models.served.kinds import HOST, LLAMACPP, SGLANG, TRANSFORMERS, VLLM, ServerKind
 from polymeter.models.served.process import ServerProcess
@@ -172,7 +172,7 @@ class ServedModel(AsyncModel):
         finally:
             tell("")
         self._instances = tuple(
-            _Instance(one, server, f"{self._served_name}, server {number} of {len(servers.all)}")
+            _Instance(one, server, f"{self._served_name} in server {number} of {len(servers.all)}")
             for number, (one, server) in enumerate(zip(self._model.instances, servers.all, strict=True), 1)
         )
 

@@ -31,7 +31,7 @@ def test_files_that_could_be_either_are_ours(tmp_path: Path) -> None:
     "sign",
     [
         "gen_prefix: 'A:'",
-        "unsafe_code: true",
+        "custom_dataset: !function utils.make",
         "output_type: loglikelihood_rolling",
         "doc_to_audio: q",
         "gen_prefix: null",

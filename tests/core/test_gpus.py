@@ -1,4 +1,4 @@
-"""How the GPUs of a machine are shared out among servers."""
+"""How the GPUs of a machine are shared out among replicas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.models.served.gpus import share_out, visible_gpus
+from polymeter.core.gpus import share_out, visible_gpus
 
 FOUR = ["0", "1", "2", "3"]
 
@@ -20,12 +20,12 @@ FOUR = ["0", "1", "2", "3"]
         ("auto", 1, [["0"], ["1"], ["2"], ["3"]]),
         ("auto", 2, [["0", "1"], ["2", "3"]]),
         ("auto", 3, [["0", "1", "2"]]),
-        (3, 0.5, [["0"], ["0"], ["1"]]),
-        ("auto", 0.5, [[gpu] for gpu in FOUR for _ in range(2)]),
-        (3, 0.3, [["0"], ["0"], ["0"]]),
+        (3, 0.5, [["0"], ["1"], ["2"]]),
+        ("auto", 0.5, [[gpu] for gpu in FOUR * 2]),
+        (5, 0.3, [["0"], ["1"], ["2"], ["3"], ["0"]]),
     ],
 )
-def test_each_server_has_its_own_gpus_or_its_share_of_one(n: Any, each: float, expected: list[list[str]]) -> None:
+def test_each_replica_has_its_own_gpus_or_its_share_of_one(n: Any, each: float, expected: list[list[str]]) -> None:
     assert share_out(FOUR, n, each) == expected
 
 

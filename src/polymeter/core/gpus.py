@@ -1,4 +1,4 @@
-"""The GPUs of this machine as servers see them, and how several servers share them."""
+"""The GPUs of this machine as programs see them that it starts, and how several copies of a model share them."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def gpu_names(gpus: Sequence[str]) -> list[str]:
 
 
 def share_out(gpus: Sequence[str], n: int | Literal["auto"], each: float) -> list[list[str]]:
-    """The GPUs of each of several servers; without any, empty lists.
+    """The GPUs of each of several replicas; without any, empty lists.
 
     Args:
         gpus: What there is.
-        n: How many servers; ``auto``: as many as there is room for, and one without GPUs.
-        each: How many GPUs one needs; below 1 several servers share one.
+        n: How many replicas; ``auto``: as many as there is room for, and one without GPUs.
+        each: How many GPUs one needs; below 1 several replicas share one, if there are fewer GPUs than replicas.
 
     Raises:
         PlanError: if there are too few, or ``each`` is neither a whole number nor a share of one.
     """
     if each <= 0 or (each > 1 and each != int(each)):
         raise PlanError(
-            f"A server can have {each:g} GPUs neither whole nor as a share of one.",
+            f"A replica can have {each:g} GPUs neither whole nor as a share of one.",
             where="--gpus-per-replica",
             hint="Give a whole number, or a share such as 0.5.",
         )
@@ -52,13 +52,13 @@ def share_out(gpus: Sequence[str], n: int | Literal["auto"], each: float) -> lis
     wanted = max(1, room) if n == "auto" else n
     if wanted > room:
         raise PlanError(
-            f"Servers that need {each:g} of a machine's GPUs each: {wanted} of them do not fit on the {len(gpus)} that "
-            "can be used here.",
+            f"Replicas that need {each:g} of a machine's GPUs each: {wanted} of them do not fit on the {len(gpus)} "
+            "that can be used here.",
             where="--replicas",
             hint="Ask for fewer, or for less with --gpus-per-replica.",
         )
     if each < 1:
-        return [[gpus[number // on_one]] for number in range(wanted)]
+        return [[gpus[number % len(gpus)]] for number in range(wanted)]
     size = int(each)
     return [list(gpus[number * size : (number + 1) * size]) for number in range(wanted)]
 
