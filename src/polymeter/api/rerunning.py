@@ -57,7 +57,8 @@ def rerun(
     target = Path(output) if output is not None else _beside(source.path)
     if RunFolder(target).is_begun():
         raise PlanError("The output folder holds a run.", where=str(target), hint="Choose another --output.")
-    request = resume_request(source.path, {"output": target, "is_strict_resume": False, "retry_errors": None}, command)
+    changes = {"output": target, "is_strict_resume": False, "retry_errors": None, "publish": ""}
+    request = resume_request(source.path, changes, command)
     for file in request.options.imports:
         import_file(file)
     result = run_request(replace(request, is_resume=False), progress)

@@ -117,7 +117,7 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
     }
     own = {**stored.dialect_options, **kept}
     merged = {**own, **{name: {**own.get(name, {}), **changes[name]} for name in changes}}
-    fixed = {"output": output, "max_errors": None, "is_restart": False}
+    fixed = {"output": output, "max_errors": None, "is_restart": False, "publish": ""}
     return RunOptions.make({**dict(stored), **options, **fixed, "dialect_options": merged})
 
 

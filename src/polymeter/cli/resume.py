@@ -19,7 +19,7 @@ from polymeter.cli.options import (
     thresholds,
 )
 from polymeter.cli.pairs import parse_trackers
-from polymeter.cli.run_options import OnEnd
+from polymeter.cli.run_options import OnEnd, Publish
 from polymeter.cli.state import Debug, state_of
 
 
@@ -40,6 +40,7 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
     strict: Strict = False,
     fail_under: FailUnder = None,
     log_to: LogTo = None,
+    publish: Publish = None,
     on_end: OnEnd = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -54,6 +55,7 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
         "report_samples": count_or_all(report_samples, "--report-samples"),
         "fail_under": thresholds(fail_under) or None,
         "log_to": parse_trackers(log_to or (), "--log-to") or None,
+        "publish": publish,
         "on_end": on_end or None,
     }
     with stdout_kept(is_json=as_json), resumable(run):
