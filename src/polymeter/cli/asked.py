@@ -62,6 +62,7 @@ def read_options(words: Mapping[str, Any]) -> Asked:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter tasks' lists them.")
     limit, max_errors = given("limit"), given("max_errors")
     mcq, media, template, panel = given("mcq"), given("media"), given("logprob_template"), given("panel")
+    executor = given("executor")
     settings = {
         "limit": None if limit is None else count_or_share(limit, "--limit"),
         "seed": given("seed"),
@@ -81,6 +82,12 @@ def read_options(words: Mapping[str, Any]) -> Asked:
         "output": given("output"),
         "batch_size": number_or_auto(given("batch_size"), "--batch-size"),
         "concurrency": number_or_auto(given("concurrency"), "--concurrency"),
+        "executor": executor.value if executor else None,
+        "replicas": number_or_auto(given("replicas"), "--replicas"),
+        "gpus_per_replica": given("gpus_per_replica"),
+        "cpus_per_replica": given("cpus_per_replica"),
+        "address": given("address"),
+        "lease_timeout_s": given("lease_timeout"),
         "window": given("window"),
         "score_workers": given("score_workers"),
         "score_timeout_s": given("score_timeout"),

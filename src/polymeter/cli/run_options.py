@@ -27,6 +27,13 @@ class ChoiceWays(str, Enum):
     TEXT = "text"
 
 
+class Executors(str, Enum):
+    """Where the replicas of a model are."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
 class LogprobTemplates(str, Enum):
     """What log-probabilities of a checkpoint are taken behind."""
 
@@ -188,6 +195,55 @@ Concurrency = Annotated[
         help="The maximum number of requests in flight at an endpoint, or auto (the default): raised until it refuses.",
         panel=_SPEED,
         metavar="N",
+    ),
+]
+Executor = Annotated[
+    Executors | None,
+    _option(
+        "--executor",
+        help="Where the replicas of the model are: local (processes of this machine, the default), or ray.",
+        panel=_SPEED,
+    ),
+]
+Replicas = Annotated[
+    str | None,
+    _option(
+        "--replicas",
+        help="Copies of the measured model that share its requests, each in a process of its own, or auto: as many as "
+        "its GPUs allow.",
+        panel=_SPEED,
+        metavar="N",
+    ),
+]
+GpusPerReplica = Annotated[
+    float | None,
+    _option(
+        "--gpus-per-replica",
+        help="GPUs of one replica, also a share of one; default: one where there are GPUs.",
+        panel=_SPEED,
+        metavar="N",
+    ),
+]
+CpusPerReplica = Annotated[
+    int | None,
+    _option(
+        "--cpus-per-replica",
+        help="Cores of one replica; default: its share of this machine's.",
+        panel=_SPEED,
+        metavar="N",
+    ),
+]
+Address = Annotated[
+    str | None,
+    _option("--address", help="Address of the Ray cluster, or auto: the one that runs here.", panel=_SPEED),
+]
+LeaseTimeout = Annotated[
+    float | None,
+    _option(
+        "--lease-timeout",
+        help="A replica that has not answered for so long is ended, and its requests go to others; default 1800.",
+        panel=_SPEED,
+        metavar="SECONDS",
     ),
 ]
 Window = Annotated[

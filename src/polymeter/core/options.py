@@ -160,6 +160,28 @@ class RunOptions(Options):
     concurrency: Count | Literal["auto"] = runtime(
         "auto", "Maximum requests in flight at an endpoint, or auto: raised until the endpoint reaches its limit."
     )
+    executor: Literal["local", "ray"] = runtime(
+        "local", "Where the replicas of a model are: processes of this machine, or actors of a Ray cluster."
+    )
+    replicas: Count | Literal["auto"] | None = runtime(
+        None,
+        "Copies of the measured model that share its requests, each in a process of its own, or auto: as many as its "
+        "GPUs allow; default: none, the model is in this process.",
+    )
+    gpus_per_replica: float | None = runtime(
+        None, "GPUs of one replica, also a share of one; default: one where there are GPUs, else none.", ge=0
+    )
+    cpus_per_replica: Count | None = runtime(
+        None, "Cores of one replica, and the threads that it computes with; default: its share of this machine's."
+    )
+    address: str | None = runtime(
+        None, "Address of the Ray cluster, or auto: the one that runs here; default: a new one on this machine."
+    )
+    lease_timeout_s: float = runtime(
+        1800.0,
+        "After so many seconds without an answer a replica counts as lost: it is ended, and its requests go to others.",
+        gt=0,
+    )
     window: int | None = runtime(None, "Samples in progress at a time; default: enough to keep the model busy.", ge=1)
     media_budget_mb: int = runtime(96, "Decoded media held in memory at a time, in MB.", ge=1)
     max_image_pixels: int = runtime(

@@ -45,13 +45,16 @@ class BatchSizes:
     Args:
         told: What the plan says: a number, ``auto``, or nothing.
         hint: What the model likes; ``None``: everything that is ready.
+        own: Keys with a size of their own, where a task names one; default: those of ``set_own``.
     """
 
-    def __init__(self, told: int | Literal["auto"] | None, hint: int | None) -> None:
+    def __init__(
+        self, told: int | Literal["auto"] | None, hint: int | None, own: dict[Hashable, int] | None = None
+    ) -> None:
         self._is_auto = told == AUTO
         self._default = _FIRST if told == AUTO else hint if told is None else int(told)
         self._known: dict[Hashable, _Known] = {}
-        self._own: dict[Hashable, int] = {}
+        self._own: dict[Hashable, int] = {} if own is None else own
         self.largest = 0
 
     @property

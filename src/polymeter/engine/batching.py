@@ -7,8 +7,8 @@ first: memory runs out at once or never, estimates only improve, and neighbours 
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Hashable, Mapping
+from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar
 
 from polymeter.core.identity import OfParameters, OfSettings, canonical
@@ -29,7 +29,7 @@ class ReadyQueue(Generic[T]):
 
     def __init__(self, most: Callable[[Hashable, int], int | None]) -> None:
         self._most_of = most
-        # Each with its negative length and its number of arrival, which is its own: so items are never compared.
+        # Heaps. Each with its negative length and its number of arrival, which is its own: so items are never compared.
         self._groups: dict[Hashable, list[tuple[int, int, T]]] = {}
         self._arrivals = 0
 
@@ -39,7 +39,7 @@ class ReadyQueue(Generic[T]):
     def add(self, item: T, key: Hashable, length: int) -> None:
         """Add a request with its key and estimated length."""
         self._arrivals += 1
-        insort(self._groups.setdefault(key, []), (-length, self._arrivals, item))
+        heappush(self._groups.setdefault(key, []), (-length, self._arrivals, item))
 
     def take(self, *, is_partial_fine: bool) -> list[T]:
         """The next batch, longest first; empty when there is none yet.
@@ -48,25 +48,40 @@ class ReadyQueue(Generic[T]):
             is_partial_fine: Whether nothing else can come that would fill a batch. Then the group that holds the
                 oldest request goes.
         """
-        if not self._groups:
-            return []
-        full = [key for key, group in self._groups.items() if (most := self._most(key)) and len(group) >= most]
-        if full:
-            key = max(full, key=lambda k: len(self._groups[k]))
-        elif is_partial_fine:
-            key = min(self._groups, key=lambda k: min(arrival for _, arrival, _ in self._groups[k]))
-        else:
-            return []
-        group, size = self._groups[key], self._most(key)
-        batch, rest = (group, []) if size is None else (group[:size], group[size:])
-        if rest:
-            self._groups[key] = rest
-        else:
-            del self._groups[key]
-        return [item for _, _, item in batch]
+        key = self.choose(is_partial_fine=is_partial_fine)
+        return [] if key is None else self.pop(key, self._most_of(key, self.of(key)[1]))
 
-    def _most(self, key: Hashable) -> int | None:
-        return self._most_of(key, -self._groups[key][0][0])
+    def choose(
+        self, *, is_partial_fine: bool, most: Callable[[Hashable, int], int | None] | None = None
+    ) -> Hashable | None:
+        """The key of the next batch; ``None`` when there is none yet.
+
+        Args:
+            is_partial_fine: As for ``take``.
+            most: The largest batch for whoever takes this one; default: the queue's.
+        """
+        most_of = most or self._most_of
+        full, n_full = None, 0
+        for key, group in self._groups.items():
+            size = most_of(key, -group[0][0])
+            if size and len(group) >= size and len(group) > n_full:
+                full, n_full = key, len(group)
+        if full is not None or not is_partial_fine:
+            return full
+        return min(self._groups, key=lambda k: min(arrival for _, arrival, _ in self._groups[k]), default=None)
+
+    def of(self, key: Hashable) -> tuple[int, int]:
+        """How many requests of a key are ready, and the length of the longest."""
+        group = self._groups[key]
+        return len(group), -group[0][0]
+
+    def pop(self, key: Hashable, n: int | None) -> list[T]:
+        """Take the longest requests of a key: so many; ``None``: all."""
+        group = self._groups[key]
+        if n is None or n >= len(group):
+            del self._groups[key]
+            return [item for _, _, item in sorted(group)]
+        return [heappop(group)[2] for _ in range(n)]
 
 
 def settings_key(request: Request) -> Hashable:

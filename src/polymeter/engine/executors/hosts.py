@@ -1,0 +1,95 @@
+"""Hosts: what a place must do that holds the replicas of a model, and what passes between it and the run.
+
+A host starts replicas, carries work to them and reports what becomes of them. It decides nothing: which replica gets
+what, and what follows from a loss, is decided by ``leases`` and ``replica_dispatcher``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from polymeter.core.request import OwnPrompt, Request, Response
+
+Asked = Request | OwnPrompt
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a replica is to compute: a lease as plain data.
+
+    Attributes:
+        lease: Its number.
+        groups: Requests that reach the model in one call of it: one, or repeats of one prompt.
+        batch_size: Most groups in one call; ``None``: all of them.
+        at_once: How many of them a model computes at a time that gets several batches in one call.
+    """
+
+    lease: int
+    groups: Sequence[Sequence[Asked]]
+    batch_size: int | None = None
+    at_once: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What became of work.
+
+    Attributes:
+        lease: The number of the lease.
+        responses: One for each request of all groups, in order; ``None``: it is to be asked again in a smaller batch.
+        timings: For each call of the model, how many groups were computed at a time, and the seconds that it took.
+        did_not_fit: How many groups were computed at a time when memory ran out; ``None``: it did not.
+    """
+
+    lease: int
+    responses: Sequence[Response | None]
+    timings: Sequence[tuple[int, float]] = ()
+    did_not_fit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostListener:
+    """Who hears of replicas; called on the host's threads, also inside ``start`` and ``send``.
+
+    Attributes:
+        ready: A replica has loaded its model.
+        computed: A replica has computed work.
+        lost: A replica is no more, and why, as text to show: its process ended, its node died. Never called for one
+            that was killed by ``kill``.
+        failed: A replica cannot load the model, and no other one could: what its author's code or the plan is wrong
+            about.
+    """
+
+    ready: Callable[[int], None]
+    computed: Callable[[int, Computed], None]
+    lost: Callable[[int, str], None]
+    failed: Callable[[int, BaseException], None]
+
+
+class ReplicaHost(Protocol):
+    """A place for replicas. Its methods are called on several threads, one at a time for one replica, and none of them
+    waits for a replica.
+    """
+
+    def start(self, number: int, slot: int) -> None:
+        """Start a replica, which has to load the model.
+
+        Args:
+            number: What it is called from now on; never used twice.
+            slot: Whose place it takes, from 0: which GPUs it gets. One that was there before is gone.
+        """
+        ...
+
+    def send(self, number: int, work: Work) -> None:
+        """Carry work to a replica, behind what it has. For one that is gone this does nothing."""
+        ...
+
+    def kill(self, number: int) -> None:
+        """End a replica at once, whatever it does."""
+        ...
+
+    def close(self) -> None:
+        """Let all replicas free their models, and end those that take too long over it."""
+        ...

@@ -1,0 +1,459 @@
+"""Leases: which replica of a model computes which requests next. Pure code over a clock: no threads, no processes.
+
+Nothing is dealt out beforehand. A replica holds the lease that it computes and at most one behind it; whoever is free
+takes the next one, so a slow replica simply takes fewer. What a replica held when it was lost goes back: the lease that
+waited untouched, to be handed on as it is; the requests that it was computing one by one, because one of them may have
+brought it down. A request that was being computed when two replicas died is given up.
+
+All costs are independent of the number of replicas and of requests that wait, but for a logarithm.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from polymeter.engine.batching import ReadyQueue
+
+T = TypeVar("T")
+Most = Callable[[int, Hashable, int], "int | None"]
+"""Slot of a replica, key, length of the longest request → most items in one batch; ``None``: everything there is."""
+State = Literal["joining", "ready", "lost"]
+_PACE = 0.3
+"""Weight of the newest lease in the average time that an item of a key takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLimits:
+    """What the scheduling of leases goes by.
+
+    Attributes:
+        deadline_s: After so many seconds with one lease a replica counts as lost.
+        behind: How many leases wait at a replica behind the one that it computes, so that it is never idle.
+        losses_in_a_row: A slot whose replicas are lost so often without an answer between is given up.
+        deaths: An item that was being computed at so many deaths is given up.
+        lease_s: A lease of a fast model holds several batches: about as many as take this long.
+        batches: Most batches in one lease.
+    """
+
+    deadline_s: float = 1800.0
+    behind: int = 1
+    losses_in_a_row: int = 3
+    deaths: int = 2
+    lease_s: float = 0.05
+    batches: int = 64
+
+
+@dataclass(slots=True, eq=False)
+class Waiting(Generic[T]):
+    """An item that waits for a replica: a group of requests that reach the model in one call of it.
+
+    Attributes:
+        item: The group.
+        key: What may share a batch with it.
+        length: Its estimated length.
+        since: When it began to wait, in seconds of the clock.
+        deaths: How many replicas died while they computed it.
+    """
+
+    item: T
+    key: Hashable
+    length: int
+    since: float
+    deaths: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Lease(Generic[T]):
+    """Items that one replica is to compute.
+
+    Attributes:
+        number: Unique in the run.
+        replica: Who has it.
+        slot: The replica's slot.
+        key: The key of all its items.
+        batch_size: Most items in one call of the model; ``None``: all.
+        waiting: Its items.
+        is_suspect: Whether its only item was being computed when a replica died.
+        sent: When it reached the replica; ``None``: it is still being prepared.
+        begun: When the replica could begin with it; ``None``: not yet.
+    """
+
+    number: int
+    replica: int
+    slot: int
+    key: Hashable
+    batch_size: int | None
+    waiting: Sequence[Waiting[T]]
+    is_suspect: bool = False
+    sent: float | None = None
+    begun: float | None = None
+
+    @property
+    def items(self) -> list[T]:
+        """What it holds."""
+        return [one.item for one in self.waiting]
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+
+@dataclass(slots=True, eq=False)
+class SlotRecord:
+    """How the replicas of one slot fared, one after the other.
+
+    Attributes:
+        slot: Its number.
+        n_started: How many replicas were started in it.
+        n_lost: How many of them were lost.
+        losses_in_a_row: Of these, how many since the last answer.
+        n_leases: Leases that were answered.
+        n_items: Items that were answered.
+        n_returned: Items that went back because a replica was lost.
+        busy_s: Seconds in which a replica had something to compute.
+        ready_s: Seconds in which one was there, up to the last loss; what goes on is added by ``Leases.records``.
+        reason: Why the last one was lost.
+        is_given_up: Whether no other one is started.
+    """
+
+    slot: int
+    n_started: int = 0
+    n_lost: int = 0
+    losses_in_a_row: int = 0
+    n_leases: int = 0
+    n_items: int = 0
+    n_returned: int = 0
+    busy_s: float = 0.0
+    ready_s: float = 0.0
+    reason: str = ""
+    is_given_up: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Replica(Generic[T]):
+    """One copy of the model, between its start and its loss."""
+
+    number: int
+    slot: int
+    state: State = "joining"
+    leases: deque[Lease[T]] = field(default_factory=deque)
+    ready_since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loss(Generic[T]):
+    """What the loss of a replica means.
+
+    Attributes:
+        slot: Its slot.
+        given_up: Items that are not asked again: each was being computed at too many deaths.
+        n_returned: How many items go to other replicas.
+        may_restart: Whether another replica may be started in its slot.
+    """
+
+    slot: int
+    given_up: Sequence[T]
+    n_returned: int
+    may_restart: bool
+
+
+class Leases(Generic[T]):
+    """Hands out work to replicas.
+
+    Args:
+        most: The largest batch.
+        limits: See there.
+        clock: Gives seconds.
+    """
+
+    def __init__(self, most: Most, limits: LeaseLimits, clock: Callable[[], float]) -> None:
+        self._most = most
+        self._limits = limits
+        self._clock = clock
+        self._queue: ReadyQueue[Waiting[T]] = ReadyQueue(lambda key, longest: most(0, key, longest))
+        self._suspects: deque[Waiting[T]] = deque()
+        self._returned: deque[Lease[T]] = deque()
+        self._replicas: dict[int, Replica[T]] = {}
+        self._records: dict[int, SlotRecord] = {}
+        self._idle: dict[int, None] = {}
+        self._with_room: dict[int, None] = {}
+        self._n_ready = self._n_joining = 0
+        self._next_replica = self._next_lease = 0
+        self._deadlines: list[tuple[float, int, int]] = []
+        self._pace: dict[Hashable, float] = {}
+        self._n_begun = 0
+        self._waited_s = 0.0
+        self._n_suspected = 0
+        self._n_given_up = 0
+
+    @property
+    def n_waiting(self) -> int:
+        """How many items no replica has."""
+        return len(self._queue) + len(self._suspects) + sum(len(lease) for lease in self._returned)
+
+    @property
+    def n_ready(self) -> int:
+        """How many replicas can compute."""
+        return self._n_ready
+
+    @property
+    def n_alive(self) -> int:
+        """How many replicas can compute, or are being started."""
+        return self._n_ready + self._n_joining
+
+    def join(self, slot: int) -> int:
+        """A replica is being started in a slot; gives its number, which no other one ever has."""
+        number = self._next_replica
+        self._next_replica += 1
+        self._replicas[number] = Replica(number, slot)
+        self._records.setdefault(slot, SlotRecord(slot)).n_started += 1
+        self._n_joining += 1
+        return number
+
+    def ready(self, number: int) -> bool:
+        """A replica has loaded its model. ``False``: it was lost already."""
+        replica = self._replicas.get(number)
+        if replica is None or replica.state != "joining":
+            return False
+        replica.state, replica.ready_since = "ready", self._clock()
+        self._n_joining -= 1
+        self._n_ready += 1
+        self._idle[number] = None
+        return True
+
+    def add(self, item: T, key: Hashable, length: int) -> None:
+        """Queue an item.
+
+        Args:
+            item: The item.
+            key: Only items of one key share a batch.
+            length: Its estimated length; longer ones go first.
+        """
+        self._queue.add(Waiting(item, key, length, self._clock()), key, length)
+
+    def give(self, *, is_partial_fine: bool) -> list[Lease[T]]:
+        """The leases that can be given now. Each is to be sent, and reported with ``sent``.
+
+        Args:
+            is_partial_fine: Whether nothing else can come soon that would fill a batch.
+        """
+        given: list[Lease[T]] = []
+        while self._idle or self._with_room:
+            number = next(iter(self._idle or self._with_room))
+            lease = self._lease_for(self._replicas[number], is_partial_fine=is_partial_fine)
+            if lease is None:
+                break
+            given.append(lease)
+        return given
+
+    def sent(self, lease: Lease[T]) -> bool:
+        """A lease has reached its replica. ``False``: the replica was lost meanwhile, and so it must not be sent."""
+        replica = self._replicas.get(lease.replica)
+        if replica is None or lease not in replica.leases:
+            return False
+        lease.sent = self._clock()
+        if replica.leases[0] is lease:
+            self._begin(lease)
+        return True
+
+    def answered(self, number: int, lease_number: int) -> Lease[T] | None:
+        """A replica has computed a lease; gives the lease, or ``None`` if it is not that replica's any more."""
+        replica = self._replicas.get(number)
+        lease = next((one for one in replica.leases if one.number == lease_number), None) if replica else None
+        if replica is None or lease is None:
+            return None
+        replica.leases.remove(lease)
+        now = self._clock()
+        took_s = now - (now if lease.begun is None else lease.begun)
+        record = self._records[replica.slot]
+        record.n_leases += 1
+        record.n_items += len(lease)
+        record.busy_s += took_s
+        record.losses_in_a_row = 0
+        pace = took_s / max(1, len(lease))
+        before = self._pace.get(lease.key, pace)
+        self._pace[lease.key] = before + _PACE * (pace - before)
+        if replica.leases:
+            if replica.leases[0].sent is not None:
+                self._begin(replica.leases[0])
+            self._with_room[number] = None
+        else:
+            self._with_room.pop(number, None)
+            self._idle[number] = None
+        return lease
+
+    def lost(self, number: int, reason: str) -> Loss[T] | None:
+        """A replica is no more; ``None`` if that was known."""
+        replica = self._replicas.pop(number, None)
+        if replica is None:
+            return None
+        record = self._records[replica.slot]
+        now = self._clock()
+        if replica.state == "ready":
+            self._n_ready -= 1
+            record.ready_s += now - replica.ready_since
+        else:
+            self._n_joining -= 1
+        replica.state = "lost"
+        self._idle.pop(number, None)
+        self._with_room.pop(number, None)
+        record.n_lost += 1
+        record.losses_in_a_row += 1
+        record.reason = reason
+        given_up = self._take_back(replica, record, now)
+        record.is_given_up = record.losses_in_a_row >= self._limits.losses_in_a_row
+        n_held = sum(len(lease) for lease in replica.leases)
+        return Loss(replica.slot, given_up, n_held - len(given_up), not record.is_given_up)
+
+    def overdue(self) -> list[int]:
+        """The replicas that have computed one lease for longer than they may."""
+        now, found = self._clock(), []
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, number, lease = heapq.heappop(self._deadlines)
+            if self._is_computing(number, lease):
+                found.append(number)
+        return found
+
+    def next_deadline(self) -> float | None:
+        """When, by the clock, somebody may be overdue; ``None``: nobody computes."""
+        while self._deadlines and not self._is_computing(*self._deadlines[0][1:]):
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def records(self) -> list[SlotRecord]:
+        """How each slot fared until now."""
+        now = self._clock()
+        going_on = {one.slot: one for one in self._replicas.values() if one.state == "ready"}
+        found = []
+        for slot, record in sorted(self._records.items()):
+            replica = going_on.get(slot)
+            busy_s, ready_s = record.busy_s, record.ready_s
+            if replica is not None:
+                ready_s += now - replica.ready_since
+                head = replica.leases[0] if replica.leases else None
+                busy_s += now - head.begun if head is not None and head.begun is not None else 0.0
+            found.append(
+                SlotRecord(
+                    slot,
+                    record.n_started,
+                    record.n_lost,
+                    record.losses_in_a_row,
+                    record.n_leases,
+                    record.n_items,
+                    record.n_returned,
+                    busy_s,
+                    ready_s,
+                    record.reason,
+                    record.is_given_up,
+                )
+            )
+        return found
+
+    def totals(self) -> Mapping[str, Any]:
+        """What all slots come to: how much was suspected and given up, and how long items waited for a replica."""
+        return {
+            "n_asked_alone": self._n_suspected,
+            "n_given_up": self._n_given_up,
+            "mean_wait_s": self._waited_s / self._n_begun if self._n_begun else 0.0,
+        }
+
+    def _lease_for(self, replica: Replica[T], *, is_partial_fine: bool) -> Lease[T] | None:
+        is_idle = replica.number in self._idle
+        if self._suspects and is_idle:
+            one = self._suspects.popleft()
+            return self._hand(replica, one.key, 1, [one], is_suspect=True)
+        if self._returned:
+            before = self._returned.popleft()
+            return self._hand(replica, before.key, before.batch_size, before.waiting)
+        return self._from_queue(replica, is_idle=is_idle, is_partial_fine=is_partial_fine and is_idle)
+
+    def _from_queue(self, replica: Replica[T], *, is_idle: bool, is_partial_fine: bool) -> Lease[T] | None:
+        def most(key: Hashable, longest: int) -> int | None:
+            return self._most(replica.slot, key, longest)
+
+        key = self._queue.choose(is_partial_fine=is_partial_fine, most=most)
+        if key is None:
+            return None
+        n_queued, longest = self._queue.of(key)
+        size = most(key, longest)
+        if size is None:  # a share for those who are idle, and for those who will be
+            return self._hand(
+                replica, key, None, self._queue.pop(key, _share(n_queued, len(self._idle) + self._n_joining))
+            )
+        for_all = n_queued // max(1, size * self._n_ready)
+        if not is_idle and not for_all:  # an idle one would wait for what this one holds
+            return None
+        if is_partial_fine and n_queued < size * len(
+            self._idle
+        ):  # the end is near: all that are idle get some of what is left
+            return self._hand(replica, key, size, self._queue.pop(key, min(size, _share(n_queued, len(self._idle)))))
+        n_batches = max(1, min(for_all, self._batches_of(key, size)))
+        return self._hand(replica, key, size, self._queue.pop(key, size * n_batches))
+
+    def _batches_of(self, key: Hashable, size: int) -> int:
+        """How many batches make a lease that is worth sending."""
+        pace = self._pace.get(key)
+        if pace is None:
+            return 1
+        return max(1, min(self._limits.batches, int(self._limits.lease_s / max(pace * size, 1e-9))))
+
+    def _hand(
+        self,
+        replica: Replica[T],
+        key: Hashable,
+        batch_size: int | None,
+        waiting: Sequence[Waiting[T]],
+        *,
+        is_suspect: bool = False,
+    ) -> Lease[T]:
+        lease = Lease(self._next_lease, replica.number, replica.slot, key, batch_size, waiting, is_suspect)
+        self._next_lease += 1
+        replica.leases.append(lease)
+        self._idle.pop(replica.number, None)
+        self._with_room.pop(replica.number, None)
+        if len(replica.leases) <= self._limits.behind and not is_suspect:
+            self._with_room[replica.number] = None
+        return lease
+
+    def _begin(self, lease: Lease[T]) -> None:
+        lease.begun = now = self._clock()
+        self._n_begun += len(lease)
+        self._waited_s += sum(now - one.since for one in lease.waiting)
+        heapq.heappush(self._deadlines, (now + self._limits.deadline_s, lease.replica, lease.number))
+
+    def _is_computing(self, number: int, lease: int) -> bool:
+        replica = self._replicas.get(number)
+        return replica is not None and bool(replica.leases) and replica.leases[0].number == lease
+
+    def _take_back(self, replica: Replica[T], record: SlotRecord, now: float) -> list[T]:
+        """Queue again what a lost replica held; gives what is not asked again."""
+        given_up: list[T] = []
+        untouched = []
+        for lease in replica.leases:
+            if lease.begun is None:
+                record.n_returned += len(lease)
+                untouched.append(lease)
+                continue
+            record.busy_s += now - lease.begun
+            for one in lease.waiting:
+                one.deaths += 1
+                if one.deaths >= self._limits.deaths:
+                    given_up.append(one.item)
+                    self._n_given_up += 1
+                else:
+                    record.n_returned += 1
+                    self._n_suspected += 1
+                    self._suspects.append(one)
+        for lease in reversed(untouched):
+            if lease.is_suspect:
+                self._suspects.appendleft(lease.waiting[0])
+            else:
+                self._returned.appendleft(lease)
+        return given_up
+
+
+def _share(n_items: int, n_takers: int) -> int:
+    return -(-n_items // max(1, n_takers))

@@ -1,0 +1,251 @@
+"""Leases over a clock that the test turns: who gets what, and what becomes of it when replicas are lost."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Hashable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polymeter.engine.executors.leases import Lease, LeaseLimits, Leases
+
+
+class Clock:
+    """Seconds that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def leases_of(
+    size: int | None = 2, n_ready: int = 2, limits: LeaseLimits | None = None
+) -> tuple[Leases[int], Clock, list[int]]:
+    """Leases of batches of a size, with so many replicas that are ready."""
+    clock = Clock()
+
+    def most(slot: int, key: Hashable, longest: int) -> int | None:
+        return size
+
+    leases: Leases[int] = Leases(most, limits or LeaseLimits(lease_s=0.0), clock)
+    numbers = [leases.join(slot) for slot in range(n_ready)]
+    for number in numbers:
+        assert leases.ready(number)
+    return leases, clock, numbers
+
+
+def add(leases: Leases[int], n: int, key: str = "k") -> None:
+    """Queue items that are numbered."""
+    for item in range(n):
+        leases.add(item, key, 1)
+
+
+def send_all(leases: Leases[int], given: list[Lease[int]]) -> list[Lease[int]]:
+    """Report leases as sent."""
+    assert all(leases.sent(lease) for lease in given)
+    return given
+
+
+def test_each_replica_gets_a_batch_and_one_behind_it_while_there_is_enough_for_all() -> None:
+    leases, _, _ = leases_of()
+    add(leases, 20)
+    held = Counter(lease.replica for lease in leases.give(is_partial_fine=False))
+    assert held == {0: 2, 1: 2}
+    assert leases.n_waiting == 12
+
+
+def test_nothing_waits_behind_a_replica_when_the_other_could_take_it() -> None:
+    leases, _, _ = leases_of()
+    add(leases, 6)
+    given = send_all(leases, leases.give(is_partial_fine=True))
+    assert [(lease.replica, lease.items) for lease in given] == [(0, [0, 1]), (1, [2, 3])]
+    assert leases.answered(1, given[1].number) is given[1]
+    assert [(lease.replica, lease.items) for lease in leases.give(is_partial_fine=True)] == [(1, [4, 5])]
+
+
+def test_a_batch_waits_to_be_filled_until_nothing_else_can_come() -> None:
+    leases, _, _ = leases_of(size=4)
+    add(leases, 3)
+    assert leases.give(is_partial_fine=False) == []
+    assert sorted(len(lease) for lease in leases.give(is_partial_fine=True)) == [1, 2]
+
+
+def test_a_model_that_takes_everything_gets_a_share() -> None:
+    leases, _, _ = leases_of(size=None, n_ready=3)
+    leases.join(3)  # it will be ready soon, and gets its share then
+    add(leases, 100)
+    assert [len(lease) for lease in leases.give(is_partial_fine=True)] == [25, 25, 25]
+    assert leases.n_waiting == 25
+
+
+def test_what_was_computed_at_a_death_is_asked_alone_and_what_waited_goes_on_untouched() -> None:
+    leases, _, _ = leases_of(n_ready=1)
+    add(leases, 4)
+    first, behind = send_all(leases, leases.give(is_partial_fine=False))
+    loss = leases.lost(0, "killed")
+    assert loss is not None
+    assert (loss.given_up, loss.n_returned, loss.may_restart) == ([], 4, True)
+    assert leases.lost(0, "killed") is None, "a replica is lost once"
+    assert leases.answered(0, first.number) is None, "what a lost replica says comes too late"
+    number = leases.join(0)
+    leases.ready(number)
+    seen = []
+    while given := send_all(leases, leases.give(is_partial_fine=True)):
+        seen += [(lease.items, lease.is_suspect) for lease in given]
+        for lease in given:
+            leases.answered(number, lease.number)
+    assert seen == [([0], True), ([1], True), (behind.items, False)]
+
+
+def test_the_item_that_kills_twice_is_given_up_and_no_other() -> None:
+    leases, _, _ = leases_of(size=4, n_ready=1)
+    add(leases, 8)
+    given_up, answered, held, number = [], [], [], 0
+    while held := [*held, *send_all(leases, leases.give(is_partial_fine=True))]:
+        lease = held.pop(0)
+        if 5 not in lease.items:
+            answered += lease.items
+            leases.answered(number, lease.number)
+            continue
+        loss = leases.lost(number, "crashed")
+        assert loss is not None
+        assert loss.may_restart
+        given_up += loss.given_up
+        held, number = [], leases.join(0)
+        leases.ready(number)
+    assert given_up == [5]
+    assert sorted(answered) == [0, 1, 2, 3, 4, 6, 7]
+
+
+def test_a_lease_that_was_not_sent_yet_is_to_blame_for_nothing() -> None:
+    leases, _, _ = leases_of(n_ready=1)
+    add(leases, 2)
+    (lease,) = leases.give(is_partial_fine=False)
+    leases.lost(0, "node gone")
+    assert not leases.sent(lease), "it must not be sent to a replica that is gone"
+    number = leases.join(0)
+    leases.ready(number)
+    (again,) = leases.give(is_partial_fine=False)
+    assert (again.items, again.is_suspect) == ([0, 1], False)
+
+
+def test_a_slot_is_given_up_after_losses_without_an_answer_between() -> None:
+    leases, _, _ = leases_of(n_ready=0)
+    for count in range(3):
+        number = leases.join(0)
+        loss = leases.lost(number, "no driver")
+        assert loss is not None
+        assert loss.may_restart == (count < 2)
+    assert leases.n_alive == 0
+    (record,) = leases.records()
+    assert (record.n_started, record.n_lost, record.is_given_up, record.reason) == (3, 3, True, "no driver")
+
+
+def test_an_answer_begins_the_count_of_losses_anew() -> None:
+    leases, _, numbers = leases_of(n_ready=1)
+    add(leases, 2)
+    for _ in range(2):
+        leases.lost(numbers[-1], "gone")
+        numbers.append(leases.join(0))
+        leases.ready(numbers[-1])
+    (lease,) = send_all(leases, leases.give(is_partial_fine=True))
+    leases.answered(numbers[-1], lease.number)
+    loss = leases.lost(numbers[-1], "gone")
+    assert loss is not None
+    assert loss.may_restart
+
+
+def test_a_replica_is_overdue_from_when_it_could_begin() -> None:
+    leases, clock, _ = leases_of(n_ready=1, limits=LeaseLimits(deadline_s=10, lease_s=0.0))
+    add(leases, 4)
+    first, behind = send_all(leases, leases.give(is_partial_fine=False))
+    assert leases.next_deadline() == 10
+    clock.now = 9
+    assert leases.overdue() == []
+    leases.answered(0, first.number)
+    clock.now = 18
+    assert leases.overdue() == [], "the lease behind began when the first was answered"
+    clock.now = 19
+    assert leases.overdue() == [0]
+    leases.answered(0, behind.number)
+    assert leases.next_deadline() is None
+
+
+def test_a_late_replica_takes_part_at_once() -> None:
+    leases, _, _ = leases_of(n_ready=1)
+    add(leases, 8)
+    late = leases.join(1)
+    leases.give(is_partial_fine=False)
+    leases.ready(late)
+    assert late in {lease.replica for lease in leases.give(is_partial_fine=False)}
+
+
+def test_leases_of_a_fast_model_hold_several_batches() -> None:
+    leases, clock, _ = leases_of(n_ready=1, limits=LeaseLimits(lease_s=0.05))
+    add(leases, 1000)
+    (first, second) = send_all(leases, leases.give(is_partial_fine=False))
+    assert (len(first), len(second)) == (2, 2)
+    clock.now = 0.002  # a millisecond for each item: 25 batches of two take as long as a lease should
+    leases.answered(0, first.number)
+    (lease,) = leases.give(is_partial_fine=False)
+    assert (len(lease), lease.batch_size) == (50, 2)
+
+
+def test_time_at_work_and_time_of_waiting_are_counted() -> None:
+    leases, clock, _ = leases_of(n_ready=2)
+    add(leases, 2)
+    clock.now = 1
+    (lease,) = send_all(leases, leases.give(is_partial_fine=False))
+    clock.now = 4
+    leases.answered(lease.replica, lease.number)
+    busy, idle = leases.records()
+    assert (busy.busy_s, busy.ready_s, busy.n_items) == (3, 4, 2)
+    assert (idle.busy_s, idle.ready_s) == (0, 4)
+    assert leases.totals()["mean_wait_s"] == 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 60), st.sampled_from([1, 3, 8, None]))
+def test_nothing_is_lost_and_nothing_is_answered_twice(seed: int, n: int, n_items: int, size: int | None) -> None:
+    """Replicas die at random, before, while and after they compute; items come at any time, some of them deadly."""
+    chance = random.Random(seed)
+    leases, clock, numbers = leases_of(size, n, LeaseLimits(lease_s=0.02, losses_in_a_row=10**9))
+    deadly = {item for item in range(n_items) if chance.random() < 0.1}
+    to_come, answered, given_up = list(range(n_items)), Counter[int](), Counter[int]()
+    held: dict[int, list[Lease[int]]] = {number: [] for number in numbers}
+
+    def lose(number: int) -> None:
+        loss = leases.lost(number, "died")
+        assert loss is not None
+        given_up.update(loss.given_up)
+        del held[number]
+        fresh = leases.join(loss.slot)
+        held[fresh] = []
+        leases.ready(fresh)
+
+    for _ in range(10_000):
+        clock.now += chance.random() * 0.01
+        if to_come and chance.random() < 0.5:
+            leases.add(item := to_come.pop(), item % 2, item)
+        for lease in leases.give(is_partial_fine=not to_come):
+            if chance.random() < 0.02:
+                lose(lease.replica)
+            elif leases.sent(lease):
+                held[lease.replica].append(lease)
+        for number in [number for number, has in held.items() if has]:
+            lease = held[number][0]
+            if deadly & set(lease.items) or chance.random() < 0.02:
+                lose(number)
+            elif leases.answered(number, lease.number) is lease:
+                held[number].pop(0)
+                answered.update(lease.items)
+            break
+        if not to_come and not leases.n_waiting and not any(held.values()):
+            break
+    assert sum(answered.values()) + sum(given_up.values()) == n_items
+    assert (answered | given_up).keys() == set(range(n_items))
+    assert deadly <= given_up.keys()
