@@ -71,6 +71,6 @@ def test_a_slow_driver_is_what_breaks_first() -> None:
 def test_limits_are_sorted_and_say_why() -> None:
     outcome = Outcome(n_answered=1000, scheduling_s=0.01)
     limits = limits_of(World(sample_kb=10_000), outcome)
-    assert [limit.part for limit in limits][0] == "network of the driver's machine"
+    assert limits[0].part == "network of the driver's machine"
     assert limits[0].per_s == 125
     assert all(limit.why for limit in limits)
