@@ -277,11 +277,24 @@ class Image:
         """The name of the file that the dataset gives for the image; empty if it gives none, or has not been read yet.
         Unlike ``place`` it never reads the row.
         """
+        return Path(self.source_file()).name
+
+    def source_file(self) -> str:
+        """The file of ``file_name`` as the dataset names it."""
         source = self.source
         if isinstance(source, (str, Path)):
-            return "" if is_url(source) else Path(source).name
+            return "" if is_url(source) else str(source)
         file = getattr(source, "file", None) or getattr(source, "polymeter_file", None)
-        return Path(file).name if isinstance(file, str) else ""
+        return file if isinstance(file, str) else ""
+
+    def resolved(self) -> Any:
+        """The source, and if that is a function, what it returns, which is remembered until ``release``; for an image
+        on another machine its bytes, if they were supplied.
+
+        Raises:
+            DataError: if the function fails.
+        """
+        return self._resolve()
 
     def supply(self, data: bytes) -> None:
         """Set the bytes of an image on another machine, so that its pixels can be read, until ``release``."""

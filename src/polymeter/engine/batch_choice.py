@@ -41,12 +41,13 @@ class BatchChoice:
         largest_own: The largest batch that a task names.
 
     Attributes:
+        model: As told.
         takes_all: Whether the model wants everything that is ready, and nobody has said otherwise.
         largest_own: As told, unless the user gives a size.
     """
 
     def __init__(self, model: BatchModel, batch_size: int | Literal["auto"] | None, largest_own: int = 0) -> None:
-        self._model = model
+        self.model = model
         self._told = batch_size
         self._hint = None if model.batch_hint == ALL_READY else int(model.batch_hint)
         self._is_eager = self._hint is None
@@ -80,9 +81,9 @@ class BatchChoice:
         own = None if is_told else _own_batch_size(first) or self._most_drawn(group) or self._most_shown(group)
         try:
             with _ASKING_FOR_KEY:
-                key = (settings_key(first.request), self._model.group_key(first.request), own)
+                key = (settings_key(first.request), self.model.group_key(first.request), own)
                 if key not in self._batches_at_once:
-                    self._batches_at_once[key] = int(self._model.batches_at_once(first.request))
+                    self._batches_at_once[key] = int(self.model.batches_at_once(first.request))
         except PolymeterError as error:
             for one in group:
                 one.batch_key, one.response = None, Response.failed(error)

@@ -23,15 +23,13 @@ from polymeter.core.request import OwnPrompt, Request, Response
 from polymeter.engine.batch_choice import BatchChoice, longest_of
 from polymeter.engine.batching import ReadyQueue
 from polymeter.engine.computing import BatchComputer
-from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, calls_of
+from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, calls_of, did_not_fit, pause_s
 from polymeter.engine.image_writers import ImageWriters, sizes_of_images
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.running_samples import PendingRequest
 from polymeter.guests.door import in_mode
 
-_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 30.0
 _LEAVE_S = 5
 _DECODED_AHEAD = 3
 """While fewer requests with media than this are chosen and not computed, the next batch is chosen too: with batches of
@@ -247,7 +245,7 @@ class BatchDispatcher:
                 else:
                     one.response = response
         if again:
-            self._pause(again, n_asked=sum(len(group) for group in askable))
+            self._closing.wait(pause_s(again, n_asked=sum(len(group) for group in askable)))
             self.add(again)
         with self._lock:
             self._is_computing = False
@@ -278,14 +276,6 @@ class BatchDispatcher:
             with self._lock:
                 self._in_model = None
 
-    def _pause(self, again: list[PendingRequest], *, n_asked: int) -> None:
-        """Wait a little when a whole batch failed in passing: a wrapper that calls a server itself should not storm
-        it.
-        """
-        tries = max(one.tries for one in again)
-        if tries and len(again) == n_asked:
-            self._closing.wait(min(_PAUSE_S * 2 ** (tries - 1), _LONGEST_PAUSE_S))
-
     def _respond(self, groups: list[Joined]) -> list[Response | None]:
         """The answers; ``None`` for requests that are to be asked again in smaller batches."""
         key, longest = groups[0][0].batch_key, longest_of(groups)
@@ -301,11 +291,6 @@ class BatchDispatcher:
         if smaller:
             self._listener.note(did_not_fit(calls.did_not_fit or 0, smaller))
         return calls.responses
-
-
-def did_not_fit(n_at_once: int, smaller: int) -> str:
-    """What the user is told when memory ran out: how many requests did not fit, and how many are tried next."""
-    return f"A batch of {n_at_once} did not fit into memory: going on with {smaller}."
 
 
 def _interrupt(thread: int) -> None:

@@ -20,6 +20,8 @@ Joined = list[PendingRequest]
 OnDone = Callable[[list[PendingRequest]], None]
 OnFailure = Callable[[BaseException], None]
 CLOSE_S = 30
+_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,21 @@ def calls_of(model: Model, asked: Sequence[PendingRequest]) -> list[Joined]:
     asks together arrives together, so these are the repeats that are still owed.
     """
     return joined(asked, lambda one: one.request) if model.joins_repeats else [[one] for one in asked]
+
+
+def pause_s(again: Sequence[PendingRequest], *, n_asked: int) -> float:
+    """How long to wait, in seconds, before requests are asked again: a little when a whole batch of ``n_asked`` failed
+    in passing, since a wrapper that calls a server itself should not storm it; else not at all.
+    """
+    tries = max(one.tries for one in again)
+    if not tries or len(again) < n_asked:
+        return 0.0
+    return float(min(_PAUSE_S * 2 ** (tries - 1), _LONGEST_PAUSE_S))
+
+
+def did_not_fit(n_at_once: int, smaller: int) -> str:
+    """What the user is told when memory ran out: how many requests did not fit, and how many are tried next."""
+    return f"A batch of {n_at_once} did not fit into memory: going on with {smaller}."
 
 
 class Dispatcher(Protocol):

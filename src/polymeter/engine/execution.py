@@ -266,6 +266,10 @@ class Execution:
                 on_wait=listener.waiting,
                 on_gone=listener.gone,
             )
+        if self._plan.place is not None and model is self._plan.model:
+            from polymeter.engine.executors.planning import replica_dispatcher
+
+            return replica_dispatcher(self._plan, self._plan.place, self._prefetcher, listener)
         return BatchDispatcher(
             model,
             options.batch_size,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, PlanError, UnfitError, outside_of_polymeter
 from polymeter.core.format import OpenContext
@@ -23,6 +24,9 @@ from polymeter.engine.generation_settings import passed_on_notes, with_passed_on
 from polymeter.engine.selection import Selection, format_of
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
+
+if TYPE_CHECKING:
+    from polymeter.engine.executors.hosts import Place
 
 
 @dataclass(slots=True)
@@ -43,6 +47,8 @@ class Plan:
             know, judges that are missing, and data that no task asks for.
         skipped: The tasks that were left out because the model cannot do them, each with the reason.
         typed_data: The ids of datasets that the user has named a place for, for this run.
+        context: The settings that the tasks were compiled with; ``None`` before that.
+        place: Where the replicas of the model will be; ``None``: it is in this process.
     """
 
     model: Model
@@ -57,6 +63,8 @@ class Plan:
     warnings: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     typed_data: tuple[str, ...] = ()
+    context: OpenContext | None = None
+    place: Place | None = None
 
     @property
     def parity(self) -> Parity:
@@ -112,21 +120,15 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
         is_begun=is_begun,
         cache_dir=cache_dir,
     )
-    surroundings = {"parity": plan.parity, "data": options.data, "cache_dir": cache_dir}
+    plan.context = replace(shared, data=dict(options.data), is_begun=True)
     opened: list[Task] = []
     unfit: dict[str, str] = {}
     last: UnfitError | None = None
     for spec in plan.selection.tasks:
-        context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
         try:
-            with (
-                _placed(spec),
-                in_mode("load"),
-                collecting_sources() as collected,
-                guest_context_with(**surroundings),
-            ):
-                task = format_of(spec).compile(spec, plan.model.traits, context)
-            check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
+            with collecting_sources() as collected, _placed(spec):
+                task = compiled(spec, plan.model.traits, shared, options)
+                check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
         except DataError:
             check_places(places, plan.typed_data, may_ask_later=True)
             raise
@@ -160,6 +162,25 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     warnings = (warning for task in opened for warning in task.warnings)
     plan.warnings = told = (*ignored_settings(opened, plan.model, model_name(plan)), *passed, *warnings, *unused)
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
+
+
+def compiled(spec: TaskSpec, traits: ModelTraits, shared: OpenContext, options: RunOptions) -> Task:
+    """A task, bound to a model's traits, with its data open.
+
+    Args:
+        spec: The task.
+        traits: The model's.
+        shared: The settings of the run, without those of one format.
+        options: The run's options.
+
+    Raises:
+        PlanError: The task and the model do not fit.
+        DataError: Its dataset cannot be opened.
+    """
+    context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
+    surroundings = {"parity": shared.parity, "data": options.data, "cache_dir": shared.cache_dir}
+    with _placed(spec), in_mode("load"), guest_context_with(**surroundings):
+        return format_of(spec).compile(spec, traits, context)
 
 
 def check_learned(plan: Plan) -> None:

@@ -97,6 +97,28 @@ class Prefetcher:
             return
         self._pool.submit(lambda: ready([self._prepare_one(request, make) for request in requests]))
 
+    def prepare_encoded(
+        self, requests: Sequence[Request | OwnPrompt], ready: Callable[[list[Response | None]], None]
+    ) -> None:
+        """Look at the media of some requests that another process decodes: its headers are read, its previews made, and
+        what lies at a URL is fetched. Then call ``ready`` as ``prepare`` does.
+        """
+        is_wanted = self._previews.is_wanted
+        if not any(is_wanted(medium) for request in requests for medium in request.media()):
+            ready([None] * len(requests))
+            return
+        self._pool.submit(lambda: ready([self._look_encoded(request) for request in requests]))
+
+    def _look_encoded(self, request: Request | OwnPrompt) -> Response | None:
+        try:
+            with boundary(DataError, "Preparing media"):
+                _check_pixels(request)
+                for medium in request.media():
+                    self._previews.look(medium, is_shown_encoded=True)
+        except PolymeterError as error:
+            return Response.failed(error, "data")
+        return None
+
     def _prepare_one(self, request: Request, make: Callable[[Request], Any] | None) -> Prepared:
         is_drawn = isinstance(request.parameters, GenerateImage)
         try:

@@ -121,6 +121,10 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     if is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)
         check_learned(plan)
+    if plan.options.replicas is not None or plan.options.executor != "local":
+        from polymeter.engine.executors.planning import planned_place
+
+        plan.place = planned_place(plan, cache_folder(plan.options) / FETCHED_IMAGES)
     return run_plan(plan, folder, progress, command=request.command, began=request.began)
 
 
@@ -175,7 +179,8 @@ def run_plan(
         manifest, changed = _begin(plan, folder, command, kind, progress)
         if began is not None:
             began(folder)
-        for note in (*plan.warnings, *plan.skipped.values()):
+        place_note = (plan.place.note,) if plan.place is not None and plan.place.note else ()
+        for note in (*plan.warnings, *plan.skipped.values(), *place_note):
             progress.note(note)
         limits = ScoringLimits(plan.options.score_timeout_s, plan.options.score_memory_mb)
         try:

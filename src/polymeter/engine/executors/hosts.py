@@ -93,3 +93,18 @@ class ReplicaHost(Protocol):
     def close(self) -> None:
         """Let all replicas free their models, and end those that take too long over it."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the replicas of a run will be.
+
+    Attributes:
+        n_replicas: How many.
+        make_host: Makes the host, when the first request is there.
+        note: What the user should know of the choice; empty if nothing.
+    """
+
+    n_replicas: int
+    make_host: Callable[[HostListener], ReplicaHost]
+    note: str = ""

@@ -255,6 +255,8 @@ class Leases(Generic[T]):
         if replica is None or lease not in replica.leases:
             return False
         lease.sent = self._clock()
+        replica.leases.remove(lease)  # one behind it may have been prepared sooner, and is computed first
+        replica.leases.insert(sum(one.sent is not None for one in replica.leases), lease)
         if replica.leases[0] is lease:
             self._begin(lease)
         return True

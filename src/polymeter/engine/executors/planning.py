@@ -1,0 +1,104 @@
+"""Whether a plan can be carried out by replicas, where these are, and the dispatcher to them."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.model import AsyncModel, BatchModel, ModelSpec
+from polymeter.core.registries import MODELS
+from polymeter.engine.batch_choice import BatchChoice
+from polymeter.engine.dispatchers import Listener
+from polymeter.engine.executors.hosts import Place
+from polymeter.engine.executors.leases import LeaseLimits
+from polymeter.engine.executors.replica import ReplicaSetup
+from polymeter.engine.executors.replica_dispatcher import ReplicaDispatcher
+from polymeter.engine.executors.wire import packed
+from polymeter.engine.plan import Plan, model_name
+from polymeter.engine.prefetch import Prefetcher
+
+_PLACES = {"local": "polymeter.engine.executors.processes", "ray": "polymeter.engine.executors.ray"}
+"""Modules with ``place(setup, options)``, which gives a ``Place``. Only the one that is asked for is imported."""
+
+
+def planned_place(plan: Plan, fetched: Path) -> Place | None:
+    """Where the replicas of a plan are; ``None`` if its model is in this process.
+
+    Args:
+        plan: The plan, its tasks open.
+        fetched: Where copies of images that lie at URLs are kept.
+
+    Raises:
+        PlanError: Something of the plan cannot cross to another process, or there is no room for so many replicas.
+    """
+    options = plan.options
+    if options.executor == "local" and (options.replicas is None or isinstance(plan.model, AsyncModel)):
+        return None  # an endpoint that can be there several times sees to it by itself
+    spec = _crossing_model(plan)
+    assert plan.context is not None, "the tasks are open"
+    setup = ReplicaSetup(
+        spec,
+        tuple(task.spec for task in plan.opened),
+        plan.context,
+        options,
+        not plan.model.traits.is_foreign or options.apply_stops_to_foreign,
+        fetched,
+    )
+    for task in setup.tasks:
+        try:
+            packed(task)
+        except PolymeterError as error:
+            raise PlanError(
+                f"Task {task.name!r} is no plain data, so that no replica can open it.",
+                where=str(task.file),
+                hint="Write it into a file of its own and name that file, or run it without --replicas.",
+            ) from error
+    place: Place = importlib.import_module(_PLACES[options.executor]).place(setup, options)
+    return place
+
+
+def replica_dispatcher(plan: Plan, place: Place, prefetcher: Prefetcher, listener: Listener) -> ReplicaDispatcher:
+    """The dispatcher to the replicas of a plan's model."""
+    assert isinstance(plan.model, BatchModel)
+    options = plan.options
+    largest_own = max((task.batch_size or 0 for task in plan.opened), default=0)
+    return ReplicaDispatcher(
+        place.n_replicas,
+        place.make_host,
+        BatchChoice(plan.model, options.batch_size, largest_own),
+        prefetcher,
+        listener,
+        max_retries=options.max_retries,
+        limits=LeaseLimits(deadline_s=options.lease_timeout_s),
+    )
+
+
+def _crossing_model(plan: Plan) -> ModelSpec:
+    """The spec from which each replica makes the model.
+
+    Raises:
+        PlanError: There is none, or it means something to this process alone.
+    """
+    where = "--replicas" if plan.options.replicas is not None else "--executor"
+    if isinstance(plan.model, AsyncModel):
+        raise PlanError(
+            f"Model {model_name(plan)!r} is an endpoint: it is asked over a network, and has no replicas here.",
+            where=where,
+            hint="--concurrency says how many requests it gets at a time.",
+        )
+    spec = plan.model_spec
+    if spec is None:
+        raise PlanError(
+            "The model is a Python object of this process, which no replica can make again.",
+            where=where,
+            hint="Give its name (hf:…, lmms:…), or register its class in a file that is named with --import.",
+        )
+    target = MODELS.find(spec.backend)
+    if not isinstance(target.value, str) and not plan.options.imports:
+        raise PlanError(
+            f"Model {spec.backend!r} is registered in this process alone, so that no replica knows it.",
+            where=target.place,
+            hint="Put the class into a file of its own, and name it with --import, or imports=[…] in Python.",
+        )
+    return spec

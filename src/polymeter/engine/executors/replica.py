@@ -1,0 +1,210 @@
+"""What runs where a replica is: a model of its own, made from its spec, that answers work.
+
+Nothing here knows how work arrives. A replica opens the run's tasks again when its model asks for a row, from their
+specs and with the run's settings, so that a wrapper's hooks run here, through the door, as they would beside the run.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from contextvars import copy_context
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from polymeter.core.errors import ModelError, PlanError, boundary
+from polymeter.core.format import OpenContext
+from polymeter.core.guest_context import guest_context_with, weights_from
+from polymeter.core.model import BatchModel, ModelSpec, ModelTraits
+from polymeter.core.options import RunOptions
+from polymeter.core.parity import parity_with
+from polymeter.core.pixels import pixel_budget
+from polymeter.core.request import Origin, Response
+from polymeter.core.rows import RowHandle
+from polymeter.core.task import TaskSpec
+from polymeter.engine.computing import BatchComputer, Calls
+from polymeter.engine.executors.hosts import Computed, Work
+from polymeter.engine.models import make_model
+from polymeter.engine.plan import compiled
+from polymeter.engine.prefetch import Prefetcher
+from polymeter.engine.task_rows import TaskRows
+from polymeter.guests.door import Door, in_mode
+from polymeter.guests.generators import dispatched
+from polymeter.guests.user_files import import_file
+from polymeter.store.media import MediaStore
+
+T = TypeVar("T")
+_OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSetup:
+    """Everything that a replica is made from, as plain data.
+
+    Attributes:
+        model: The model.
+        tasks: The run's tasks.
+        context: The settings that the tasks were compiled with.
+        options: The run's options.
+        is_cut: Whether stop strings are applied.
+        fetched: Where copies of images that lie at URLs are kept.
+    """
+
+    model: ModelSpec
+    tasks: tuple[TaskSpec, ...]
+    context: OpenContext
+    options: RunOptions
+    is_cut: bool
+    fetched: Path
+
+
+class Preparation:
+    """Media of some work on its way to being decoded."""
+
+    def __init__(self, prefetcher: Prefetcher, work: Work) -> None:
+        self._is_over = threading.Event()
+        self._failures: list[Response | None] = []
+        prefetcher.prepare([one for group in work.groups for one in group], self._ready)
+
+    def failures(self) -> list[Response | None]:
+        """For each request, why it cannot be shown, or ``None``. Waits until everything is decoded."""
+        self._is_over.wait()
+        return self._failures
+
+    def _ready(self, failures: list[Response | None]) -> None:
+        self._failures = failures
+        self._is_over.set()
+
+
+class Replica:
+    """A copy of the model in this process, which has no other.
+
+    Args:
+        setup: What it is made from.
+
+    Raises:
+        PlanError: The model cannot be made here.
+    """
+
+    def __init__(self, setup: ReplicaSetup) -> None:
+        options = setup.options
+        if options.is_offline:
+            os.environ.update(dict.fromkeys(_OFFLINE, "1"))
+        self._surroundings = ExitStack()
+        self._surroundings.enter_context(dispatched())
+        self._surroundings.enter_context(weights_from(options.weights))
+        self._surroundings.enter_context(pixel_budget(options.max_image_pixels))
+        self._surroundings.enter_context(
+            guest_context_with(parity=setup.context.parity, data=options.data, cache_dir=setup.context.cache_dir)
+        )
+        for file in options.imports:
+            import_file(file)
+        model = make_model(setup.model, options.weights)
+        if not isinstance(model, BatchModel):
+            raise PlanError(f"Model {str(setup.model)!r} is an endpoint, which has no replicas.")
+        model.parity = parity_with(options.parity)
+        if isinstance(options.batch_size, int):
+            model.planned_batch_size = options.batch_size
+        model.rows = ReopenedRows(setup, model.traits)
+        self._model = model
+        self._computer = BatchComputer(model, is_cut=setup.is_cut)
+        self._prefetcher = Prefetcher(
+            MediaStore(setup.fetched, keeps_previews=False), options.decode_workers, setup.fetched
+        )
+        self._context = copy_context()  # a host may call on another thread
+
+    def load(self) -> None:
+        """Load the model.
+
+        Raises:
+            PolymeterError: It cannot be loaded.
+        """
+
+        def load() -> None:
+            with boundary(PlanError, "Loading the model"), in_mode("model"):
+                self._model.load()
+
+        self._context.run(load)
+
+    def prepare(self, work: Work) -> Preparation:
+        """Begin to decode what some work shows, on threads of its own, while other work is computed."""
+        return Preparation(self._prefetcher, work)
+
+    def compute(self, work: Work, preparation: Preparation | None = None) -> Computed:
+        """Answer work, batch by batch. Never called concurrently.
+
+        Args:
+            work: The work.
+            preparation: What ``prepare`` has returned for it.
+        """
+        failures = (preparation or self.prepare(work)).failures()
+        return self._context.run(self._compute, work, failures)
+
+    def close(self) -> None:
+        """Free the model."""
+        self._prefetcher.close()
+
+        def close() -> None:
+            with in_mode("model"), boundary(ModelError, "Closing the model"):
+                self._model.close()
+
+        self._context.run(close)
+
+    def _compute(self, work: Work, failures: list[Response | None]) -> Computed:
+        responses = list(failures)
+        to_ask: list[list[int]] = []
+        start = 0
+        for group in work.groups:
+            places = [place for place in range(start, start + len(group)) if responses[place] is None]
+            start += len(group)
+            if places:
+                to_ask.append(places)
+        requests = [one for group in work.groups for one in group]
+        timings: list[tuple[int, float]] = []
+        did_not_fit = None
+        size = work.batch_size or max(1, len(to_ask))
+        for first in range(0, len(to_ask), size):
+            if did_not_fit is not None:  # the rest is asked again with it, in smaller batches
+                break
+            batch = to_ask[first : first + size]
+            calls: Calls = self._computer.compute([[requests[one] for one in group] for group in batch], work.at_once)
+            for place, response in zip((one for group in batch for one in group), calls.responses, strict=True):
+                responses[place] = response
+            timings += calls.timings
+            did_not_fit = calls.did_not_fit
+        for one in requests:
+            for image in one.images():
+                image.release()
+        return Computed(work.lease, responses, timings, did_not_fit)
+
+
+class ReopenedRows:
+    """The rows of the run's tasks in another process: a task is opened when a row of it is first asked for.
+
+    Args:
+        setup: The replica's.
+        traits: The model's.
+    """
+
+    def __init__(self, setup: ReplicaSetup, traits: ModelTraits) -> None:
+        self._setup = setup
+        self._traits = traits
+        self._specs: Mapping[str, TaskSpec] = {spec.name: spec for spec in setup.tasks}
+        self._open: dict[str, TaskRows] = {}
+        self._door = Door(setup.options.seed)
+        self._lock = threading.Lock()
+
+    def __call__(self, origin: Origin) -> RowHandle | None:
+        """The row that a request is about; ``None`` where it names no task of this run."""
+        spec = self._specs.get(origin.task)
+        if spec is None:
+            return None
+        with self._lock:
+            rows = self._open.get(origin.task)
+            if rows is None:
+                task = compiled(spec, self._traits, self._setup.context, self._setup.options)
+                rows = self._open[origin.task] = TaskRows([task], self._door)
+        return rows(origin)

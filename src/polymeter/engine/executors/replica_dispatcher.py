@@ -1,0 +1,319 @@
+"""The dispatcher to replicas of a model: it chooses batches as the one to a single model does, leases them to whoever
+is free, and decides what follows when a replica is lost.
+
+It has one thread of its own, which watches deadlines and waits before repetitions. Everything else happens on the
+threads of the driver, of those who prepare media, and of the host.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from polymeter.core.errors import ModelError
+from polymeter.core.request import Response
+from polymeter.engine.batch_choice import BatchChoice, longest_of
+from polymeter.engine.batch_size import BatchSizes
+from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, calls_of, did_not_fit, pause_s
+from polymeter.engine.executors.hosts import Computed, HostListener, ReplicaHost, Work
+from polymeter.engine.executors.leases import Lease, LeaseLimits, Leases
+from polymeter.engine.image_writers import ImageWriters, sizes_of_images
+from polymeter.engine.prefetch import Prefetcher
+from polymeter.engine.running_samples import PendingRequest
+from polymeter.guests.door import in_mode
+
+_RECORDED_SLOTS = 64
+"""Of more replicas than this, a run records what all of them come to."""
+_IN_PROGRESS = 4
+"""Samples in progress for each replica, as batches: one that it computes, one behind it, and as many to choose from."""
+
+
+class ReplicaDispatcher:
+    """The way to replicas of a model.
+
+    Args:
+        n_replicas: How many replicas.
+        make_host: Makes the place that holds them, which reports to the listener that it is given.
+        choice: Chooses batches; its model is asked what may share one, and never loaded.
+        prefetcher: Looks at media before it is sent.
+        listener: Hears of answers and failures.
+        max_retries: How often a request is asked again after a transient failure.
+        limits: What scheduling goes by.
+        clock: Gives seconds.
+    """
+
+    def __init__(
+        self,
+        n_replicas: int,
+        make_host: Callable[[HostListener], ReplicaHost],
+        choice: BatchChoice,
+        prefetcher: Prefetcher,
+        listener: Listener,
+        *,
+        max_retries: int,
+        limits: LeaseLimits,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._n_replicas = n_replicas
+        self._choice = choice
+        self._prefetcher = prefetcher
+        self._listener = listener
+        self._max_retries = max_retries
+        self._limits = limits
+        self._clock = clock
+        self._sizes: dict[int, BatchSizes] = {}
+        self._leases: Leases[Joined] = Leases(self._most, limits, clock)
+        self._asked: dict[int, list[Joined]] = {}
+        self._later: list[tuple[float, int, list[PendingRequest]]] = []
+        self._n_later = 0
+        self._changed = threading.Condition()
+        self._is_begun = self._is_closed = self._was_ready = False
+        self._images = ImageWriters(listener.done)
+        self._host = make_host(HostListener(self._ready, self._computed, self._lost, self._failed))
+
+    @property
+    def keeps_busy(self) -> int:
+        """How many samples in progress keep all replicas busy; grows with the batches."""
+        largest = self._largest()
+        if largest is None:
+            return 1024 * self._n_replicas
+        return max(64, 32 * largest, _IN_PROGRESS * largest * self._n_replicas)
+
+    @property
+    def floor(self) -> int:
+        """How many they need at least, for the batches that they compute and the next ones."""
+        if self._choice.takes_all:
+            return 2 * self._n_replicas * max(1, self._choice.largest_own)
+        return 2 * self._n_replicas * (self._largest() or 1)
+
+    def history(self) -> Mapping[str, Any]:
+        """The largest batch so far, whether memory ran out, and how the replicas fared."""
+        with self._changed:
+            records = self._leases.records()
+            totals = dict(self._leases.totals())
+            summaries = [sizes.summary() for sizes in self._sizes.values()]
+        busy_s, ready_s = sum(one.busy_s for one in records), sum(one.ready_s for one in records)
+        whole = {
+            "planned": self._n_replicas,
+            "utilisation": round(busy_s / ready_s, 4) if ready_s else 0.0,
+            "n_lost": sum(one.n_lost for one in records),
+            "n_returned": sum(one.n_returned for one in records),
+            **{name: round(value, 6) for name, value in totals.items()},
+        }
+        if len(records) <= _RECORDED_SLOTS:
+            whole["slots"] = [
+                {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(one).items()}
+                for one in records
+            ]
+        return {
+            "batch_size": {
+                "largest": max((one["largest"] for one in summaries), default=0),
+                "ran_out_of_memory": any(one["ran_out_of_memory"] for one in summaries),
+            },
+            "replicas": whole,
+        }
+
+    def add(self, asked: Sequence[PendingRequest]) -> None:
+        """Take requests."""
+        with in_mode("model"):  # it is asked which requests share a call, and which a batch
+            chosen = [(group, self._choice.choose(group)) for group in calls_of(self._choice.model, asked)]
+        with self._changed:
+            for group, length in chosen:
+                key = group[0].batch_key
+                if key is not None:
+                    self._leases.add(group, key, length)
+        for group, _ in chosen:
+            if group[0].batch_key is None:
+                self._listener.done(group)
+
+    def poke(self, *, is_quiet: bool) -> None:
+        """Start the replicas when there is something to ask, and give leases to those that are free."""
+        with self._changed:
+            is_first = not self._is_begun and self._leases.n_waiting > 0 and not self._is_closed
+            numbers = [self._leases.join(slot) for slot in range(self._n_replicas)] if is_first else []
+            self._is_begun = self._is_begun or is_first
+        if numbers:
+            threading.Thread(target=self._watch, name="polymeter-replicas", daemon=True).start()
+        for slot, number in enumerate(numbers):
+            self._host.start(number, slot)
+        self._give(is_quiet=is_quiet)
+
+    def close(self) -> None:
+        """Free the replicas."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        self._host.close()
+        self._images.drain(CLOSE_S)
+        self._images.close()
+
+    def _most(self, slot: int, key: Hashable, longest: int) -> int | None:
+        return self._choice.most(self._sizes_of(slot), key, longest)
+
+    def _sizes_of(self, slot: int) -> BatchSizes:
+        """The batch sizes of one slot: each learns for itself, as GPUs may differ, or be shared."""
+        sizes = self._sizes.get(slot)
+        if sizes is None:
+            sizes = self._sizes[slot] = self._choice.sizes()
+        return sizes
+
+    def _largest(self) -> int | None:
+        with self._changed:
+            largest = [self._choice.largest(sizes) for sizes in self._sizes.values() or [self._choice.sizes()]]
+        return None if None in largest else max(one for one in largest if one is not None)
+
+    def _give(self, *, is_quiet: bool) -> None:
+        with self._changed:
+            if self._is_closed:
+                return
+            given = self._leases.give(is_partial_fine=is_quiet)
+        for lease in given:
+            requests = [one.request for group in lease.items for one in group]
+            self._prefetcher.prepare_encoded(requests, partial(self._media_ready, lease))
+
+    def _media_ready(self, lease: Lease[Joined], failures: list[Response | None]) -> None:
+        """Send a lease, but for requests that cannot be shown."""
+        with self._changed:
+            if self._is_closed or not self._leases.sent(lease):
+                return
+            for one, failure in zip((one for group in lease.items for one in group), failures, strict=True):
+                one.response = failure
+            groups = [rest for group in lease.items if (rest := [one for one in group if one.response is None])]
+            self._asked[lease.number] = groups
+            at_once = self._choice.at_once(self._sizes_of(lease.slot), lease.key, longest_of(lease.items))
+            self._changed.notify_all()  # somebody may be overdue some time
+        if not groups:
+            self._computed(lease.replica, Computed(lease.number, ()))
+            return
+        work = Work(lease.number, [[one.request for one in group] for group in groups], lease.batch_size, at_once)
+        self._host.send(lease.replica, work)
+
+    def _ready(self, number: int) -> None:
+        with self._changed:
+            self._was_ready = self._leases.ready(number) or self._was_ready
+        self._give(is_quiet=False)
+        self._listener.done([])  # so that the driver says whether more is to come
+
+    def _computed(self, number: int, computed: Computed) -> None:
+        with self._changed:
+            lease = self._leases.answered(number, computed.lease)
+            groups = self._asked.pop(computed.lease, None)
+            if lease is None or groups is None:  # from a replica that was taken for lost
+                return
+            sizes, longest = self._sizes_of(lease.slot), longest_of(lease.items)
+            for n_at_once, seconds in computed.timings:
+                sizes.computed(lease.key, n_at_once, seconds)
+            smaller = 0
+            if computed.did_not_fit is not None:
+                smaller = sizes.did_not_fit(lease.key, computed.did_not_fit, longest)
+        if smaller:
+            self._listener.note(f"Replica {lease.slot}: {did_not_fit(computed.did_not_fit or 0, smaller)}")
+        asked = [one for group in groups for one in group]
+        self._ask_again(self._take_answers(asked, computed.responses), n_asked=len(asked))
+        self._give(is_quiet=False)
+        self._hand_on([one for group in lease.items for one in group if one.response is not None])
+
+    def _take_answers(
+        self, asked: Sequence[PendingRequest], responses: Sequence[Response | None]
+    ) -> list[PendingRequest]:
+        """Give requests their answers; returns those that are to be asked again."""
+        again = []
+        for one, response in zip(asked, responses, strict=True):
+            if response is None:
+                again.append(one)
+            elif response.error is not None and response.error.retryable and one.tries < self._max_retries:
+                one.tries += 1
+                again.append(one)
+            else:
+                one.response = response
+        return again
+
+    def _ask_again(self, again: list[PendingRequest], *, n_asked: int) -> None:
+        """Queue requests again; after a while when all of a lease failed in passing: a wrapper that calls a server
+        itself should not storm it.
+        """
+        if not again:
+            return
+        delay_s = pause_s(again, n_asked=n_asked)
+        if not delay_s:
+            self.add(again)
+            return
+        with self._changed:
+            self._n_later += 1
+            heapq.heappush(self._later, (self._clock() + delay_s, self._n_later, again))
+            self._changed.notify_all()
+
+    def _hand_on(self, answered: list[PendingRequest]) -> None:
+        """Give answers to the listener, which writes them down; images are encoded for that on other threads."""
+        sizes = sizes_of_images(answered)
+        if not sizes:
+            self._listener.done(answered)
+            return
+        with self._changed:
+            self._choice.learn_sizes(sizes)
+        self._images.put(answered)
+        self._listener.done([])  # so that the next leases are given meanwhile
+
+    def _lost(self, number: int, reason: str) -> None:
+        with self._changed:
+            if self._is_closed:
+                return
+            loss = self._leases.lost(number, reason)
+            if loss is None:
+                return
+            fresh = self._leases.join(loss.slot) if loss.may_restart else None
+            is_over = self._leases.n_alive == 0
+        text = f"Replica {loss.slot} was lost: {reason}"
+        back = f" {loss.n_returned} requests go to others." if loss.n_returned else ""
+        then = "" if fresh is not None else f" It is not started again, after {self._limits.losses_in_a_row} in a row."
+        self._listener.note(f"{text}{back}{then}")
+        given_up = [one for group in loss.given_up for one in group]
+        for one in given_up:
+            error = ModelError(
+                f"A replica was lost {self._limits.deaths} times while it computed this request, at last: {reason}"
+            )
+            one.response = Response.failed(error)
+        if given_up:
+            self._listener.done(given_up)
+        if is_over:
+            self._listener.gone(f"No replica of the model is left. {text}")
+            return
+        if fresh is not None:
+            self._host.start(fresh, loss.slot)
+        self._give(is_quiet=False)
+        self._listener.done([])
+
+    def _failed(self, number: int, error: BaseException) -> None:
+        with self._changed:
+            is_first = not self._was_ready and not self._is_closed
+        if is_first:
+            self._listener.failed(error)
+        else:  # others could load it: perhaps this GPU is full
+            self._lost(number, f"it could not load the model: {error}")
+
+    def _watch(self) -> None:
+        """End replicas that are overdue, and ask again what was to wait."""
+        while True:
+            with self._changed:
+                if self._is_closed:
+                    return
+                overdue = self._leases.overdue()
+                again = []
+                while self._later and self._later[0][0] <= self._clock():
+                    again += heapq.heappop(self._later)[2]
+                if not overdue and not again:
+                    times = [self._leases.next_deadline(), self._later[0][0] if self._later else None]
+                    next_s = min((one for one in times if one is not None), default=None)
+                    self._changed.wait(None if next_s is None else max(0.0, next_s - self._clock()))
+                    continue
+            for number in overdue:
+                self._host.kill(number)
+                self._lost(number, f"it gave no answer within {self._limits.deadline_s:g} s (--lease-timeout).")
+            if again:
+                self.add(again)
+                self._listener.done([])
