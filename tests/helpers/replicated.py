@@ -221,10 +221,8 @@ class Counted:
         """The same for the command line."""
         args = [f"--model-args={name}={value}" for name, value in {"log": self.log, **model_args}.items()]
         asked = self.arguments()
-        return ["run", "-m", "counting", *args, "-t", asked["tasks"][0], "--import", str(asked["imports"][0])] + [
-            *("-o", str(asked["output"])),
-            "-q",
-        ]
+        files = ["-t", asked["tasks"][0], "--import", str(asked["imports"][0]), "-o", str(asked["output"])]
+        return ["run", "-m", "counting", *args, *files, "-q"]
 
     def lines(self) -> list[tuple[int, str]]:
         """The process and the text of each note so far."""
@@ -247,8 +245,8 @@ class Counted:
         asked = self.asked()
         assert len(asked) == self.n
         assert max(asked.values()) <= 2 + (n_failed > 0), asked.most_common(3)
-        n_twice = sum(times > 1 for times in asked.values())
-        assert n_twice <= n_most_twice, asked.most_common(n_twice)
+        twice = [text for text, times in asked.items() if times > 1]
+        assert len(twice) <= n_most_twice, twice
 
 
 class When(Silence):

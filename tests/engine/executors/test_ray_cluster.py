@@ -81,15 +81,15 @@ def test_a_replica_that_dies_and_one_that_hangs_cost_what_they_held(nodes: Nodes
     counted = Counted(tmp_path / "a")
     asked = counted.arguments(dies_at="What is 7 ", hangs_at="What is 21 ")
     result = polymeter.evaluate(**asked, **on_ray(nodes, lease_timeout_s=6))
-    counted.assert_whole(result, n_most_twice=2 * 2)
+    counted.assert_whole(result, n_most_twice=2 * HELD)
     assert replicas_of(result)["n_lost"] == 2
-    assert len(counted.processes()) == 4, "both were replaced"
+    assert len(counted.processes()) >= 3, "one at least was replaced before the end"
 
 
 def test_a_question_that_kills_every_replica_is_an_error_alone(nodes: Nodes, tmp_path: Path) -> None:
     counted = Counted(tmp_path / "a", n=12)
     result = polymeter.evaluate(**counted.arguments(dies_at="What is 7 ", always=True), **on_ray(nodes))
-    counted.assert_whole(result, n_most_twice=2, n_failed=1)
+    counted.assert_whole(result, n_most_twice=HELD, n_failed=1)
     (failed,) = [sample for sample in result.samples() if sample.status != "ok"]
     assert "A replica was lost 2 times while it computed this request" in failed.error
 

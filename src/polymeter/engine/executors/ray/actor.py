@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, TypeVar
@@ -12,10 +13,10 @@ from typing import Literal, TypeVar
 import polymeter
 from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised, attempt
 from polymeter.core.request import Response
-from polymeter.engine.executors.hosts import Computed
+from polymeter.engine.executors.hosts import Computed, Work
 from polymeter.engine.executors.processes import packed_answers
 from polymeter.engine.executors.ray.visibility import FileMark, is_seen, machine_mark
-from polymeter.engine.executors.replica import Replica, ReplicaSetup
+from polymeter.engine.executors.replica import Preparation, Replica, ReplicaSetup
 from polymeter.engine.executors.wire import packed, unpacked
 from polymeter.engine.scoring_code import scoring_code
 
@@ -24,6 +25,8 @@ Packed = tuple[bytes, list[bytes]]
 Loaded = tuple[Literal["ready", "failed"], Packed]
 CALLS_AT_ONCE = 6
 """``live``, which lasts as long as the actor, the work that is computed, that behind it, and questions between."""
+_LEAVING_S = 0.02
+"""How long an answer may take to leave this process."""
 _THREADS = ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -45,6 +48,7 @@ class RayReplica:
         self._model_thread = ThreadPoolExecutor(1, "polymeter-model")
         self._replica: Replica | None = None
         self._is_over = threading.Event()
+        self._last_end = 0.0
 
     def load(self, code: str, setup: Packed) -> Loaded:
         """Make and load the model.
@@ -61,12 +65,14 @@ class RayReplica:
             return "failed", sent(_portable(loaded.error))
         return "ready", sent(machine_mark())
 
-    def compute(self, lease: int, n_requests: int, body: bytes, *beside: bytes) -> Packed:
+    def compute(self, lease: int, n_requests: int, is_careful: bool, body: bytes, *beside: bytes) -> Packed:
         """Answer work. What it shows is decoded while the model computes what came before.
 
         Args:
             lease: The number of the lease.
             n_requests: How many requests it holds.
+            is_careful: Whether the answers before this work are given time to leave: if it kills this process, they
+                are not lost with it, and nobody else is blamed.
             body: The ``Work``.
             beside: Its large pieces.
 
@@ -78,7 +84,7 @@ class RayReplica:
             error = ModelError(f"A request cannot be read by a replica: {work.error!r}")
             return sent(Computed(lease, [Response.failed(error)] * n_requests))
         replica = self._loaded()
-        computed = self._model_thread.submit(replica.compute, work, replica.prepare(work)).result()
+        computed = self._model_thread.submit(self._compute, work, replica.prepare(work), is_careful).result()
         answers, pieces = packed_answers(computed)
         return answers, [bytes(piece) for piece in pieces]
 
@@ -106,6 +112,14 @@ class RayReplica:
         setup: ReplicaSetup = unpacked(body, beside)
         self._replica = Replica(setup)
         self._replica.load()
+
+    def _compute(self, work: Work, preparation: Preparation, is_careful: bool) -> Computed:
+        if is_careful:
+            self._is_over.wait(max(0.0, self._last_end + _LEAVING_S - time.monotonic()))
+        try:
+            return self._loaded().compute(work, preparation)
+        finally:
+            self._last_end = time.monotonic()
 
     def _loaded(self) -> Replica:
         if self._replica is None:

@@ -34,6 +34,10 @@ Happening = Literal["loaded", "computed", "seen", "ended", "unsent"]
 _LOG = logging.getLogger("polymeter")
 _ENDING_S = 5.0
 """How long replicas that compute may take to end when the run is over."""
+_CAREFUL_S = 600.0
+"""For so long after a loss, an answer has time to leave its actor before the next work is begun. A request that kills
+at once takes the answers before it along; so it is found out when it is asked for the second time, at the latest.
+"""
 _SHOWN_LINES = 3
 
 
@@ -88,6 +92,7 @@ class RayHost:
         self._code = code_mark()
         self._pieces = Pieces(ray.put)
         self._lock = threading.Lock()
+        self._careful_until = 0.0
         self._actors: dict[int, _Actor] = {}
         self._happenings: queue.SimpleQueue[tuple[Happening, int, Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._hear_all, name="polymeter-ray", daemon=True)
@@ -117,7 +122,9 @@ class RayHost:
         body, beside = prepared
         with self._lock:
             pieces = self._pieces.stand_ins(beside)
-        self._hear("computed", number, actor.handle.compute.remote(work.lease, n_requests, body, *pieces))
+        is_careful = time.monotonic() < self._careful_until
+        call = actor.handle.compute.remote(work.lease, n_requests, is_careful, body, *pieces)
+        self._hear("computed", number, call)
 
     def kill(self, number: int) -> None:
         """End an actor; one that waits for a node is not started any more."""
@@ -218,6 +225,7 @@ class RayHost:
         with self._lock:
             actor = self._actors.pop(number, None)
         if actor is not None:
+            self._careful_until = time.monotonic() + _CAREFUL_S
             self._end(actor)
             self._listener.lost(number, _reason(error))
 
