@@ -15,6 +15,8 @@ os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
 os.environ.setdefault("HF_HOME", str(_session_dir / "huggingface"))
 os.environ["POLYMETER_CACHE_DIR"] = str(_session_dir / "cache")
+# Whatever else is installed beside this package: a test that wants benchmarks of another tool's package says so.
+os.environ["POLYMETER_INSTALLED_BENCHMARKS"] = "off"
 
 # A shell that starts the suite in the background ignores Ctrl-C for it; some tests interrupt themselves.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -81,7 +81,8 @@ def test_canonical_takes_arrays_paths_sets_bytes_and_dataclasses() -> None:
     assert canonical(Path("a") / "b") == "a/b"
     assert canonical({3, 1, 2}) == [1, 2, 3]
     assert canonical(b"x") != canonical(b"y")
-    assert canonical(Loglikelihood(("a",))) == {"continuations": ["a"], "template": "auto", "is_last_token": False}
+    written = {"continuations": ["a"], "template": "auto", "is_last_token": False, "is_rolling": False}
+    assert canonical(Loglikelihood(("a",))) == written
 
 
 @pytest.mark.parametrize("value", [len, object(), [lambda: 0], {"a": open}])
@@ -100,8 +101,9 @@ CHANGES: dict[type[Any], dict[str, Any]] = {
         "stop": ("END",),
         "seed": 1,
         "extra": {"top_k": 3},
+        "template": "none",
     },
-    Loglikelihood: {"continuations": ("yes", "no"), "template": "none", "is_last_token": True},
+    Loglikelihood: {"continuations": ("yes", "no"), "template": "none", "is_last_token": True, "is_rolling": True},
     GenerateImage: {"size": (64, 32), "seed": 1, "extra": {"steps": 3}},
 }
 ASKS: list[Any] = [Generate(), Loglikelihood(("yes",)), GenerateImage()]

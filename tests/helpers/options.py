@@ -24,6 +24,7 @@ OTHER_VALUES: dict[str, Any] = {
     "panel_quorum": 2,
     "apply_stops_to_foreign": True,
     "include_paths": (Path("/tasks"),),
+    "prefer": ("lmms-eval",),
     "imports": (Path("/code/models.py"),),
     "output": Path("/runs/one"),
     "batch_size": 4,
@@ -55,5 +56,6 @@ OTHER_VALUES: dict[str, Any] = {
     "allow_private_urls": True,
     "skip_unfit": True,
     "passes_unknown_settings": True,
+    "allow_generated_code": True,
     "is_restart": True,
 }

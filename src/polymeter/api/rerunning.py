@@ -35,7 +35,12 @@ class Rerun:
 
 @naming_places()
 def rerun(
-    path: Path | str, *, output: Path | str | None = None, progress: Progress | None = None, command: str = ""
+    path: Path | str,
+    *,
+    output: Path | str | None = None,
+    allow_generated_code: bool = False,
+    progress: Progress | None = None,
+    command: str = "",
 ) -> Rerun:
     """Run a run again with the model, tasks and options that its manifest names, and find the first difference.
 
@@ -45,6 +50,7 @@ def rerun(
     Args:
         path: The run folder.
         output: The new run folder; default: beside the run, with ``-rerun`` after its name.
+        allow_generated_code: Whether code that the model writes may run.
         progress: Receives progress; default: none.
         command: The command to record.
 
@@ -57,7 +63,13 @@ def rerun(
     target = Path(output) if output is not None else _beside(source.path)
     if RunFolder(target).is_begun():
         raise PlanError("The output folder holds a run.", where=str(target), hint="Choose another --output.")
-    changes = {"output": target, "is_strict_resume": False, "retry_errors": None, "publish": ""}
+    changes = {
+        "output": target,
+        "is_strict_resume": False,
+        "retry_errors": None,
+        "publish": "",
+        "allow_generated_code": allow_generated_code,
+    }
     request = resume_request(source.path, changes, command)
     for file in request.options.imports:
         import_file(file)

@@ -118,6 +118,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     is_strict_resume: bool | None = None,
     report_samples: int | Literal["all"] | None = None,
     publish: str | None = None,
+    allow_generated_code: bool = False,
     progress: Progress | None = None,
     command: str = "",
     is_strict: bool = False,
@@ -143,6 +144,7 @@ def resume(  # noqa: PLR0913  (callers name them)
             started.
         publish: Where to copy the run's files when it has ended, a folder or a URL that fsspec reads; empty: nowhere.
             ``None``: as the run was started.
+        allow_generated_code: Whether code that the model writes may run. It must be said again to go on with a run.
         progress: Receives progress; default: none.
         command: The command to record.
         is_strict: As for ``evaluate``.
@@ -155,7 +157,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     """
     marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": dict(fail_under or {})}
     end = OnEnd(on_end)
-    changes: dict[str, Any] = {"retry_errors": retry_errors}
+    changes: dict[str, Any] = {"retry_errors": retry_errors, "allow_generated_code": allow_generated_code}
     changes |= {} if is_strict_resume is None else {"is_strict_resume": is_strict_resume}
     if report_samples is not None:
         changes["report_samples"] = RunOptions.make({"report_samples": report_samples}).report_samples

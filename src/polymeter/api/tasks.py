@@ -39,8 +39,8 @@ def describe_task(name: str, include_paths: Sequence[Path] = ()) -> list[tuple[s
     Raises:
         PlanError: if there is no such task, or its file is broken.
     """
-    entry, catalog = _find(name, include_paths)
-    return selection.format_of(entry).describe(entry, catalog)
+    entry, home = _find(name, include_paths)
+    return selection.format_of(entry).describe(entry, home)
 
 
 def flatten_task(name: str, include_paths: Sequence[Path] = ()) -> str:
@@ -49,8 +49,8 @@ def flatten_task(name: str, include_paths: Sequence[Path] = ()) -> str:
     Raises:
         PlanError: if there is no such task, or its file is broken.
     """
-    entry, catalog = _find(name, include_paths)
-    return selection.format_of(entry).flatten(entry, catalog)
+    entry, home = _find(name, include_paths)
+    return selection.format_of(entry).flatten(entry, home)
 
 
 def check_path(path: Path, include_paths: Sequence[Path] = (), parity: str | None = None) -> list[Problem]:
@@ -99,5 +99,7 @@ def _problems_of(entry: Entry, catalog: Catalog) -> list[Problem]:
 
 
 def _find(name: str, include_paths: Sequence[Path]) -> tuple[Entry, Catalog]:
+    """An entry, and the catalog in which what it names is looked up."""
     catalog = build_catalog(include_paths)
-    return catalog.get(name), catalog
+    entry = catalog.get(name)
+    return entry, catalog.home(entry)

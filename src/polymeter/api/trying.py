@@ -153,7 +153,13 @@ def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None, parity: str
         parity=parity_with(settings.parity if parity is None else parity),
         cache_dir=cache_dir,
     )
-    surroundings = {"parity": context.parity, "data": context.data, "cache_dir": cache_dir}
+    # No model has written anything here, so programs that run, as a task's first trial of its metric, are its author's.
+    surroundings = {
+        "parity": context.parity,
+        "data": context.data,
+        "cache_dir": cache_dir,
+        "allows_generated_code": True,
+    }
     with in_mode("load"), guest_context_with(**surroundings):
         return selection.format_of(spec).compile(spec, plan.traits_without_model(), context)
 

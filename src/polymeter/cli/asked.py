@@ -104,6 +104,7 @@ def read_options(words: Mapping[str, Any]) -> Asked:
         "publish": given("publish") or None,
         "cache_dir": given("cache_dir"),
         "is_offline": given("offline") or None,
+        "allow_generated_code": given("allow_generated_code") or None,
         "skip_unfit": given("skip_unfit") or None,
         "is_strict_resume": given("strict_resume"),
         "allow_private_urls": given("allow_private_urls") or None,
@@ -115,6 +116,8 @@ def read_options(words: Mapping[str, Any]) -> Asked:
     model = words["model"]
     arguments = parse_model_args(model, given("model_args") or ())
     arguments |= {"base_url": given("base_url")} if given("base_url") else {}
+    arguments |= {"server_args": given("server_args")} if given("server_args") else {}
+    arguments |= {"start_timeout_s": given("server_timeout")} if given("server_timeout") is not None else {}
     arguments |= {"strip_prompt": True} if given("strip_prompt") else {}
     arguments |= {"logprob_template": template.value} if template else {}
     return Asked(

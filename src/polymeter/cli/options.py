@@ -56,6 +56,14 @@ ReportSamples = Annotated[
         show_default=False,
     ),
 ]
+AllowGeneratedCode = Annotated[
+    bool,
+    typer.Option(
+        "--allow-generated-code",
+        help="Run code that the model writes, where a task is about that: in a process of its own, with limits.",
+        rich_help_panel="What to measure",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")]
 
 

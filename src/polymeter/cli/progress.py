@@ -24,6 +24,7 @@ _WIDE = 100
 
 
 ReadScores = Callable[[], list[LiveScore]]
+ReadState = Callable[[], str]
 
 
 def live_scores(scores: list[LiveScore]) -> str:
@@ -47,10 +48,15 @@ class PlainProgress:
         self._began = self._last_time = clock()
         self._last_share = 0.0
         self._scores: ReadScores = list
+        self._replicas: ReadState = str
 
     def watch(self, scores: ReadScores) -> None:
         """Show these scores in each line."""
         self._scores = scores
+
+    def watch_replicas(self, state: ReadState) -> None:
+        """Show the state of replicas in each line."""
+        self._replicas = state
 
     def stage(self, text: str) -> None:
         """Write the stage."""
@@ -103,6 +109,8 @@ class PlainProgress:
                 facts.append(f"{self._tokens / spent:,.0f} tokens/s")
         if self._failed:
             facts.append(f"{self._failed:,} failed")
+        if replicas := self._replicas():
+            facts.append(replicas)
         return "; so far ".join(part for part in (", ".join(facts), live_scores(self._scores())) if part)
 
 
@@ -121,12 +129,16 @@ class BarProgress:
         from rich.text import Text
 
         class WithScores(RichProgress):
-            """The bar, and a line with what ``read`` gives whenever it is drawn."""
+            """The bar, and lines with what ``state`` and ``read`` give whenever it is drawn."""
 
             read: ReadScores = list
+            state: ReadState = str
 
             def get_renderables(self) -> Iterable[RenderableType]:
                 yield from super().get_renderables()
+                state = self.state()
+                if state:
+                    yield Text(f"  {state}", style="dim")
                 scores = live_scores(self.read())
                 if scores:
                     yield Text(f"  so far {scores}", style="dim")
@@ -158,6 +170,10 @@ class BarProgress:
     def watch(self, scores: ReadScores) -> None:
         """Show these scores below the bar."""
         self._bar.read = scores
+
+    def watch_replicas(self, state: ReadState) -> None:
+        """Show the state of replicas below the bar."""
+        self._bar.state = state
 
     def stage(self, text: str) -> None:
         """Show the stage in place of the bar's text."""
@@ -193,7 +209,7 @@ class BarProgress:
 
     def end(self) -> None:
         """Leave the bar full, without the scores; a stage follows."""
-        self._bar.read = list
+        self._bar.read, self._bar.state = list, str
 
     def _facts(self) -> str:
         spent = self._clock() - self._began

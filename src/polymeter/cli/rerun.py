@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from polymeter.cli.options import AllowGeneratedCode
 from polymeter.cli.state import Debug, state_of
 
 
@@ -19,6 +20,7 @@ def rerun(
             "--output", "-o", help="The new run folder; default: beside the run.", metavar="FOLDER", show_default=False
         ),
     ] = None,
+    allow_generated_code: AllowGeneratedCode = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the comparison, no progress.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -31,7 +33,13 @@ def rerun(
     from polymeter.report.formatting import clean
 
     with make_progress(is_quiet=quiet) as progress:
-        again = rerun_run(run, output=output, progress=progress, command=state_of(context).command)
+        again = rerun_run(
+            run,
+            output=output,
+            allow_generated_code=allow_generated_code,
+            progress=progress,
+            command=state_of(context).command,
+        )
     for sentence in again.changed:
         typer.echo(f"changed     {clean(sentence)}")
     if again.result.status != "complete":

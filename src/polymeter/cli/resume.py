@@ -9,6 +9,7 @@ import typer
 
 from polymeter.cli.json_output import AsJson, stdout_kept
 from polymeter.cli.options import (
+    AllowGeneratedCode,
     FailUnder,
     LogTo,
     Quiet,
@@ -35,6 +36,7 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
             show_default=False,
         ),
     ] = None,
+    allow_generated_code: AllowGeneratedCode = False,
     strict_resume: StrictResume = None,
     report_samples: ReportSamples = None,
     strict: Strict = False,
@@ -51,6 +53,7 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
 
     options: dict[str, Any] = {
         "retry_errors": retry_errors,
+        "allow_generated_code": allow_generated_code or None,
         "is_strict_resume": strict_resume,
         "report_samples": count_or_all(report_samples, "--report-samples"),
         "fail_under": thresholds(fail_under) or None,

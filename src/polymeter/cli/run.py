@@ -7,6 +7,7 @@ import typer
 from polymeter.cli import run_options as option
 from polymeter.cli.asked import Asked, read_options
 from polymeter.cli.json_output import AsJson, stdout_kept
+from polymeter.cli.options import AllowGeneratedCode
 from polymeter.cli.roles import JudgeArgs, PanelWay, Quorum
 from polymeter.cli.state import Debug, state_of
 
@@ -18,6 +19,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     model_path: option.ModelPath = "",
     model_args: option.ModelArgs = None,
     base_url: option.BaseURL = None,
+    server_args: option.ServerArgs = None,
     strip_prompt: option.StripPrompt = False,
     logprob_template: option.LogprobTemplate = None,
     judge: option.Judge = None,
@@ -30,6 +32,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     weights: option.Weights = None,
     offline: option.Offline = False,
     allow_private_urls: option.AllowPrivateUrls = False,
+    allow_generated_code: AllowGeneratedCode = False,
     skip_unfit: option.SkipUnfit = False,
     limit: option.Limit = None,
     seed: option.Seed = None,
@@ -54,6 +57,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     score_memory: option.ScoreMemory = None,
     decode_workers: option.DecodeWorkers = None,
     max_image_pixels: option.MaxImagePixels = None,
+    server_timeout: option.ServerTimeout = None,
     timeout: option.Timeout = None,
     max_retries: option.MaxRetries = None,
     max_wait: option.MaxWait = None,

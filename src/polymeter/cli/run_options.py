@@ -77,7 +77,32 @@ ModelArgs = Annotated[
 ]
 BaseURL = Annotated[
     str | None,
-    _option("--base-url", help="Address of the model's endpoint, up to /v1.", panel=_WHAT, metavar="URL"),
+    _option(
+        "--base-url",
+        help="Address of the model's endpoint, up to /v1; several of the same model, separated by commas, share its "
+        "requests.",
+        panel=_WHAT,
+        metavar="URL",
+    ),
+]
+ServerArgs = Annotated[
+    str | None,
+    _option(
+        "--server-args",
+        help="Arguments for the server that vllm:, sglang:, llamacpp: or transformers-serve: starts, as its command "
+        "line takes them: '--dtype bfloat16 --max-model-len 8192'.",
+        panel=_WHAT,
+        metavar="ARGUMENTS",
+    ),
+]
+ServerTimeout = Annotated[
+    float | None,
+    _option(
+        "--server-timeout",
+        help="How long a started server may take to be ready; default 1800.",
+        panel=_SPEED,
+        metavar="SECONDS",
+    ),
 ]
 StripPrompt = Annotated[
     bool, _option("--strip-prompt", help="Remove the prompt from answers of a wrapper that repeats it.", panel=_HOW)
@@ -192,7 +217,8 @@ Concurrency = Annotated[
     str | None,
     _option(
         "--concurrency",
-        help="The maximum number of requests in flight at an endpoint, or auto (the default): raised until it refuses.",
+        help="The maximum number of requests in flight at an endpoint, at each of its addresses if it has several, or "
+        "auto (the default): raised until it refuses.",
         panel=_SPEED,
         metavar="N",
     ),
@@ -209,8 +235,8 @@ Replicas = Annotated[
     str | None,
     _option(
         "--replicas",
-        help="Copies of the measured model that share its requests, each in a process of its own, or auto: as many as "
-        "its GPUs allow.",
+        help="Copies of the measured model that share its requests, each in a process of its own or, of a model in a "
+        "server that is started, in a server of its own; or auto: as many as the GPUs allow.",
         panel=_SPEED,
         metavar="N",
     ),

@@ -9,6 +9,7 @@ import typer
 
 from polymeter.cli.json_output import AsJson, stdout_kept
 from polymeter.cli.options import (
+    AllowGeneratedCode,
     FailUnder,
     LogTo,
     Parity,
@@ -50,6 +51,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
             metavar="FORMAT.NAME=VALUE",
         ),
     ] = None,
+    allow_generated_code: AllowGeneratedCode = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The new run folder; default: beside the run.", metavar="FOLDER"),
@@ -95,6 +97,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         "report_samples": count_or_all(report_samples, "--report-samples"),
         "score_timeout_s": score_timeout,
         "score_memory_mb": score_memory,
+        "allow_generated_code": allow_generated_code or None,
         "parity": parity,
         "panel": panel.value if panel else None,
         "panel_quorum": panel_quorum,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -11,18 +11,30 @@ from typing import Literal
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.parity import NO_PARITY, Parity
 
+LIBRARY = "polymeter"
+"""What names of benchmarks that come with Polymeter are qualified with."""
+QUALIFIES = ":"
 _GLOB = frozenset("*?[")
 _MOST_SHOWN = 3
+_NEAR = 85
+"""How similar a name of an installed package must be to be suggested, of 100: there are thousands of them."""
 _LARGEST_READ = 2**20
 """Bytes of a broken file that are searched for the name that somebody asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder of benchmarks. ``is_user``: the user named it, so its definitions win over built-in ones."""
+    """A folder of benchmarks.
+
+    Attributes:
+        path: The folder, or a single file.
+        is_user: Whether the user named it, so that its definitions win over built-in ones.
+        dialect: Whose rules its files follow, where a format has several; empty: what the files themselves show.
+    """
 
     path: Path
     is_user: bool = True
+    dialect: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +51,7 @@ class Entry:
         tags: Labels by which it can be selected.
         members: For a group, the names of its members.
         packages: Importable modules that its code needs, as far as its source shows.
+        origin: What its name is qualified with if an installed package brings it (``lmms-eval``); else empty.
     """
 
     name: str
@@ -50,6 +63,12 @@ class Entry:
     tags: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    origin: str = ""
+
+    @property
+    def qualified_name(self) -> str:
+        """The name that always means this entry, unless it is in a folder of the user's."""
+        return f"{self.origin or LIBRARY}{QUALIFIES}{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +117,11 @@ class Catalog:
         later: Of the names that two files define, the entry that was found last.
         nameless: Files of the user's that could be benchmarks and name none: what others include, or a mistake.
         parity: Whose reading of files is wanted where Polymeter differs from another system.
+        packages: The benchmarks of each installed package, by what their names are qualified with. Each package is a
+            catalog of its own, so that its groups hold its own tasks.
+        origin: What the names are qualified with, in the catalog of an installed package.
+        advice: What to do about files of that package that cannot be read.
+        preferred: Where a name is looked for first if several have it, by what qualifies it.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -108,6 +132,10 @@ class Catalog:
     later: dict[str, Entry] = field(default_factory=dict)
     nameless: list[Path] = field(default_factory=list)
     parity: Parity = NO_PARITY
+    packages: dict[str, Catalog] = field(default_factory=dict)
+    origin: str = ""
+    advice: str = ""
+    preferred: tuple[str, ...] = ()
 
     def add(self, entry: Entry) -> None:
         """Add an entry. A user's wins over a built-in one; two users' or two built-in ones clash."""
@@ -126,11 +154,17 @@ class Catalog:
             self.shadowed[entry.name] = entry
 
     def get(self, name: str) -> Entry:
-        """The entry of that name.
+        """The entry of that name, which may be qualified.
 
         Raises:
-            PlanError: if there is no such name (the message gives the nearest), or two files define it.
+            PlanError: if there is no such name (the message gives the nearest), two files define it, or several
+                packages have it and it is not qualified.
         """
+        home, bare = self.place(name)
+        return self.get_own(name) if home is self else home.get_own(bare)
+
+    def get_own(self, name: str) -> Entry:
+        """As ``get``, of this catalog alone, whatever installed packages have."""
         if name in self.clashes:
             files = " and ".join(str(file) for file in self.clashes[name])
             raise PlanError(
@@ -140,14 +174,66 @@ class Catalog:
             raise self.unknown(name)
         return self.entries[name]
 
+    def place(self, name: str, *, where: str = "") -> tuple[Catalog, str]:
+        """The catalog in which a name or tag is to be looked up, and the name there, without what qualifies it.
+
+        A name is looked for in folders of the user's, whose definitions win; then in what comes with Polymeter and in
+        installed packages, of which only one may have it. A name that is nowhere belongs here.
+
+        Raises:
+            PlanError: if several have it, and none of them is preferred.
+        """
+        qualifier, mark, bare = name.partition(QUALIFIES)
+        if mark and qualifier == LIBRARY:
+            return self.library(), bare
+        if mark and qualifier in self.packages:
+            return self.packages[qualifier], bare
+        if self.is_users(name):
+            return self, name
+        having = {LIBRARY: self} if self.has(name) else {}
+        having |= {qualifier: one for qualifier, one in self.packages.items() if one.has(name)}
+        wanted = next((qualifier for qualifier in self.preferred if qualifier in having), "")
+        if len(having) > 1 and not wanted:
+            names = [f"{qualifier}{QUALIFIES}{name}" for qualifier in having]
+            raise PlanError(
+                f"{name!r} stands in several places: {_listed(having)} have it.",
+                where=where,
+                hint=f"Say which is meant: {_listed(names, 'or')}.",
+            )
+        return having[wanted] if wanted else next(iter(having.values()), self), name
+
+    def has(self, name: str) -> bool:
+        """Whether a name or tag is here, apart from installed packages."""
+        return name in self.entries or name in self.clashes or any(name in entry.tags for entry in self)
+
+    def is_users(self, name: str) -> bool:
+        """Whether a name or tag is in a folder that the user named."""
+        if name in self.entries:
+            return self.entries[name].is_user
+        return any(entry.is_user and name in entry.tags for entry in self)
+
+    def library(self) -> Catalog:
+        """What comes with Polymeter, without the user's folders and without installed packages."""
+        if not any(entry.is_user for entry in self.entries.values()):
+            return replace(self, packages={})
+        own = Catalog(parity=self.parity, problems=self.problems)
+        for entry in (*self.entries.values(), *self.shadowed.values()):
+            if not entry.is_user:
+                own.add(entry)
+        return own
+
+    def home(self, entry: Entry) -> Catalog:
+        """The catalog in which the members of a group, and what else an entry names, are looked up."""
+        return self.packages.get(entry.origin, self)
+
     def unknown(self, name: str, *, where: str = "") -> PlanError:
         """Why a name is not here: it is in none of the files, or in one of those that cannot be read."""
-        near = did_you_mean(name, [*self.entries, *self.tags()])
+        near = did_you_mean(name, [*self.entries, *self.tags()]) or self._near_elsewhere(name)
         usual = near or (
             "'polymeter tasks' lists them; --include-path adds a folder of your own, and --tasks takes the path of a "
             "file or folder too."
         )
-        unread = self._unread(name)
+        unread = self._unread(name) or self._unread_elsewhere(name)
         nameless = next((file for file in self.nameless if file.stem == name), None)
         if nameless is not None and not unread:
             return PlanError(
@@ -169,7 +255,22 @@ class Catalog:
             return ""
         shown = "; ".join(f"{problem.where}: {problem.message.rstrip('.')}" for problem in holding[:_MOST_SHOWN])
         more = f"; and {len(holding) - _MOST_SHOWN} more" if len(holding) > _MOST_SHOWN else ""
-        return f"It may be in a file that cannot be read: {shown}{more}."
+        return f"It may be in a file that cannot be read: {shown}{more}. {self.advice}".rstrip()
+
+    def _unread_elsewhere(self, name: str) -> str:
+        """The same for the files of installed packages that bear the name."""
+        for one in self.packages.values():
+            if any(problem.file.stem == name for problem in one.problems):
+                return one._unread(name)
+        return ""
+
+    def _near_elsewhere(self, name: str) -> str:
+        """A sentence with the nearest names of installed packages; empty if none is near."""
+        from rapidfuzz.process import extract
+
+        names = {entry.qualified_name: entry.name for one in self.packages.values() for entry in one}
+        near = [found[2] for found in extract(name, names, limit=_MOST_SHOWN, score_cutoff=_NEAR)]
+        return f"Did you mean {_listed([repr(one) for one in near], 'or')}?" if near else ""
 
     def tags(self) -> dict[str, list[str]]:
         """Names of the tasks behind each tag, in catalog order."""
@@ -231,6 +332,11 @@ class Catalog:
     def by_kind(self, kind: str) -> Mapping[str, Entry]:
         """The entries of one kind, by name."""
         return {name: entry for name, entry in self.entries.items() if entry.kind == kind}
+
+
+def _listed(items: Iterable[str], word: str = "and") -> str:
+    *others, last = items
+    return f"{', '.join(others)} {word} {last}" if others else last
 
 
 def _mentions(file: Path, name: str) -> bool:

@@ -160,13 +160,15 @@ def blame(error: BaseException) -> str:
 
 def outside_of_polymeter(file: str) -> bool:
     """Whether code of a file is a guest's: neither Polymeter's, other than its library of benchmarks, nor Python's, nor
-    that of an installed package.
+    that of an installed package, other than the benchmarks that it brings.
     """
+    from polymeter.core.installed import is_benchmark_file  # imports this module
+
     path = Path(file)
     ours = Path(__file__).parents[1]
     is_ours = path.is_relative_to(ours) and not path.is_relative_to(ours / "library")
     is_machinery = (
-        "site-packages" in path.parts
+        ("site-packages" in path.parts and not is_benchmark_file(file))
         or path.suffix in _COMPILED
         or path.is_relative_to(sysconfig.get_path("stdlib"))
         or file.startswith("<frozen")

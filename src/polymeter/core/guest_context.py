@@ -45,6 +45,7 @@ class GuestContext:
         folder: The folder of the guest's file, which may hold its data too; ``None``: unknown.
         limits: The limits of scoring; ``None``: the default ones.
         parity: Whose values are wanted where Polymeter differs from another system.
+        allows_generated_code: Whether code that a model wrote may be run.
     """
 
     role_client: RoleClient = no_role_client
@@ -56,6 +57,7 @@ class GuestContext:
     max_image_pixels: int = MOST_PIXELS
     limits: ScoringLimits | None = None
     parity: Parity = NO_PARITY
+    allows_generated_code: bool = False
 
 
 _CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context", default=GuestContext())  # noqa: B039  (frozen)
@@ -99,6 +101,7 @@ class scoring_sample:
             before.max_image_pixels,
             before.limits and before.limits.for_sample(),
             before.parity,
+            before.allows_generated_code,
         )
         self._token = _CURRENT.set(context)
 

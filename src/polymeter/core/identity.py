@@ -73,6 +73,7 @@ class OfParameters(Generic[T]):
                 and of.temperature is parameters.temperature
                 and of.top_p is parameters.top_p
                 and of.stop is parameters.stop
+                and of.template == parameters.template
             ):
                 return known[1]
         made = self._compute(parameters)
@@ -200,8 +201,9 @@ def _parameters_identity(parameters: Parameters, n: int, seeds: Sequence[int]) -
         before, after = _around_seeds(parameters)
         return f"{before},{n},[{','.join(map(_ascii_json, seeds))}],{after}"
     if isinstance(parameters, Loglikelihood):
-        as_usual = parameters.template == "auto" and not parameters.is_last_token
-        otherwise = [] if as_usual else [parameters.template, parameters.is_last_token]
+        as_usual = parameters.template == "auto" and not parameters.is_last_token and not parameters.is_rolling
+        otherwise: list[str | bool] = [] if as_usual else [parameters.template, parameters.is_last_token]
+        otherwise += ["rolling"] if parameters.is_rolling else []
         return _ascii_json([parameters.kind, parameters.continuations, *otherwise])
     extra = _extra_identity(parameters.extra) if parameters.extra else None
     return _ascii_json([parameters.kind, n, parameters.size, seeds, extra])
@@ -214,7 +216,9 @@ def _written_around_seeds(parameters: Generate) -> tuple[str, str]:
     """What stands before and behind the number of repeats and their seeds in the identity of parameters."""
     before = [parameters.kind, parameters.max_new_tokens, parameters.temperature, parameters.top_p, parameters.stop]
     extra = _extra_identity(parameters.extra) if parameters.extra else None
-    return _ascii_json(before)[:-1], f"{_ascii_json(extra)}]"
+    # Absent as long as it is as usual: fingerprints of earlier versions stay as they are.
+    template = "" if parameters.template == "auto" else f",{_ascii_json(parameters.template)}"
+    return _ascii_json(before)[:-1], f"{_ascii_json(extra)}{template}]"
 
 
 _around_seeds = OfParameters(_written_around_seeds)

@@ -49,6 +49,8 @@ class Metric:
         reference: The modality of its references, for targets that hold several; ``None``: any.
         of_sets: ``(images, references, **kwargs) → number`` over all images and all their references, each an iterable
             that is consumed once, for a metric that has no value per sample; ``None`` for all others.
+        takes_all: Whether it scores all answers of a reading together; others score the first.
+        runs_code: Whether it runs code that the model writes.
         bounds: The range of the value of one sample, which the interval of its mean never leaves; ``None`` for an end
             that it does not have.
         check: Called with the metric's keyword arguments before any request is made; raises PlanError if weights or
@@ -66,6 +68,8 @@ class Metric:
     of_sets: Callable[..., float] | None = None
     check: Callable[..., None] | None = None
     bounds: Bounds = UNBOUNDED
+    takes_all: bool = False
+    runs_code: bool = False
 
     @property
     def output_types(self) -> tuple[str, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from polymeter.core.errors import PlanError
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.parts import Modality
 
@@ -69,6 +70,19 @@ class ModelSpec:
 
     def __str__(self) -> str:
         return f"{self.backend}:{self.name}" if self.name else self.backend
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a run tells a model that starts programs of its own.
+
+    Attributes:
+        log_folder: Where the logs of these programs are kept; made when it is first needed.
+        tell: Takes a sentence on what the run waits for; an empty one when it waits no longer.
+    """
+
+    log_folder: Path
+    tell: Callable[[str], None]
 
 
 class _BaseModel(ABC):
@@ -176,7 +190,13 @@ class BatchModel(_BaseModel):
 
 
 class AsyncModel(_BaseModel):
-    """An endpoint. Awaited concurrently; the engine owns concurrency, deadlines and retries."""
+    """An endpoint. Awaited concurrently; the engine owns concurrency, deadlines and retries.
+
+    Attributes:
+        surroundings: What the run tells a model that starts its server; the run sets it before ``load``.
+    """
+
+    surroundings: Surroundings | None = None
 
     @abstractmethod
     async def respond(self, request: Request) -> Response:
@@ -231,6 +251,48 @@ class AsyncModel(_BaseModel):
     async def aclose(self) -> None:
         """Close connections, on the event loop that used them."""
         return None
+
+    @property
+    def instances(self) -> Sequence[AsyncModel]:
+        """The same model at each address where it is served, each with the ``prepare`` of this one. The engine sends
+        each request to one of them: it never asks the whole. Empty before ``load`` if that makes them.
+        """
+        return (self,)
+
+    def plan_replicas(self, n: int | Literal["auto"], gpus_per_replica: float | None) -> None:
+        """Note how many servers ``load`` is to start, in place of one.
+
+        Args:
+            n: The number; ``auto``: as many as the GPUs of this machine allow.
+            gpus_per_replica: GPUs for each; ``None``: what its arguments ask for.
+
+        Raises:
+            PlanError: if others run the endpoint, or the machine has too few GPUs.
+        """
+        raise PlanError(
+            "An endpoint that somebody else runs has no replicas to start.",
+            where="--replicas",
+            hint="Name several addresses of the model, separated by commas: --base-url A,B,C.",
+        )
+
+    def interrupt(self) -> None:
+        """Make a ``load`` that is going on, on another thread, raise soon."""
+        return None
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it can never answer again, as it knows without asking: the server that it started has ended."""
+        return False
+
+    @property
+    def last_words(self) -> str:
+        """What the server that it started said last, for the message that it is gone; empty if it started none."""
+        return ""
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """What the record of the run says of how it was served: programs, versions, GPUs. Nothing is compared."""
+        return {}
 
 
 Model = BatchModel | AsyncModel

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from polymeter.core.installed import is_benchmark_file
 from polymeter.core.sources import digest_file
 
 DIGESTED_BYTES = 64 * 2**20
@@ -180,16 +181,22 @@ def content_mark(path: str) -> str:
 
 def is_own_file(path: str) -> bool:
     """Whether a file may be a benchmark's or a wrapper's own: none of the system, of Python, of an installed package
-    or of a cache of downloads, and not hidden (``.env`` and the like are settings of a machine).
+    (other than the benchmarks that it brings) or of a cache of downloads, and not hidden (``.env`` and the like are
+    settings of a machine).
     """
     name = path.rpartition("/")[2]
     return not (
         name.startswith(".")
-        or "site-packages" in path
-        or "dist-packages" in path
+        or (("site-packages" in path or "dist-packages" in path) and not _is_of_benchmark(path))
         or "/.git/" in path
         or path.startswith(_foreign_folders())
     )
+
+
+def _is_of_benchmark(path: str) -> bool:
+    """Whether a file lies among the benchmarks of an installed package."""
+    with not_noting():  # packages are found by opening their metadata
+        return is_benchmark_file(path)
 
 
 def is_of_row(path: str, row: str) -> bool:

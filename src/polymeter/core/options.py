@@ -148,6 +148,11 @@ class RunOptions(Options):
     include_paths: tuple[Path, ...] = runtime(
         (), "Folders of benchmarks to add. The sources of the benchmarks that run are part of the identity."
     )
+    prefer: tuple[str, ...] = runtime(
+        (),
+        "Packages whose benchmark a name means that is not qualified and that several have, by what qualifies them "
+        "(lmms-eval; polymeter: what comes with Polymeter).",
+    )
     imports: tuple[Path, ...] = runtime(
         (), "Python files to load first, for the models, metrics and so on that they register."
     )
@@ -158,7 +163,9 @@ class RunOptions(Options):
         "model's.",
     )
     concurrency: Count | Literal["auto"] = runtime(
-        "auto", "Maximum requests in flight at an endpoint, or auto: raised until the endpoint reaches its limit."
+        "auto",
+        "Maximum requests in flight at an endpoint, at each of its addresses if it has several, or auto: raised until "
+        "the endpoint reaches its limit.",
     )
     executor: Literal["local", "ray"] = runtime(
         "local", "Where the replicas of a model are: processes of this machine, or actors of a Ray cluster."
@@ -254,6 +261,11 @@ class RunOptions(Options):
         False,
         "Pass generation settings that the model does not know on to it, with a note, instead of refusing them: for "
         "settings that nobody typed, from a published configuration.",
+    )
+    # Runtime: it decides whether a sample has a score, never which.
+    allow_generated_code: bool = runtime(
+        False,
+        "Run code that the model writes, where a task is about that: in processes of their own, with limits.",
     )
     is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
 

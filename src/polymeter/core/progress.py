@@ -45,6 +45,12 @@ class Progress(Protocol):
         """What gives the scores so far, whenever they are to be shown. Called once, before the first sample."""
         ...
 
+    def watch_replicas(self, state: Callable[[], str]) -> None:
+        """What gives, in a few words, how the replicas of the model fare, whenever that is to be shown. Called before
+        the first sample, and only where there are replicas.
+        """
+        ...
+
     def note(self, text: str) -> None:
         """Something that the user should know."""
         ...
@@ -71,6 +77,9 @@ class Silence:
         """Ignore."""
 
     def watch(self, scores: Callable[[], list[LiveScore]]) -> None:
+        """Ignore."""
+
+    def watch_replicas(self, state: Callable[[], str]) -> None:
         """Ignore."""
 
     def note(self, text: str) -> None:

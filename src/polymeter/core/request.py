@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 Role = Literal["system", "user", "assistant"]
 Protocol = Literal["single", "multi_round", "visual_cot", "agentic"]
 RequestKind = Literal["generate", "loglikelihood", "generate_image"]
-LogprobTemplate = Literal["auto", "chat", "none"]
-"""Whether log-probabilities are taken behind a context in the model's chat template (``chat``), behind its text alone
-(``none``), or as is right for the model (``auto``).
+TemplateUse = Literal["auto", "chat", "none"]
+"""Whether a checkpoint on this machine reads a prompt in its chat template (``chat``), as its text alone (``none``), or
+as is right for the model (``auto``).
 """
 PROMPT_VERSION = "judge_prompt"
 """The key under which the metadata of a judge's request hold the version of its prompt; stored with the request."""
@@ -60,6 +60,7 @@ class Generate:
         seed: Seed for sampling; ``None``: ``repeat`` is used.
         repeat: Number of this request among otherwise equal ones, from 0. Eight repeats are eight requests.
         extra: Further settings under their usual names (``top_k``, ``num_beams``, ``do_sample``, …).
+        template: How a checkpoint on this machine reads the prompt, if the request demands one of both ways.
     """
 
     max_new_tokens: int | None = None
@@ -69,11 +70,14 @@ class Generate:
     seed: int | None = None
     repeat: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
+    template: TemplateUse = "auto"
     kind: ClassVar[RequestKind] = "generate"
 
     def repeated(self, seed: int, repeat: int) -> Generate:
         """The same parameters for one of several repeats."""
-        return Generate(self.max_new_tokens, self.temperature, self.top_p, self.stop, seed, repeat, self.extra)
+        return Generate(
+            self.max_new_tokens, self.temperature, self.top_p, self.stop, seed, repeat, self.extra, self.template
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +92,15 @@ class Loglikelihood:
             as the model's own setting says.
         is_last_token: Each continuation stands for the last token of its own text, right behind the context as it is
             written; else the tokens that it adds to the context count, all of them.
+        is_rolling: Each continuation is a text of any length, read from its first token without a context, as
+            perplexities are computed: where it is longer than the model's window, in windows that follow each other, so
+            that each of its tokens is scored once.
     """
 
     continuations: tuple[str, ...]
-    template: LogprobTemplate = "auto"
+    template: TemplateUse = "auto"
     is_last_token: bool = False
+    is_rolling: bool = False
     kind: ClassVar[RequestKind] = "loglikelihood"
 
 

@@ -93,6 +93,26 @@ class Scripts:
 
 
 @dataclass(frozen=True, slots=True)
+class Installed:
+    """Where a package of the tool keeps its benchmarks once it is installed; ``core.installed`` finds it.
+
+    Attributes:
+        package: The importable name of the package. It is looked up and never imported.
+        folder: The folder of benchmarks inside it.
+        format: The format that reads them.
+        dialect: Whose rules their files follow where that format has several; empty: its own.
+        clone: Where a clone of the tool is had, and where benchmarks lie in it, for benchmarks that the package was
+            published without.
+    """
+
+    package: str
+    folder: str
+    format: str
+    dialect: str = ""
+    clone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Starter:
     """A small benchmark or model that ``polymeter init`` writes, to be changed into one's own.
 
@@ -135,6 +155,7 @@ class System:
         scripts: How scripts written for it are run.
         extensions: Code for extension points of formats that this system does not own, by the name of the point.
         library: The package whose folder holds the system's benchmarks.
+        installed: The tool's own package, whose benchmarks are found where it is installed; ``None``: they are not.
         version: The version whose behaviour is matched; empty: it has no versions.
         starters: What ``polymeter init`` can write, by kind.
         exports: Its files, as ``polymeter export --to NAME`` writes them, by name: functions as in ``core.exporting``.
@@ -156,6 +177,7 @@ class System:
     scripts: Scripts = field(default_factory=Scripts)
     extensions: Mapping[str, str] = field(default_factory=dict)
     library: str = ""
+    installed: Installed | None = None
     version: str = ""
     differences: str = ""
     starters: Mapping[str, Starter] = field(default_factory=dict)

@@ -39,6 +39,8 @@ class TaskSpec:
         sources: The files behind ``source_hash``.
         alias: The name to print.
         version: The author's version, as printed.
+        package: The installed package that brings it, with its version (``lmms_eval 0.7.2``); empty if none does.
+        runs_generated_code: Whether scoring it runs code that the model writes.
     """
 
     name: str
@@ -49,6 +51,8 @@ class TaskSpec:
     sources: tuple[Path, ...] = ()
     alias: str = ""
     version: str = ""
+    package: str = ""
+    runs_generated_code: bool = False
 
     @property
     def title(self) -> str:
@@ -65,7 +69,8 @@ class GroupSpec:
         alias: The name to print.
         members: Names of tasks and groups, in the author's order.
         aggregates: How the members' metrics become the group's: ``metric``, ``filter_list``, ``aggregation``,
-            ``weight_by_size``.
+            ``weight_by_size``; with ``over_tasks`` of all tasks below the group, and of every filter that one of them
+            has the metric with if ``filter_list`` is empty.
         file: Where it is written.
         version: The author's version, as printed.
     """

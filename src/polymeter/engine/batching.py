@@ -111,5 +111,5 @@ def _frozen(extra: Mapping[str, Any]) -> Any:
 
 _text_of = OfSettings(lambda extra: repr(canonical(extra)))
 _text_key = OfParameters(
-    lambda ask: (ask.kind, ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, _frozen(ask.extra))
+    lambda ask: (ask.kind, ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, _frozen(ask.extra), ask.template)
 )

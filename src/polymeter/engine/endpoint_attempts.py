@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
@@ -30,11 +30,13 @@ class Job:
         asked: The requests that are still to be answered.
         prepared: What the model made of the first of them.
         tries: How often it was tried.
+        failed_at: The numbers of the addresses where it failed.
     """
 
     asked: Joined
     prepared: Any
     tries: int = 0
+    failed_at: set[int] = field(default_factory=set)
 
 
 class Attempts:
@@ -56,6 +58,16 @@ class Attempts:
         self.n_timeouts = 0
         self.is_closing = False
         self.has_probe = type(model).probe is not AsyncModel.probe
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the model knows that it can never answer again."""
+        return self._model.is_dead
+
+    @property
+    def last_words(self) -> str:
+        """What the model's own server said last; empty if it has none."""
+        return self._model.last_words
 
     async def attempt(self, job: Job) -> list[Response]:
         """One try: a response to each request of the job, which may be an error."""

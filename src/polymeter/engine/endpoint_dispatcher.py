@@ -1,4 +1,5 @@
-"""The dispatcher to an endpoint: an event loop on a thread of its own.
+"""The dispatcher to an endpoint: an event loop on a thread of its own. The endpoint may be one model at several
+addresses; then each request goes to the least loaded of them, and comes back for another if that one fails it.
 
 A request passes four stations. It *waits* until it is among the next to be sent; on a decoding thread its media is
 looked at and the model prepares what it will send; then it is *ready*; then it is tried. A try that fails in passing
@@ -6,8 +7,9 @@ gives its slot to another while its request sleeps, and comes back before new wo
 is bounded, so neither tasks nor prepared bodies pile up, however much waits. Answers leave through a thread of their
 own: they are written down (and generated images encoded) beside the event loop, never on it.
 
-``endpoint_attempts`` makes a try, ``endpoint_watch`` finds out from its end whether the endpoint is there, and
-``concurrency`` and ``breaker`` decide how many may be in flight and when nobody is sent.
+``endpoint_attempts`` makes a try, and ``balancing`` decides where. What is known of each address is in its
+``endpoint_instances``: ``endpoint_watch`` finds out from the end of a try whether it is there, and ``concurrency`` and
+``breaker`` decide how many may be in flight and when nobody is sent.
 """
 
 from __future__ import annotations
@@ -19,20 +21,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import TimeoutError as FuturesTimeout
 from contextlib import suppress
 from functools import partial
 from itertools import compress
 from typing import Any
 
-from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary
 from polymeter.core.model import AsyncModel
 from polymeter.core.options import LONGEST_WAIT_S
 from polymeter.core.request import Error, Response
-from polymeter.engine.breaker import Breaker
-from polymeter.engine.concurrency import Limiter, Ticket, Verdict, backoff_s
-from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, calls_of
-from polymeter.engine.endpoint_attempts import Attempts, Job, telling, verdict_of
-from polymeter.engine.endpoint_watch import EndpointWatch, Notices, shows_presence
+from polymeter.engine.concurrency import Ticket, Verdict, backoff_s
+from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, OnFailure, calls_of
+from polymeter.engine.endpoint_attempts import Job, telling, verdict_of
+from polymeter.engine.endpoint_instances import Instance, Instances, InstanceSettings
+from polymeter.engine.endpoint_watch import shows_presence
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher, Prepared
 from polymeter.engine.running_samples import PendingRequest
@@ -50,8 +53,8 @@ class EndpointDispatcher:
     """The way to an endpoint.
 
     Args:
-        model: The endpoint.
-        concurrency: Most requests in flight; ``None``: found by trying (see ``Limiter``).
+        model: The endpoint. It is loaded when the first request comes, on the dispatcher's thread.
+        concurrency: Most requests in flight at each of its addresses; ``None``: found by trying (see ``Limiter``).
         prefetcher: Prepares requests, off the event loop.
         on_done: Takes answered requests; called on a thread of the dispatcher.
         max_retries: How often a request is asked again after a transient failure. Rate limits do not count as long as
@@ -60,7 +63,10 @@ class EndpointDispatcher:
         longest_wait_s: The longest wait before another try, whatever the endpoint asks for.
         name: Whom it serves, for messages: ``the model``, ``the judge``.
         on_wait: Told for whom, why and how long the run waits; an empty text when it goes on.
-        on_gone: Told why the endpoint can answer nobody any more. Nothing is sent afterwards.
+        on_gone: Told why the endpoint can answer nobody any more, at none of its addresses, or that its server cannot
+            be started. Nothing is sent afterwards.
+        on_note: Told what the user should know: that one of several addresses is gone.
+        on_failed: Told that the model cannot be loaded for a reason that starting again does not mend.
         sleep: Waits between tries, and
         clock: tells the time in seconds; tests turn both.
     """
@@ -78,29 +84,23 @@ class EndpointDispatcher:
         name: str = "the model",
         on_wait: Callable[[str], None] = _LOG.info,
         on_gone: Callable[[str], None] = _LOG.error,
+        on_note: Callable[[str], None] = _LOG.warning,
+        on_failed: OnFailure | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._model = model
-        self._limiter = Limiter(concurrency, clock, longest_pause_s=longest_wait_s)
-        self._breaker = Breaker(longest_wait_s)
-        self._attempts = Attempts(model, timeout_s)
-        shown_name = f"{name} ({model.place})" if model.place else name
-        self._watch = EndpointWatch(
-            self._attempts,
-            self._limiter,
-            self._breaker,
-            Notices(shown_name, on_wait, on_gone, clock, longest_wait_s),
-            max_retries=max_retries,
-            start=self._start,
-            sleep=sleep,
-            clock=clock,
+        self._name = name
+        self._on_gone, self._on_failed = on_gone, on_failed
+        self._settings = InstanceSettings(
+            concurrency, max_retries, timeout_s, longest_wait_s, self._start, sleep, clock
         )
-        self._longest_wait_s = longest_wait_s
+        self._instances = Instances(
+            model, name, self._settings, on_wait=on_wait, on_note=on_note, on_gone=self._give_up
+        )
+        self._is_gone = self._is_closing = False
         self._make = model.prepare if type(model).prepare is not AsyncModel.prepare else None
         self._prefetcher = prefetcher
-        self._max_retries = max_retries
-        self._sleep = sleep
         self._random = random.Random()
         self._waiting: deque[Joined] = deque()
         self._n_preparing = 0
@@ -116,17 +116,21 @@ class EndpointDispatcher:
     @property
     def keeps_busy(self) -> int:
         """How many samples in progress keep the endpoint busy: those in flight, and as many that come next."""
-        return max(2 * self._limiter.limit, 16)
+        return max(2 * self._instances.limit, 16)
 
     @property
     def floor(self) -> int:
         """How many it needs at least: those in flight."""
-        return self._limiter.limit
+        return self._instances.limit
 
     def history(self) -> Mapping[str, Any]:
-        """How many requests were in flight and why, and what went wrong on the way."""
-        counts = {"retries": self._n_retries, "timeouts": self._attempts.n_timeouts}
-        return {"concurrency": {**self._limiter.summary(), **counts}}
+        """How many requests were in flight and why, what went wrong on the way, which of several addresses answered how
+        much, and what the model says of its servers.
+        """
+        record = self._instances.record()
+        if record:
+            record["concurrency"]["retries"] = self._n_retries
+        return {**record, **self._model.record}
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
         """Take requests; the first ones start the loop's thread."""
@@ -138,12 +142,15 @@ class EndpointDispatcher:
         """Nothing to do: requests start as they come."""
 
     def close(self) -> None:
-        """Cancel what is in flight and close connections."""
+        """Cancel what is in flight and close connections; a model that is being loaded is interrupted."""
+        self._is_closing = True
+        self._model.interrupt()
         if self._thread.ident is None:
             self._loop.run_until_complete(self._shut())
             self._loop.close()
             return
-        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=CLOSE_S)
+        with suppress(FuturesTimeout):  # a model that is being loaded, and cannot be interrupted
+            asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=CLOSE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=CLOSE_S)
         if not self._thread.is_alive():
@@ -153,7 +160,28 @@ class EndpointDispatcher:
     def _serve(self) -> None:
         # The loop's thread runs the model and nothing else of others: a guest never answers on it.
         with in_mode("model"):
+            self._load()
             self._loop.run_forever()
+
+    def _load(self) -> None:
+        """Load the model, and find out where it is then. Requests wait meanwhile."""
+        try:
+            with boundary(PlanError, "Starting the model"):
+                self._model.load()
+        except ModelError as error:
+            self._give_up(f"{self._name} cannot be started: {error}")
+        except PolymeterError as error:
+            self._is_gone = True
+            if self._on_failed is not None:
+                self._on_failed(error)
+            else:
+                self._on_gone(str(error))
+        else:
+            self._instances.find()
+
+    def _give_up(self, reason: str) -> None:
+        self._is_gone = True
+        self._on_gone(reason)
 
     def _take(self, asked: Sequence[PendingRequest]) -> None:
         self._waiting.extend(calls_of(self._model, asked))
@@ -161,12 +189,14 @@ class EndpointDispatcher:
 
     def _go_on(self) -> None:
         """Do whatever can be done now."""
-        if self._attempts.is_closing or self._watch.is_gone or self._breaker.is_open:
+        if self._is_closing or self._is_gone or not self._instances.is_any_available:
             return
-        while self._limiter.has_room and (job := self._next_job()) is not None:
-            self._start(self._answer(job, self._limiter.begin()))
+        while (instance := self._instances.next()) is not None and (job := self._next_job()) is not None:
+            if job.failed_at:
+                instance = self._instances.next(job.failed_at) or instance
+            self._start(self._answer(job, instance, self._instances.begin(instance)))
         self._prepare_next()
-        if (self._again or self._ready) and not self._is_pausing and (wait_s := self._limiter.pause_s) > 0:
+        if (self._again or self._ready) and not self._is_pausing and (wait_s := self._instances.pause_s) > 0:
             self._is_pausing = True
             self._start(self._wait_out(wait_s))
 
@@ -180,8 +210,9 @@ class EndpointDispatcher:
         """Send requests to be prepared: as many as may be in flight, and a few more, are ready ahead. They are sent
         several at a time, since a thread hop costs more than most requests; meanwhile half of them are ready.
         """
-        room = self._limiter.limit + _A_FEW - len(self._ready) - self._n_preparing
-        if room < min(_PREPARED_TOGETHER, self._limiter.limit // 2):
+        limit = self._instances.limit
+        room = limit + _A_FEW - len(self._ready) - self._n_preparing
+        if room < min(_PREPARED_TOGETHER, limit // 2):
             return
         while room > 0 and self._waiting:
             group = self._next_group(min(room, _PREPARED_TOGETHER))
@@ -220,79 +251,90 @@ class EndpointDispatcher:
         """What is sent next: retries first, and nothing new while many of them sleep."""
         if self._again:
             return self._again.popleft()
-        if self._ready and self._n_asleep < max(_LEAST_ASLEEP, 2 * self._limiter.limit):
+        if self._ready and self._n_asleep < max(_LEAST_ASLEEP, 2 * self._instances.limit):
             return self._ready.popleft()
         return None
 
     async def _wait_out(self, wait_s: float) -> None:
-        await self._sleep(wait_s)
+        await self._settings.sleep(wait_s)
         self._is_pausing = False
         self._go_on()
 
-    async def _answer(self, job: Job, ticket: Ticket) -> None:
+    async def _answer(self, job: Job, instance: Instance, ticket: Ticket) -> None:
         """One try, and the sleep after it if there is to be another."""
-        error = await self._attempt(job, ticket)
-        if error is None or not job.asked or self._watch.is_gone:
+        error = await self._attempt(job, instance, ticket)
+        if error is None or not job.asked or self._is_gone:
             self._go_on()
             return
         self._n_retries += 1
-        if not self._breaker.is_open:  # else probes decide when it goes on
-            self._n_asleep += 1
-            self._go_on()
-            try:
-                wait_s = max(error.retry_after_s or 0.0, backoff_s(job.tries, self._random.random()))
-                await self._sleep(min(wait_s, self._longest_wait_s))
-            finally:
-                self._n_asleep -= 1
+        # An address that is gone is no reason to wait for another one.
+        if instance.is_available or not self._instances.has_untried(job.failed_at):
+            await self._rest(job, instance, error)
         self._again.append(job)
         self._go_on()
 
-    async def _attempt(self, job: Job, ticket: Ticket) -> Error | None:
+    async def _rest(self, job: Job, instance: Instance, error: Error) -> None:
+        """Let a request that failed sleep before its next try."""
+        if instance.breaker.is_open:
+            return
+        self._n_asleep += 1
+        self._go_on()
+        try:
+            wait_s = max(error.retry_after_s or 0.0, backoff_s(job.tries, self._random.random()))
+            await self._settings.sleep(min(wait_s, self._settings.longest_wait_s))
+        finally:
+            self._n_asleep -= 1
+
+    async def _attempt(self, job: Job, instance: Instance, ticket: Ticket) -> Error | None:
         """One try: hands on what it ended, and leaves the rest in the job; gives the error that tells how it went."""
         verdict: Verdict = "other"
         error: Error | None = None
+        watch = instance.watch
         try:
-            responses = await self._attempts.attempt(job)
+            responses = await instance.attempts.attempt(job)
             error = telling(responses)
             verdict = verdict_of(error)
         finally:
-            self._limiter.end(
+            instance.limiter.end(
                 ticket,
                 verdict,
                 is_work_waiting=bool(self._again or self._ready),
                 retry_after_s=error.retry_after_s if error and error.retryable else None,
             )
+        instance.n_answered += sum(response.error is None for response in responses)
+        instance.n_failed += verdict in ("failed", "rate_limit")
         has_others = bool(self._waiting or self._ready or self._n_preparing)
-        begins_outage = self._watch.learn(responses, error, verdict, tries=job.tries, has_others=has_others)
+        begins_outage = watch.learn(responses, error, verdict, tries=job.tries, has_others=has_others)
         if error is not None:
+            job.failed_at.add(instance.number)
             if begins_outage:
-                self._start(self._outlast(error))
-            await self._watch.give_up_if_all_fail(error)
-        if self._watch.is_gone:
+                self._start(self._outlast(instance, error))
+            await watch.give_up_if_all_fail(error)
+        if watch.is_gone:
             return error
-        ended = [response.error is None or self._is_final(job, response.error) for response in responses]
+        ended = [response.error is None or self._is_final(job, instance, response.error) for response in responses]
         self._end(list(compress(job.asked, ended)), list(compress(responses, ended)))
         job.asked = [asked for asked, has_ended in zip(job.asked, ended, strict=True) if not has_ended]
         return error
 
-    async def _outlast(self, error: Error) -> None:
-        await self._watch.outlast(error, self._has_work, self._is_one_answered)
+    async def _outlast(self, instance: Instance, error: Error) -> None:
+        await instance.watch.outlast(error, self._has_work, partial(self._is_one_answered, instance))
         self._go_on()
 
     def _has_work(self) -> bool:
         """Whether anybody waits for an answer."""
         in_line = self._waiting or self._ready or self._again or self._n_preparing
-        return bool(in_line or self._n_asleep or self._limiter.in_flight)
+        return bool(in_line or self._n_asleep or self._instances.n_in_flight)
 
-    async def _is_one_answered(self) -> bool:
-        """Try one request although nobody is sent, and tell whether the endpoint is there."""
+    async def _is_one_answered(self, instance: Instance) -> bool:
+        """Try one request although nobody is sent there, and tell whether an address is there."""
         # By turns one that has failed and one that has not: either may fail for a reason of its own.
-        first, then = (self._again, self._ready) if self._breaker.n_probes % 2 else (self._ready, self._again)
+        first, then = (self._again, self._ready) if instance.breaker.n_probes % 2 else (self._ready, self._again)
         queue = first or then
         if not queue:
             return False
         job, is_again = queue.popleft(), queue is self._again
-        error = await self._attempt(job, self._limiter.begin())
+        error = await self._attempt(job, instance, self._instances.begin(instance))
         if job.asked and is_again:
             self._again.appendleft(job)
         elif job.asked:
@@ -303,17 +345,18 @@ class EndpointDispatcher:
         for one, response in zip(asked, responses, strict=True):
             one.response = response
             self._out.put(one)
-        if not self._limiter.in_flight:
+        if not self._instances.n_in_flight:
             self._out.flush()
 
-    def _is_final(self, job: Job, error: Error) -> bool:
-        if not error.retryable or self._max_retries == 0:
+    def _is_final(self, job: Job, instance: Instance, error: Error) -> bool:
+        most = self._settings.max_retries
+        if not error.retryable or most == 0:
             return True
-        is_held = self._breaker.is_open or error.kind == "rate_limit"
-        return job.tries > self._max_retries and not is_held
+        is_held = instance.breaker.is_open or error.kind == "rate_limit"
+        return job.tries > most and not is_held and not self._instances.has_untried(job.failed_at)
 
     async def _shut(self) -> None:
-        self._attempts.is_closing = True
+        self._instances.close()
         for queue in (self._waiting, self._ready, self._again):
             queue.clear()
         running = list(self._tasks)
@@ -322,8 +365,10 @@ class EndpointDispatcher:
         await asyncio.gather(*running, return_exceptions=True)
         try:
             with boundary(ModelError, "Closing the model"):
-                await self._model.aclose()
-                self._model.close()
+                try:
+                    await self._model.aclose()
+                finally:
+                    self._model.close()
         except PolymeterError as error:
             _LOG.warning("%s", error)
 

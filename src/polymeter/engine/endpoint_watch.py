@@ -172,6 +172,9 @@ class EndpointWatch:
             await self._sleep(wait_s)
             if not breaker.is_open or self.is_gone:
                 break
+            if self._attempts.is_dead:
+                self._give_up("its server has ended.")
+                break
             if await (self._is_probe_answered() if self._attempts.has_probe else is_answered()):
                 break
         else:
@@ -183,10 +186,12 @@ class EndpointWatch:
         self._is_there()
 
     async def give_up_if_all_fail(self, error: Error) -> None:
-        """Give the endpoint up if an error concerns every request to it; where that is unclear, a small request
-        tells.
+        """Give the endpoint up if its server has ended, or an error concerns every request to it; where that is
+        unclear, a small request tells.
         """
-        if error.scope != "request" and await self._concerns_all(error):
+        if self._attempts.is_dead:
+            self._give_up("its server has ended.")
+        elif error.scope != "request" and await self._concerns_all(error):
             self._give_up(f"it refuses every request: {error.message}")
 
     async def _concerns_all(self, error: Error) -> bool:
@@ -219,7 +224,7 @@ class EndpointWatch:
         """Have nothing more sent, and the run ended."""
         if not self.is_gone:
             self.is_gone = True
-            self._notices.gone(reason)
+            self._notices.gone(" ".join(filter(None, (reason, self._attempts.last_words))))
 
 
 def shows_presence(error: Error | None) -> bool:

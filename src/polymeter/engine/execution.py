@@ -6,11 +6,11 @@ import time
 from collections.abc import Collection
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from polymeter.core.errors import PlanError, PolymeterError, StorageError, UnfitError, boundary
+from polymeter.core.errors import PolymeterError, StorageError, UnfitError
 from polymeter.core.identity import fingerprint
-from polymeter.core.model import AsyncModel, Model
+from polymeter.core.model import AsyncModel, Model, Surroundings
 from polymeter.core.needs import SKIP_UNFIT, unknown_needs
 from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
@@ -32,7 +32,7 @@ from polymeter.engine.running_samples import MODEL_ROLE, RunningTask
 from polymeter.engine.stored import StoredAnswers
 from polymeter.engine.task_rows import TaskRows
 from polymeter.engine.work_list import Resumption, Settings, WorkList
-from polymeter.guests.door import Door, in_mode
+from polymeter.guests.door import Door
 from polymeter.guests.watchdog import Watchdog
 from polymeter.metrics.bounded import end_idle_processes
 from polymeter.store.export import results_document, write_results, write_samples
@@ -40,6 +40,9 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore
+
+if TYPE_CHECKING:
+    from polymeter.engine.executors.replica_dispatcher import ReplicaDispatcher
 
 FETCHED_IMAGES = "fetched_images"
 """The folder of the cache that holds images which lie at URLs."""
@@ -108,6 +111,7 @@ class Execution:
         rows = TaskRows(plan.opened, self._door)
         for model in (plan.model, *plan.roles.values()):
             model.rows = rows
+        self._replicas: ReplicaDispatcher | None = None
         with ExitStack() as undo:
             undo.callback(self._writer.close)
             self._driver = self._make_driver()
@@ -207,6 +211,8 @@ class Execution:
         n_tried = sum(work.completed[index] for work in work_lists for task, index in self._tried if work.task is task)
         n_before = sum(work.n_completed for work in work_lists) - n_tried
         self._progress.watch(self._driver.scores.read)
+        if self._replicas is not None:
+            self._progress.watch_replicas(self._replicas.state)
         self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
         if n_tried:
             self._progress.advance(n_tried, 0, 0)
@@ -252,8 +258,7 @@ class Execution:
         if isinstance(model, AsyncModel):
             from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 
-            with in_mode("model"), boundary(PlanError, "Starting the model"):
-                model.load()
+            model.surroundings = Surroundings(self._folder.logs, listener.waiting)
             return EndpointDispatcher(
                 model,
                 None if options.concurrency == "auto" else options.concurrency,
@@ -265,11 +270,14 @@ class Execution:
                 name=name,
                 on_wait=listener.waiting,
                 on_gone=listener.gone,
+                on_note=listener.note,
+                on_failed=listener.failed,
             )
         if self._plan.place is not None and model is self._plan.model:
             from polymeter.engine.executors.planning import replica_dispatcher
 
-            return replica_dispatcher(self._plan, self._plan.place, self._prefetcher, listener)
+            self._replicas = replica_dispatcher(self._plan, self._plan.place, self._prefetcher, listener)
+            return self._replicas
         return BatchDispatcher(
             model,
             options.batch_size,
@@ -293,6 +301,7 @@ class Execution:
         journal = Journal(self._folder.journal)
         summaries = self._reduction.task_summaries(results, journal)
         groups = self._reduction.group_summaries(results)
+        balanced = parts.requests_by_address(self._manifest, self._dispatchers())
         by_address = parts.answers_by_address(journal, self._manifest, [task.name for task in self._tasks])
         document = results_document(
             status="complete",
@@ -304,7 +313,7 @@ class Execution:
             skipped=self._plan.skipped,
             notes=[
                 *self._plan.notes,
-                *parts.notes(by_address, self._manifest),
+                *parts.notes(by_address, self._manifest, balanced),
                 *self._nondeterminism(),
                 *self._reduction.doubts(summaries, journal),
                 *self._reduction.failures,
@@ -325,6 +334,10 @@ class Execution:
         n_failed = unscored + len(self._reduction.failures)
         self._close_manifest("complete", n_failed)
         return RunOutcome(self._folder, "complete", document, n_failed)
+
+    def _dispatchers(self) -> dict[str, dict[str, Any]]:
+        """The record of every dispatcher so far, by role."""
+        return {role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()}
 
     def _nondeterminism(self) -> list[str]:
         return [
@@ -349,6 +362,10 @@ class Execution:
         manifest["seconds"] = round(manifest["seconds"] + seconds, 3)
         manifest["usage"] = {name: manifest["usage"][name] + value for name, value in outcome.usage.items()}
         manifest["cache"] = {"hits": manifest["cache"]["hits"] + outcome.n_known}
+        dispatchers = self._dispatchers()
+        balanced = parts.requests_by_address(manifest, dispatchers)
+        if balanced:
+            manifest["requests_by_address"] = balanced
         manifest["sessions"][-1] |= {
             "ended": manifest["ended"],
             "seconds": round(seconds, 3),
@@ -356,9 +373,7 @@ class Execution:
             **({"reason": outcome.reason} if outcome.reason else {}),
             "scored_again": self._resumption.n_scored_again,
             "model_ms": round(outcome.latency_ms, 1),
-            SESSION_DISPATCHERS: {
-                role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()
-            },
+            SESSION_DISPATCHERS: dispatchers,
         }
         artifacts = sorted(path for path in self._folder.artifacts.rglob("*") if path.is_file())
         manifest["artifacts"] = [str(path.relative_to(self._folder.path)) for path in artifacts]

@@ -47,14 +47,16 @@ def reduce_groups(
 
 def _as_reduced(group: GroupSpec, groups: Mapping[str, GroupSpec], parity: Parity) -> GroupSpec:
     """A group as its numbers are made: of its members, or of all tasks below it."""
-    if not parity.on("group-of-tasks"):
+    is_over_tasks = any(aggregate.get("over_tasks") for aggregate in group.aggregates)
+    if not is_over_tasks and not parity.on("group-of-tasks"):
         return group
 
     def below(name: str) -> Iterator[str]:
         for member in groups[name].members:
             yield from below(member) if member in groups else (member,)
 
-    return replace(group, members=tuple(dict.fromkeys(below(group.name))))
+    tasks = tuple(below(group.name))
+    return replace(group, members=tasks if parity.on("group-task-twice") else tuple(dict.fromkeys(tasks)))
 
 
 def reduce_group(
@@ -79,7 +81,11 @@ def reduce_group(
     for aggregate, wanted in _wanted(group, results, parity):
         for metric, name in wanted:
             of_member = {member: _whole(results.get(member), metric, name) for member in group.members}
-            parts = [result for result in of_member.values() if result is not None and _counts(result)]
+            parts = [
+                replace(result, n=_size(results[member])) if parity.on("group-sizes") else result
+                for member in group.members
+                if (result := of_member[member]) is not None and _counts(result)
+            ]
             failed = tuple(_failed(of_member, results, groups))
             if not parts and not failed:
                 continue
@@ -89,7 +95,8 @@ def reduce_group(
                 if result is not None
             ) + sum(member in failed for member, result in of_member.items() if result is None)
             combined = _combine(metric, name, parts, aggregate, group.name) if parts else Result(metric, name, None, 0)
-            if parity.on("group-error"):
+            is_pooled = parity.on("pooled-group-error") and aggregate.get("weight_by_size")
+            if is_pooled or parity.on("group-error"):
                 combined = _pooled(combined, parts)
             if failed:
                 no_interval = "a member has no result" if parts else ""
@@ -107,9 +114,11 @@ def _wanted(
     """
     if not parity.on("group-metric"):
         for aggregate in group.aggregates:
-            filters = aggregate.get("filter_list", "none")
+            metric, filters = str(aggregate.get("metric", "")), aggregate.get("filter_list", "none")
             names = [filters] if isinstance(filters, str) else list(filters)
-            yield aggregate, [(str(aggregate.get("metric", "")), name) for name in names]
+            if not names and aggregate.get("over_tasks"):
+                names = _filters(metric, group, results)
+            yield aggregate, [(metric, name) for name in names]
         return
     keys = {
         (result.metric, result.filter): None
@@ -122,6 +131,17 @@ def _wanted(
         meant |= {key: aggregate for key in keys if str(aggregate.get("metric", "")) in ",".join(key)}
     for key, aggregate in meant.items():
         yield aggregate, [key]
+
+
+def _size(results: Sequence[Result]) -> int:
+    """How many samples a member has, as that of its metrics that rests on most of them says."""
+    return max(result.n for result in results if not result.subset)
+
+
+def _filters(metric: str, group: GroupSpec, results: Mapping[str, Sequence[Result]]) -> list[str]:
+    """The filters with which members have a metric, sorted."""
+    found = (result for member in group.members for result in results.get(member, ()))
+    return sorted({result.filter for result in found if result.metric == metric and not result.subset})
 
 
 def _pooled(combined: Result, parts: Sequence[Result]) -> Result:

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.catalog import LIBRARY
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, boundary
 from polymeter.core.identity import canonical, fingerprint, source_hash
+from polymeter.core.installed import installed_packages
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.places import file_name, stored_at
@@ -20,7 +22,7 @@ from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.engine.parts import now
 from polymeter.engine.plan import Plan, model_name, selected_samples
 from polymeter.engine.provenance import git_state, hardware, software
-from polymeter.engine.selection import describe_selection, file_endings, named_place
+from polymeter.engine.selection import describe_selection, file_endings, named_place, told_system
 from polymeter.engine.stored import StoredAnswers, describe_traits
 from polymeter.guests.opened_sources import hash_opened, hash_with_opened, opened_behind
 from polymeter.store.folder import RUNS, RunFolder
@@ -141,7 +143,9 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
         "identity": identity_of(plan),
         "options": {"identity": options.identity(), "runtime": runtime},
         **_parity(plan),
-        "include_paths": [{"path": str(named_place(path)), **git_state(path)} for path in options.include_paths],
+        "include_paths": [
+            {"path": str(named_place(path)), **git_state(told_system(path)[1])} for path in options.include_paths
+        ],
         "data": dict(options.data),
         "weights": dict(options.weights),
         **software(),
@@ -246,6 +250,13 @@ def options_of(manifest: Mapping[str, Any], output: Path) -> RunOptions:
     return RunOptions.make(values, where=str(output))
 
 
+def origins_of(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """What qualifies the names of the tasks of a run, once each."""
+    qualifiers = {package.record.package: package.qualifier for package in installed_packages()}
+    brought = (str(task.get("package") or "").partition(" ")[0] for task in manifest["tasks"])
+    return tuple(dict.fromkeys(qualifiers.get(name, name) if name else LIBRARY for name in brought))
+
+
 def _skipped(plan: Plan) -> dict[str, Any]:
     """The tasks that the model cannot do; nothing if none was left out."""
     return {"skipped": dict(plan.skipped)} if plan.skipped else {}
@@ -269,6 +280,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "alias": spec.alias,
         TASK_FORMAT: stored_format(spec.format),
         "version": spec.version,
+        **({"package": spec.package} if spec.package else {}),
         "file": str(spec.file),
         "config": jsonable(dict(spec.config)),
         "sources": [str(path) for path in spec.sources],

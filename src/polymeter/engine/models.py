@@ -17,6 +17,8 @@ from polymeter.guests.door import in_mode
 
 _FLAGS = {
     "base_url": "--base-url",
+    "server_args": "--server-args",
+    "start_timeout_s": "--server-timeout",
     "strip_prompt": "--strip-prompt",
     "logprob_template": "--logprob-template",
 }

@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from polymeter.core.errors import PlanError
+from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
+from polymeter.engine.balancing import shares
 from polymeter.engine.plan import Plan
 from polymeter.engine.scoring_code import scoring_code
 from polymeter.store.folder import RunFolder
@@ -66,8 +68,12 @@ def addresses(plan: Plan) -> dict[str, str]:
 
 
 def shown_address(address: str) -> str:
-    """An address without anything that may be a credential: user info, query and fragment."""
-    parts = urlsplit(address)
+    """An address without anything that may be a credential: user info, query and fragment. Several, separated by
+    commas, stay several.
+    """
+    if "," in address:
+        return ",".join(filter(None, map(shown_address, address.split(","))))
+    parts = urlsplit(address.strip())
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/") if parts.netloc else ""
 
 
@@ -170,9 +176,54 @@ def part_addresses(journal: Journal, manifest: Mapping[str, Any]) -> Any:
     return address_of
 
 
-def notes(by_address: Mapping[str, Mapping[str, int]], manifest: Mapping[str, Any]) -> list[str]:
-    """What the results must tell of the run's parts: answers from several endpoints, and damage to the journal."""
+def requests_by_address(
+    manifest: Mapping[str, Any], now_running: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """For each role whose model was at several addresses at a time, what each of them did in all parts of the run:
+    requests answered, tries failed, share of the answers.
+
+    Args:
+        manifest: The manifest, with the records of earlier parts.
+        now_running: The records of the dispatchers of the part that is going on, by role.
+    """
+    records = [record.get(SESSION_DISPATCHERS) or {} for record in manifest.get("sessions") or ()]
+    summed: dict[str, dict[str, Counter[str]]] = {}
+    for dispatchers in (*records, now_running):
+        for role, dispatcher in dispatchers.items():
+            for one in dispatcher.get("addresses", ()) if role != OWN_PROMPT_ROLE else ():
+                counts = summed.setdefault(role, {}).setdefault(one["address"], Counter())
+                counts.update({name: one[name] for name in ("requests", "failures")})
+    return {
+        role: {
+            address: {**counts, "share": share}
+            for (address, counts), share in zip(
+                by_address.items(), shares([counts["requests"] for counts in by_address.values()]), strict=True
+            )
+        }
+        for role, by_address in summed.items()
+    }
+
+
+def notes(
+    by_address: Mapping[str, Mapping[str, int]],
+    manifest: Mapping[str, Any],
+    balanced: Mapping[str, Mapping[str, Mapping[str, Any]]],
+) -> list[str]:
+    """What the results must tell of the run's parts: answers from several endpoints, and damage to the journal.
+
+    Args:
+        by_address: From ``answers_by_address``: endpoints of different parts.
+        manifest: The manifest.
+        balanced: From ``requests_by_address``: addresses that were asked at the same time.
+    """
     told = []
+    for role, addresses_of in balanced.items():
+        shown = ", ".join(
+            f"{address} {one['share']:.1%} ({one['requests']:,} answered"
+            + (f", {one['failures']:,} failed)" if one["failures"] else ")")
+            for address, one in addresses_of.items()
+        )
+        told.append(f"The {_who(role)} was asked at {len(addresses_of)} addresses: {shown}.")
     for role, counts in by_address.items():
         where = ", ".join(f"{address} ({n:,} sample{'s' if n != 1 else ''})" for address, n in counts.items())
         told.append(

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polymeter.core.errors import DataError, PlanError, UnfitError, outside_of_polymeter
+from polymeter.core.errors import DataError, PlanError, ScoreError, UnfitError, outside_of_polymeter
 from polymeter.core.format import OpenContext
+from polymeter.core.generated_code import refuse_generated_code
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.needs import check_needs, ignored_settings
@@ -125,9 +126,11 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     unfit: dict[str, str] = {}
     last: UnfitError | None = None
     for spec in plan.selection.tasks:
+        _refuse_generated_code(spec, options)
         try:
             with collecting_sources() as collected, _placed(spec):
                 task = compiled(spec, plan.model.traits, shared, options)
+                _refuse_generated_code(task.spec, options)
                 check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
         except DataError:
             check_places(places, plan.typed_data, may_ask_later=True)
@@ -159,7 +162,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
     unused = check_places(places, plan.typed_data, may_ask_later=any(task.is_guest for task in opened) or bool(unfit))
     passed = passed_on_notes(options.generation, opened, plan.model, model_name(plan))
-    warnings = (warning for task in opened for warning in task.warnings)
+    warnings = (*_how_code_runs(opened), *(warning for task in opened for warning in task.warnings))
     plan.warnings = told = (*ignored_settings(opened, plan.model, model_name(plan)), *passed, *warnings, *unused)
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
 
@@ -178,7 +181,12 @@ def compiled(spec: TaskSpec, traits: ModelTraits, shared: OpenContext, options: 
         DataError: Its dataset cannot be opened.
     """
     context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
-    surroundings = {"parity": shared.parity, "data": options.data, "cache_dir": shared.cache_dir}
+    surroundings = {
+        "parity": shared.parity,
+        "data": options.data,
+        "cache_dir": shared.cache_dir,
+        "allows_generated_code": options.allow_generated_code,
+    }
     with _placed(spec), in_mode("load"), guest_context_with(**surroundings):
         return format_of(spec).compile(spec, traits, context)
 
@@ -216,6 +224,22 @@ def skip(plan: Plan, reasons: Mapping[str, str]) -> None:
         plan.selection = replace(plan.selection, tasks=kept)
         plan.opened = tuple(task for task in plan.opened if task.spec.name not in reasons)
         plan.skipped = {**plan.skipped, **reasons}
+
+
+def _refuse_generated_code(spec: TaskSpec, options: RunOptions) -> None:
+    if spec.runs_generated_code and not options.allow_generated_code:
+        raise refuse_generated_code(spec.name, str(spec.file))
+
+
+def _how_code_runs(tasks: Sequence[Task]) -> Iterator[str]:
+    """What keeps generated code from the user's machine, where a task runs it."""
+    if any(task.spec.runs_generated_code for task in tasks):
+        from polymeter.metrics.code_process import usable_walls
+
+        try:
+            yield f"Code that the model writes runs {usable_walls().words}."
+        except ScoreError as error:
+            raise PlanError(error.what) from error
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.files import sweep
 from polymeter.core.generation import require_generation
 from polymeter.core.guest_context import guest_context_with, weights_from
-from polymeter.core.model import BatchModel, Model, ModelSpec
+from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.pixels import pixel_budget
@@ -189,7 +189,11 @@ def run_plan(
                 random_state_kept(),
                 pixel_budget(plan.options.max_image_pixels),
                 guest_context_with(
-                    limits=limits, parity=plan.parity, data=plan.options.data, cache_dir=cache_folder(plan.options)
+                    limits=limits,
+                    parity=plan.parity,
+                    data=plan.options.data,
+                    cache_dir=cache_folder(plan.options),
+                    allows_generated_code=plan.options.allow_generated_code,
                 ),
             ):
                 return Execution(plan, folder, manifest, changed, progress).execute()
@@ -228,7 +232,8 @@ def resume_request(
 
     Args:
         path: The run folder.
-        changes: Options that cannot change a number, in place of those that the run was started with.
+        changes: Options that cannot change a number, in place of those that the run was started with. That code which a
+            model wrote may run is not taken over from the run: whoever goes on with it says so again.
         command: What the user typed; default: the command that started the run.
         models: The models of roles (``model`` is the run's own) that cannot be made from the manifest.
 
@@ -241,10 +246,14 @@ def resume_request(
     refuse_imported(manifest, path)
     given = dict(models or {})
     roles = {role: given.get(role) or _spec_of(entry, path) for role, entry in manifest["roles"].items()}
+    options = manifests.options_of(manifest, path)
+    # What was installed since then may have tasks of the same names.
+    prefer = (*options.prefer, *manifests.origins_of(manifest))
+    again = {"prefer": prefer, "allow_generated_code": False, **(changes or {})}
     return RunRequest(
         given.get("model") or _spec_of(manifest["model"], path),
         tuple(manifest["patterns"]),
-        manifests.options_of(manifest, path).model_copy(update=dict(changes or {})),
+        options.model_copy(update=again),
         roles,
         command or manifest["command"],
         is_resume=True,
@@ -262,8 +271,11 @@ def make_plan(request: RunRequest) -> Plan:
     files = [named_place(path) for path in named if path.is_file()]
     options = options.model_copy(update={"include_paths": (*options.include_paths, *files)})
     catalog = build_catalog(options.include_paths, cache_folder(options), parity_with(options.parity))
+    catalog.preferred = options.prefer
     selection = select(request.patterns, catalog)
     model, spec = _make(request.model, options)
+    if isinstance(model, AsyncModel) and (options.replicas is not None or options.gpus_per_replica is not None):
+        model.plan_replicas(options.replicas or 1, options.gpus_per_replica)
     made = {role: _make(which, options) for role, which in request.roles.items()}
     return Plan(
         model,

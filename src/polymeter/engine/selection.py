@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,12 @@ from polymeter.core.catalog import Catalog, Entry, Root
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Format, Loaded
+from polymeter.core.installed import Package, installed_packages
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.registries import FORMATS
-from polymeter.core.systems import broken_systems, libraries, package_folder
+from polymeter.core.systems import broken_systems, libraries, package_folder, systems
 from polymeter.core.task import GroupSpec, TaskSpec
+from polymeter.engine.package_index import read_package
 from polymeter.guests.neighbours import include_trees
 
 _DATA_ENDINGS = (".csv", ".json", ".jsonl", ".parquet", ".arrow", ".xlsx", ".txt")
@@ -46,10 +48,25 @@ def library_roots() -> list[Path]:
     return [Path(polymeter.__file__).parent / "library", *map(package_folder, libraries())]
 
 
+def told_system(path: Path) -> tuple[str, Path]:
+    """The system whose files an include path holds, where its user says so (``lm-eval:FOLDER``), and the place; an
+    empty name and the whole path where not, or where there is a file of the whole name.
+    """
+    head, colon, place = str(path).partition(":")
+    if not colon or not place or "/" in head or os.path.exists(path):
+        return "", path
+    named = (system for system in systems() if head in (system.name, system.parity_name, system.log_name))
+    system = next(named, None)
+    return ("", path) if system is None else (system.name, Path(place))
+
+
 def named_place(path: Path) -> Path:
     """A folder or file that a user names, as it is known from anywhere. A table is called by its own name, also where
-    that is a link to a file of another one.
+    that is a link to a file of another one. The system before the place, if there is one, stays there.
     """
+    system, place = told_system(path)
+    if system:
+        return Path(f"{system}:{place.resolve()}")
     return path.parent.resolve() / path.name if path.suffix == ".tsv" else path.resolve()
 
 
@@ -59,17 +76,19 @@ def file_endings() -> tuple[str, ...]:
 
 
 def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity: Parity = NO_PARITY) -> Catalog:
-    """Every benchmark of every format, built in and the user's, read as the system to be matched reads files.
+    """Every benchmark of every format: the user's, built in, and those of installed packages, read as the system to be
+    matched reads files.
 
     Raises:
         PlanError: An include path does not exist.
     """
     roots = [Root(path, is_user=False) for path in library_roots()]
-    for path in include_paths:
+    for told in include_paths:
+        system, path = told_system(told)
         if not os.path.exists(path):  # unlike Path.exists, it takes names that no file can have
             near = _near_path(path)
             raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path", hint=near)
-        roots.append(Root(named_place(path)))
+        roots.append(Root(named_place(path), dialect=system))
     include_trees(root.path for root in roots if root.is_user)
     catalog = Catalog(parity=parity)
     formats = [FORMATS.get(name) for name in FORMATS]
@@ -81,6 +100,7 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity:
     catalog.problems.extend(broken_systems())
     if parity.on("later-file"):
         catalog.settle_clashes()
+    catalog.packages = {package.qualifier: read_package(package, cache_dir, parity) for package in installed_packages()}
     return catalog
 
 
@@ -97,30 +117,41 @@ def select(patterns: Sequence[str], catalog: Catalog) -> Selection:
     """
     if not patterns:
         raise PlanError("No task is named.", hint="Name some with --tasks; 'polymeter tasks' lists them.")
-    tags = catalog.tags()
-    names: list[str] = []
-    for pattern in patterns:
-        names.extend(name for name in _match(pattern, catalog, tags) if name not in names)
+    entries = {(entry.origin, entry.name): entry for pattern in patterns for entry in matching(pattern, catalog)}
     tasks: dict[str, TaskSpec] = {}
     groups: dict[str, GroupSpec] = {}
     layout: list[tuple[str, str, int]] = []
     notes: list[str] = []
-    for name in names:
-        entry = catalog.get(name)
-        loaded = format_of(entry).load(entry, catalog)
+    for entry in entries.values():
+        home = catalog.home(entry)
+        loaded = _loaded(entry, home)
         for spec in loaded.tasks:
-            _add_task(spec, tasks, name)
+            _add_task(spec, tasks, entry.name)
         for group in loaded.groups:
-            groups.setdefault(group.name, group)
-        _lay_out(loaded, name, groups, tasks, layout)
-        notes.extend(_shadow_note(member, catalog) for member in [name, *(spec.name for spec in loaded.tasks)])
+            _add_group(group, groups)
+        _lay_out(loaded, entry.name, groups, tasks, layout)
+        notes.extend(_shadow_note(member, home) for member in [entry.name, *(spec.name for spec in loaded.tasks)])
     notes = list(dict.fromkeys(note for note in notes if note))
     return Selection(tuple(tasks.values()), tuple(groups.values()), tuple(layout), tuple(notes))
+
+
+def _loaded(entry: Entry, home: Catalog) -> Loaded:
+    """The specs behind an entry, each with the installed package that brings its file."""
+    loaded = format_of(entry).load(entry, home)
+    packages = installed_packages()
+    return replace(loaded, tasks=tuple(_with_package(spec, packages) for spec in loaded.tasks))
+
+
+def _with_package(spec: TaskSpec, packages: Iterable[Package]) -> TaskSpec:
+    brings = next((package for package in packages if spec.file.is_relative_to(package.folder)), None)
+    return spec if brings is None else replace(spec, package=str(brings))
 
 
 def _add_task(spec: TaskSpec, tasks: dict[str, TaskSpec], named_by: str) -> None:
     known = tasks.setdefault(spec.name, spec)
     if known.source_hash != spec.source_hash:
+        if known.package != spec.package:
+            raise _two_of_a_name("task", spec.name, known.file, spec.file)
         raise PlanError(
             f"Task {spec.name!r} is wanted in two ways: {named_by!r} changes its configuration, and so does something "
             "else that is named.",
@@ -129,27 +160,71 @@ def _add_task(spec: TaskSpec, tasks: dict[str, TaskSpec], named_by: str) -> None
         )
 
 
-def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> list[str]:
-    if pattern in catalog.entries or pattern in catalog.clashes:
-        return [pattern]
-    if pattern in tags:
-        return tags[pattern]
-    if Path(pattern).suffix in file_endings():
+def _add_group(group: GroupSpec, groups: dict[str, GroupSpec]) -> None:
+    known = groups.setdefault(group.name, group)
+    if known.file is not None and group.file is not None and known.file != group.file:
+        raise _two_of_a_name("group", group.name, known.file, group.file)
+
+
+def _two_of_a_name(kind: str, name: str, known: Path, other: Path) -> PlanError:
+    return PlanError(
+        f"Two {kind}s of this run would be called {name!r}.",
+        where=f"{known} and {other}",
+        hint="Run them apart: results go by the names that authors gave.",
+    )
+
+
+def matching(pattern: str, catalog: Catalog) -> list[Entry]:
+    """The entries that a name, glob, tag or file stands for, which may be qualified with the package that has it.
+
+    Raises:
+        PlanError: if there is none, several packages have the name, or a file is broken.
+    """
+    if Path(pattern).suffix in file_endings() and not catalog.has(pattern):
         return _in_file(Path(pattern), catalog)
-    if any(sign in pattern for sign in "*?["):
-        found = [name for name in catalog.entries if fnmatch.fnmatchcase(name, pattern)]
-        found = [name for name in found if catalog.entries[name].kind == "task"] or found
+    home, name = catalog.place(pattern, where="--tasks")
+    if name in home.entries or name in home.clashes:
+        return [home.get_own(name)]
+    tagged = home.tags().get(name)
+    if tagged is not None:
+        return [home.get_own(member) for member in tagged]
+    if any(sign in name for sign in "*?["):
+        found = _globbed(name, home) or (_globbed_elsewhere(name, home) if home is catalog else [])
         if found:
-            return sorted(found)
-    broken = [problem for problem in catalog.problems if problem.file.stem == pattern]
+            return found
+    broken = [problem for problem in home.problems if problem.file.stem == name]
     if broken:
-        raise PlanError(f"Task {pattern!r} cannot be read: {broken[0].message}", where=broken[0].where)
-    raise refused_path(Path(pattern)) or catalog.unknown(pattern, where="--tasks")
+        hint = home.advice
+        raise PlanError(f"Task {name!r} cannot be read: {broken[0].message}", where=broken[0].where, hint=hint)
+    raise refused_path(Path(pattern)) or home.unknown(name, where="--tasks")
 
 
-def _in_file(path: Path, catalog: Catalog) -> list[str]:
+def _globbed(pattern: str, catalog: Catalog) -> list[Entry]:
+    """The tasks that a glob matches, or the groups if it matches no task, by name."""
+    found = [name for name in catalog.entries if fnmatch.fnmatchcase(name, pattern)]
+    found = [name for name in found if catalog.entries[name].kind == "task"] or found
+    return [catalog.get_own(name) for name in sorted(found)]
+
+
+def _globbed_elsewhere(pattern: str, catalog: Catalog) -> list[Entry]:
+    """The same of the installed package that has such names.
+
+    Raises:
+        PlanError: if several have.
+    """
+    found = {qualifier: _globbed(pattern, one) for qualifier, one in catalog.packages.items()}
+    found = {qualifier: entries for qualifier, entries in found.items() if entries}
+    if len(found) > 1:
+        shown = ", ".join(f"{qualifier}:{pattern} ({len(entries):,})" for qualifier, entries in found.items())
+        raise PlanError(
+            f"{pattern!r} matches benchmarks of several packages.", where="--tasks", hint=f"Name one of them: {shown}."
+        )
+    return next(iter(found.values()), [])
+
+
+def _in_file(path: Path, catalog: Catalog) -> list[Entry]:
     place = named_place(path)
-    found = [entry.name for entry in catalog if entry.file == place]
+    found = [catalog.get_own(entry.name) for entry in catalog if entry.file == place]
     if found:
         return found
     broken = [problem for problem in catalog.problems if problem.where.startswith(str(place))]

@@ -36,6 +36,7 @@ from polymeter.guests.opened_sources import importing
 from polymeter.guests.packages import GUEST_LOCK, PREFIX, Folder, folder_of, has_module, package_of
 from polymeter.guests.search_path import added_folders, is_findable, is_installed, kept_search_path, without_our_entries
 from polymeter.guests.served_datasets import serve_datasets
+from polymeter.guests.served_metrics import serve_metrics
 
 
 class ImportStatements:
@@ -73,6 +74,7 @@ class ImportStatements:
             if private is None:
                 found = self._real(name, globals, locals, fromlist or (), 0)
                 serve_datasets(name.partition(".")[0])
+                serve_metrics(name.partition(".")[0])
                 return found
             if fromlist:
                 return self._real(private, globals, locals, fromlist, 0)

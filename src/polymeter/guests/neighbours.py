@@ -2,7 +2,8 @@
 
 *Dotted names of a tree* (of tasks, of model wrappers, of benchmarks: ``tool.tasks.x.y``, ``tool.models.z``): here the
 same folders lie under another root, so the name is looked for below each ancestor of the folder that imports it, the
-nearest first, and then below the folders of benchmarks that the user has named. Which trees there are, the systems say.
+nearest first, then below the folders of benchmarks that the user has named, and then in the tool's own package if that
+is installed: its files are read, and the package is never imported. Which trees there are, the systems say.
 
 *Relative imports* (``from ..dataset import x``) of a file that stands for a module inside another system's package
 (``tool.dataset.x``): the files beside it come first, then the shim of that package. In a checkout of the package itself
@@ -24,6 +25,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
+from polymeter.core.installed import installed_packages
 from polymeter.core.systems import import_roots, systems
 from polymeter.guests.shims import is_shim
 
@@ -83,6 +85,9 @@ def _included_places(tree: str, first: str) -> Iterator[Path]:
         yield from (folder.joinpath(*inside[depth:]) for depth in range(len(inside), -1, -1))
         if folder.name == first:
             yield folder.parent
+    for package in installed_packages():
+        if tree == f"{package.record.package}.{package.record.folder.replace('/', '.')}.":
+            yield package.folder
 
 
 def tree_file(name: str, folder: Path) -> Path | None:

@@ -11,6 +11,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
+from polymeter.core.installed import is_benchmark_file
 from polymeter.guests.packages import PREFIX
 from polymeter.guests.shims import ShimModule
 
@@ -103,4 +104,5 @@ def is_findable(name: str) -> bool:
 
 
 def _is_site(path: str) -> bool:
-    return "site-packages" in path or "dist-packages" in path or path.startswith((sys.base_prefix + "/lib", _STDLIB))
+    is_site = "site-packages" in path or "dist-packages" in path or path.startswith((sys.base_prefix + "/lib", _STDLIB))
+    return is_site and not is_benchmark_file(f"{path}/")

@@ -4,20 +4,23 @@ constructors take, checked by signature before anything is constructed.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.guests.imports import guest_import_module
+from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.core.registry import missing_package
+from polymeter.guests.imports import guest_import_module, load_file
 from polymeter.guests.sources import files_behind
 
-_WHERE = "--model-args"
+_WHERE, _PATH = "--model-args", "--model-path"
 
 
 def dotted_modules(name: str, supplied: Mapping[str, Any]) -> list[ModuleType] | None:
@@ -50,6 +53,48 @@ def with_inner(module: ModuleType) -> list[ModuleType]:
 def file_names_beside(path: Path) -> list[str]:
     """The names in the folder of a path, for a hint where the path does not exist."""
     return [item.name for item in path.parent.iterdir()] if path.parent.is_dir() else []
+
+
+def modules_at(path: str, supplied: Mapping[str, Any], own_roots: Container[str]) -> list[ModuleType]:
+    """The modules of a file, a package folder, a folder of files, or a dotted name. To be called with the shims
+    switched on, inside ``contained``.
+
+    Args:
+        path: What the user named.
+        supplied: Names that its code may use without importing them.
+        own_roots: Packages that a shim serves: a module missing from one of them is no missing package.
+
+    Raises:
+        PlanError: if there is no such file, folder or module, or its code fails to load.
+    """
+    place = Path(path)
+    with boundary(PlanError, f"Loading {path!r}", hint="Fix the wrapper's code."):
+        try:
+            modules = _load(place, path, supplied)
+        except ModuleNotFoundError as error:
+            missing = (error.name or "?").partition(".")[0]
+            if missing in own_roots or missing == path.partition(".")[0]:
+                raise
+            raise missing_package(error.name or "?", f"the model file {path!r}") from error
+    if modules is None:
+        raise PlanError(
+            f"There is no file, package or module {path!r}.",
+            where=_PATH,
+            hint=did_you_mean(place.name, file_names_beside(place)) or "Give the file that defines the wrapper.",
+        )
+    return modules
+
+
+def _load(place: Path, path: str, supplied: Mapping[str, Any]) -> list[ModuleType] | None:
+    if place.is_file():
+        return [load_file(place, supplied)]
+    if (place / "__init__.py").is_file():
+        place = place.resolve()
+        package = guest_import_module(place.name, place.parent, supplied)
+        return None if package is None else with_inner(package)
+    if place.is_dir():
+        return [load_file(file, supplied) for file in sorted(place.glob("*.py"))] or None
+    return dotted_modules(path, supplied)
 
 
 def sources_of(cls: type, modules: Iterable[ModuleType]) -> tuple[Path, ...]:
@@ -129,3 +174,23 @@ def _refuses(constructor: Any, keywords: str) -> bool:
         return False
     empty = rf"assert\s*\(?\s*(?:{keywords}\s*==\s*(?:\{{\}}|dict\(\))|not\s+{keywords}\b|len\({keywords}\)\s*==\s*0)"
     return re.search(empty, source) is not None
+
+
+def is_stub(function: Any) -> bool:
+    """Whether a function's body is nothing but ``raise NotImplementedError``, ``pass``, ``...`` or ``assert False``."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.FunctionDef) else []
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        if len(body) == 1:
+            return True
+        body = body[1:]
+    if len(body) != 1:
+        return False
+    only = body[0]
+    if isinstance(only, ast.Raise):
+        return "NotImplementedError" in ast.unparse(only)
+    is_false = isinstance(only, ast.Assert) and isinstance(only.test, ast.Constant) and not only.test.value
+    return isinstance(only, ast.Pass) or is_false

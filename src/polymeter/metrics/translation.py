@@ -87,6 +87,12 @@ def _chrf() -> Any:
     return CHRF()
 
 
+def _chrf_with_words() -> Any:
+    from sacrebleu.metrics.chrf import CHRF
+
+    return CHRF(word_order=2)
+
+
 def _ter() -> Any:
     from sacrebleu.metrics.ter import TER
 
@@ -103,6 +109,7 @@ def _texts(value: str | Sequence[str]) -> list[str]:
 
 BLEU_AGGREGATION = Aggregation("bleu", _corpus_score(_bleu), resamples=200, bounds=(0.0, 100.0))
 CHRF_AGGREGATION = Aggregation("chrf", _corpus_score(_chrf), resamples=200, bounds=(0.0, 100.0))
+CHRF_WITH_WORDS_AGGREGATION = Aggregation("chrf++", _corpus_score(_chrf_with_words), resamples=200, bounds=(0.0, 100.0))
 TER_AGGREGATION = Aggregation("ter", _corpus_score(_ter), resamples=200, bounds=(0.0, None))
 
 _PAIR = {"generate_until": "reference and prediction"}

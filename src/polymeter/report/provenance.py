@@ -109,6 +109,11 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
             _section(f"Samples of the role {one_line(str(role))} by endpoint", counts)
             for role, counts in (manifest.get("answers_by_endpoint") or {}).items()
         ),
+        *(
+            _section(f"Addresses of the role {one_line(str(role))}", dict(map(_address, addresses.items())))
+            for role, addresses in (manifest.get("requests_by_address") or {}).items()
+        ),
+        Section("Servers that the run started", tuple(_servers(manifest))),
         _section("Packages", manifest.get("packages")),
         _section("Hardware", manifest.get("hardware")),
     ]
@@ -147,6 +152,10 @@ def endpoints(manifest: Mapping[str, Any]) -> dict[str, str]:
             facts += [count(total, noun)] if total else []
         paused_s = sum(float(record.get("paused_s", 0)) for record in records)
         facts += [f"paused for {duration(paused_s)} at the endpoint's request"] if paused_s else []
+        facts += [
+            f"{float(one['share']):.0%} from {clean(str(address))}"
+            for address, one in ((manifest.get("requests_by_address") or {}).get(role) or {}).items()
+        ]
         summaries[role] = ", ".join(facts)
     return summaries
 
@@ -161,6 +170,26 @@ def histories(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 for seconds, limit, reason in record.get("history", ())
             ]
             yield f"{role}{part}", "\n".join(lines)
+
+
+def _address(item: tuple[str, Mapping[str, Any]]) -> tuple[str, str]:
+    """An address of a model, and how much of its answers came from there."""
+    address, one = item
+    failed = f", {int(one['failures']):,} failed" if one["failures"] else ""
+    return address, f"{float(one['share']):.1%}, {count(int(one['requests']), 'request')} answered{failed}"
+
+
+def _servers(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The servers that the run started: pairs of a label, and program, version, GPUs and arguments in lines."""
+    for number, session in enumerate(manifest.get("sessions") or (), 1):
+        for role, dispatcher in (session.get(SESSION_DISPATCHERS) or {}).items():
+            for place, server in enumerate(dispatcher.get("servers", ()) if role != OWN_PROMPT_ROLE else (), 1):
+                lines = [f"{name}: {_shown(value)}" for name, value in server.items() if value]
+                yield clean(f"{role}, part {number}, server {place}"), clean("\n".join(lines))
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _parts(manifest: Mapping[str, Any]) -> list[Section]:

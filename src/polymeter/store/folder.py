@@ -97,6 +97,11 @@ class RunFolder:
         """The folder for submissions and other files that tasks write."""
         return self.path / "artifacts"
 
+    @property
+    def logs(self) -> Path:
+        """The folder for what servers that the run started print."""
+        return self.path / "logs"
+
     def read_manifest(self, *, is_whole: bool = False) -> dict[str, Any]:
         """The manifest.
 

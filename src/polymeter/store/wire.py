@@ -192,6 +192,7 @@ def _write_parameters(parameters: Parameters) -> str:
     if isinstance(parameters, Loglikelihood):
         told: dict[str, Any] = {} if parameters.template == "auto" else {"template": parameters.template}
         told |= {"is_last_token": True} if parameters.is_last_token else {}
+        told |= {"is_rolling": True} if parameters.is_rolling else {}
         return compact_json({**body, "continuations": list(parameters.continuations), **told})
     if isinstance(parameters, Generate):
         before, after = _around_seeds(parameters)
@@ -211,6 +212,8 @@ def _write_around_seeds(parameters: Generate) -> tuple[str, str]:
             body[name] = value
     if parameters.stop:
         body["stop"] = list(parameters.stop)
+    if parameters.template != "auto":
+        body["template"] = parameters.template
     return compact_json(body)[:-1], _write_extra(parameters)
 
 

@@ -197,6 +197,16 @@ def test_a_first_token_without_a_context_has_no_probability() -> None:
         score(at(stub, api="completions"), about("", ask=("Sky",)))
 
 
+def test_a_whole_text_is_echoed_and_its_first_token_is_not_counted() -> None:
+    asked = Request((Message("user", (Text(""),)),), Loglikelihood(("Sky is deep blue", ""), is_rolling=True))
+    with OpenAIStub(echo) as stub:
+        [output] = score(at(stub, api="completions"), asked)
+        [body] = stub.bodies
+    assert body["prompt"] == "Sky is deep blue"
+    assert output.logprobs == (expected("Sky is deep blue", " is deep blue"), ChoiceLogprob(0.0, True, 0))
+    assert output.note == "log-probabilities: echo, without the first token of a text"
+
+
 def test_first_tokens_of_lettered_choices() -> None:
     reply = first(("B", -0.5), (" A", -1.5), ("A", -2.0), ("The", -3.0), ("C", -4.0))
     with OpenAIStub([reply]) as stub:

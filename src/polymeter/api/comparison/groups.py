@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -88,7 +88,8 @@ def _aggregate(run: ComparedRun, group: str, key: ScoreKey) -> Mapping[str, Any]
     for entry in numbers.get("aggregates", ()):
         filters = entry.get("filter_list", "none")
         names = [filters] if isinstance(filters, str) else list(filters)
-        if entry.get("metric") == key[0] and key[1] in names and entry.get("aggregation", "mean") == "mean":
+        is_meant = key[1] in names or (not names and entry.get("over_tasks"))
+        if entry.get("metric") == key[0] and is_meant and entry.get("aggregation", "mean") == "mean":
             return entry  # type: ignore[no-any-return]
     raise _NotAMeanError("the group's number is made by its author's own code, or the run does not say how")
 
@@ -96,12 +97,25 @@ def _aggregate(run: ComparedRun, group: str, key: ScoreKey) -> Mapping[str, Any]
 def _parts(run: ComparedRun, group: str, key: ScoreKey) -> dict[str, Mapping[str, Any]]:
     """The results of a group's members that count in a number of it."""
     found = {}
-    for member in run.results["groups"][group]["members"]:
+    for member in _members(run, group, is_over_tasks=bool(_aggregate(run, group, key).get("over_tasks"))):
         holder = run.results["tasks"].get(member) or run.results["groups"].get(member) or {}
         for result in holder.get("results", ()):
             if (result["metric"], result["filter"]) == key and not result["subset"] and result["n"]:
                 found[member] = result
     return found
+
+
+def _members(run: ComparedRun, group: str, *, is_over_tasks: bool) -> Iterator[str]:
+    """The members of a group, or all tasks below it, each once."""
+    members = run.results["groups"][group]["members"]
+    if not is_over_tasks:
+        yield from members
+        return
+    below: dict[str, None] = {}
+    for member in members:
+        is_group = member in run.results["groups"]
+        below.update(dict.fromkeys(_members(run, member, is_over_tasks=True) if is_group else (member,)))
+    yield from below
 
 
 def _check_group(run: ComparedRun, group: str, key: ScoreKey) -> None:

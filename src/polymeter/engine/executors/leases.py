@@ -385,7 +385,7 @@ class Leases(Generic[T]):
             return self._hand(
                 replica, key, None, self._queue.pop(key, _share(n_queued, len(self._idle) + self._n_joining))
             )
-        for_all = n_queued // max(1, size * self._n_ready)
+        for_all = n_queued // max(1, size * self.n_alive)
         if not is_idle and not for_all:  # an idle one would wait for what this one holds
             return None
         if is_partial_fine and n_queued < size * len(

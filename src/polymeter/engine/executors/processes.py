@@ -22,14 +22,21 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, Literal
 
-from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised, attempt
+from polymeter.core.errors import ModelError, PlanError, Raised, attempt
 from polymeter.core.options import RunOptions
 from polymeter.core.request import Response
 from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
 from polymeter.engine.executors.devices import Division, divided
 from polymeter.engine.executors.hosts import Computed, HostListener, Place, Work
-from polymeter.engine.executors.replica import Preparation, Replica, ReplicaSetup
+from polymeter.engine.executors.replica import (
+    Preparation,
+    Replica,
+    ReplicaSetup,
+    packed_answers,
+    portable_error,
+    unsent,
+)
 from polymeter.engine.executors.wire import packed, unpacked
 
 _BOOTSTRAP = (
@@ -216,39 +223,6 @@ class _Child:
         return scrubbed("\n".join(text.strip().splitlines()[-_LAST_LINES:]))
 
 
-def unsent(work: Work) -> list[Response | None]:
-    """The answers to work that cannot be sent as a whole: an error for each request that cannot; the others are asked
-    again without it.
-    """
-    found: list[Response | None] = []
-    for group in work.groups:
-        for one in group:
-            tried = attempt(lambda one=one: packed(one))  # type: ignore[misc]
-            if not isinstance(tried, Raised):
-                found.append(None)
-            elif isinstance(tried.error, PolymeterError):
-                found.append(Response.failed(tried.error, "data"))
-            else:
-                found.append(Response.failed(ModelError(f"The request cannot be sent to a replica: {tried.error!r}")))
-    return found
-
-
-def packed_answers(computed: Computed) -> tuple[bytes, Sequence[Any]]:
-    """What a replica has computed, as bytes; an answer that cannot be sent becomes an error."""
-    whole = attempt(lambda: packed(computed))
-    if not isinstance(whole, Raised):
-        return whole  # type: ignore[no-any-return]
-    responses: list[Response | None] = []
-    for response in computed.responses:
-        alone = attempt(lambda response=response: packed(response))  # type: ignore[misc]
-        if isinstance(alone, Raised):
-            error = ModelError(f"The model's answer cannot be sent to the run: {alone.error}")
-            responses.append(Response.failed(error))
-        else:
-            responses.append(response)
-    return packed(Computed(computed.lease, responses, computed.timings, computed.did_not_fit))
-
-
 def serve(file: int) -> None:
     """The child's side: load the model, and answer work until there is none.
 
@@ -287,7 +261,7 @@ def serve(file: int) -> None:
 
     loaded = attempt(load)
     if isinstance(loaded, Raised):
-        _send(connection, "failed", 0, 0, *packed(_portable(loaded.error)))
+        _send(connection, "failed", 0, 0, *packed(portable_error(loaded.error)))
         return
     replica: Replica = loaded
     made.append(replica)
@@ -296,13 +270,6 @@ def serve(file: int) -> None:
         computed = item if isinstance(item, Computed) else replica.compute(*item)
         _send(connection, "computed", computed.lease, 0, *packed_answers(computed))
     replica.close()
-
-
-def _portable(error: BaseException) -> PolymeterError:
-    """An error as one that every process can read."""
-    if isinstance(error, PolymeterError):
-        return error.without_traceback()
-    return PlanError(f"A replica failed with {type(error).__name__}: {error}")
 
 
 def _reason(status: int | None, last_lines: str) -> str:

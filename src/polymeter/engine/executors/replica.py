@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-from polymeter.core.errors import ModelError, PlanError, boundary
+from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised, attempt, boundary
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with, weights_from
 from polymeter.core.model import BatchModel, ModelSpec, ModelTraits
@@ -27,6 +27,7 @@ from polymeter.core.rows import RowHandle
 from polymeter.core.task import TaskSpec
 from polymeter.engine.computing import BatchComputer, Calls
 from polymeter.engine.executors.hosts import Computed, Work
+from polymeter.engine.executors.wire import packed
 from polymeter.engine.models import make_model
 from polymeter.engine.plan import compiled
 from polymeter.engine.prefetch import Prefetcher
@@ -36,7 +37,6 @@ from polymeter.guests.generators import dispatched
 from polymeter.guests.user_files import import_file
 from polymeter.store.media import MediaStore
 
-T = TypeVar("T")
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
@@ -98,7 +98,12 @@ class Replica:
         self._surroundings.enter_context(weights_from(options.weights))
         self._surroundings.enter_context(pixel_budget(options.max_image_pixels))
         self._surroundings.enter_context(
-            guest_context_with(parity=setup.context.parity, data=options.data, cache_dir=setup.context.cache_dir)
+            guest_context_with(
+                parity=setup.context.parity,
+                data=options.data,
+                cache_dir=setup.context.cache_dir,
+                allows_generated_code=options.allow_generated_code,
+            )
         )
         for file in options.imports:
             import_file(file)
@@ -208,3 +213,43 @@ class ReopenedRows:
                 task = compiled(spec, self._traits, self._setup.context, self._setup.options)
                 rows = self._open[origin.task] = TaskRows([task], self._door)
         return rows(origin)
+
+
+def unsent(work: Work) -> list[Response | None]:
+    """The answers to work that cannot be sent as a whole: an error for each request that cannot; the others are asked
+    again without it.
+    """
+    found: list[Response | None] = []
+    for group in work.groups:
+        for one in group:
+            tried = attempt(lambda one=one: packed(one))  # type: ignore[misc]
+            if not isinstance(tried, Raised):
+                found.append(None)
+            elif isinstance(tried.error, PolymeterError):
+                found.append(Response.failed(tried.error, "data"))
+            else:
+                found.append(Response.failed(ModelError(f"The request cannot be sent to a replica: {tried.error!r}")))
+    return found
+
+
+def packed_answers(computed: Computed) -> tuple[bytes, Sequence[Any]]:
+    """What a replica has computed, as bytes; an answer that cannot be sent becomes an error."""
+    whole = attempt(lambda: packed(computed))
+    if not isinstance(whole, Raised):
+        return whole  # type: ignore[no-any-return]
+    responses: list[Response | None] = []
+    for response in computed.responses:
+        alone = attempt(lambda response=response: packed(response))  # type: ignore[misc]
+        if isinstance(alone, Raised):
+            error = ModelError(f"The model's answer cannot be sent to the run: {alone.error}")
+            responses.append(Response.failed(error))
+        else:
+            responses.append(response)
+    return packed(Computed(computed.lease, responses, computed.timings, computed.did_not_fit))
+
+
+def portable_error(error: BaseException) -> PolymeterError:
+    """An error as one that every process can read."""
+    if isinstance(error, PolymeterError):
+        return error.without_traceback()
+    return PlanError(f"A replica failed with {type(error).__name__}: {error}")

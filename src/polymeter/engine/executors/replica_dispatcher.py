@@ -91,6 +91,20 @@ class ReplicaDispatcher:
             return 2 * self._n_replicas * max(1, self._choice.largest_own)
         return 2 * self._n_replicas * (self._largest() or 1)
 
+    def state(self) -> str:
+        """How the replicas fare now, in a few words."""
+        with self._changed:
+            records, n_ready, n_waiting = self._leases.records(), self._leases.n_ready, self._leases.n_waiting
+        busy_s, ready_s = sum(one.busy_s for one in records), sum(one.ready_s for one in records)
+        facts = [f"{n_ready}/{self._n_replicas} replicas"]
+        if ready_s:
+            facts.append(f"{busy_s / ready_s:.0%} busy")
+        facts.append(f"{n_waiting:,} queued")
+        n_lost, n_returned = sum(one.n_lost for one in records), sum(one.n_returned for one in records)
+        if n_lost:
+            facts.append(f"{n_lost} lost, {n_returned:,} asked again")
+        return ", ".join(facts)
+
     def history(self) -> Mapping[str, Any]:
         """The largest batch so far, whether memory ran out, and how the replicas fared."""
         with self._changed:

@@ -157,7 +157,7 @@ class _Pickler(pickle.Pickler):
         if is_pil(value):
             return self._pixels(value)
         if kind is MappingProxyType:
-            return MappingProxyType, (dict(value),)
+            return _read_only, (dict(value),)
         return NotImplemented
 
     def _image(self, image: Image) -> tuple[Any, ...]:
@@ -189,9 +189,15 @@ class _Pickler(pickle.Pickler):
         name = getattr(image, "polymeter_file", "")
         if isinstance(data, bytes) and (isinstance(file, Path) or getattr(image, "tile", None)):
             return _opened, (pickle.PickleBuffer(data), name)
-        *rest, pixels = image.__getstate__()
+        from PIL import Image as pil
+
+        *rest, pixels = pil.Image.__getstate__(image)  # an image that was read from a file would add to it
         encoded = pickle.PickleBuffer(data) if isinstance(data, bytes) else None
         return _drawn, (rest, pickle.PickleBuffer(pixels), encoded, name)
+
+
+def _read_only(values: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(values)
 
 
 def _image(source: Any, key: str | None, given: Given | None, supplied: bytes | None) -> Image:

@@ -87,6 +87,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     config = parts.config
     check_images(config, context, locate)
     check_rounds(parts)
+    spec = replace(spec, runs_generated_code=config.unsafe_code or any(metric.runs_code for metric in parts.metrics))
     is_lettered = context.is_mcq_text and config.output_type == "multiple_choice"
     notes: tuple[str, ...] = ()
     if is_lettered:

@@ -149,6 +149,7 @@ class TaskConfig(BaseModel):
     auto_strip_thinking: bool = False
     cluster_key: str | None = None
     score_key: str = "score"
+    unsafe_code: bool = False
     should_decontaminate: bool = False
     doc_to_decontamination_query: Form = None
     metadata: dict[str, Any] = Field(default_factory=dict)

@@ -28,6 +28,7 @@ Step = Callable[[Any, Mapping[str, Any]], Any]
 Reading = Callable[[Sequence[str], Mapping[str, Any]], Any]
 GSM_NUMBER = r"#### (\-?[0-9\.\,]+)"
 INVALID = "[invalid]"
+_FENCED = re.compile(r"^[ \t]*```[^\n`]*\n(?P<code>.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def readings(
@@ -140,6 +141,23 @@ def map_values(mapping_dict: Mapping[Any, Any] | None = None, default_value: Any
     return _each(lambda text: table.get(text, default_value))
 
 
+def code(prefix: str = "") -> Step:
+    """The program in each answer: its first fenced block; of an answer without one, all of it, behind the column
+    ``prefix`` of the row if one is named, since it then continues that text.
+    """
+
+    def step(answers: Any, doc: Mapping[str, Any]) -> Any:
+        before = str(doc[prefix]) if prefix else ""
+
+        def read(text: str) -> str:
+            block = _FENCED.search(text)
+            return block["code"] if block else before + text
+
+        return _map(read, answers)
+
+    return step
+
+
 def strip_thinking() -> Step:
     """Each answer without its reasoning."""
     return _each(strip_reasoning)
@@ -156,6 +174,7 @@ FILTERS: Mapping[str, Callable[..., Step]] = {
     "uppercase": uppercase,
     "map": map_values,
     "strip_thinking": strip_thinking,
+    "code": code,
 }
 _PATTERN_FILTERS = ("regex", "multi_choice_regex")
 

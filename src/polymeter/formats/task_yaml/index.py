@@ -1,7 +1,8 @@
 """The index of tasks, groups and tags, made without running any of their code.
 
 Thousands of files are read with the C parser, each include once. The index is cached in one file under the cache
-folder, by path, size and modification time of every file that was read.
+folder, by path, size and modification time of every file that was read. Files of other systems' dialects (``dialects``)
+are listed here too, as entries of the formats that read them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,11 +21,12 @@ from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.errors import PlanError
 from polymeter.core.files import replacing
 from polymeter.core.sources import digest
+from polymeter.formats.task_yaml.dialects import OWN, dialect, dialects_by_folder, duplicate_problem, shown_by
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, function_refs
 
 NAME = "task_yaml"
-_VERSION = 2
+_VERSION = 3
 _SUFFIXES = (".yaml", ".yml")
 
 # Keys that say that a file is about tasks. Other programs have some of the others (``task``, ``include``), too.
@@ -52,18 +54,55 @@ def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
     """
     catalog = Catalog()
     memory = _Memory(cache_dir, roots)
-    reader, scanner = Reader(), PackageScanner()
+    reading = _Reading(memory)
     for root in roots:
         if not root.path.exists():
             catalog.problems.append(Problem(str(root.path), "There is no such file or folder."))
             continue
-        for file, stamp in _files(root.path, catalog.problems):
-            record = memory.get(file, stamp)
-            if record is None:
-                record = memory.put(file, _read(file, stamp, reader, scanner))
-            _add(catalog, file, record, root)
+        first: dict[str, Path] = {}
+        for file, name, record in reading.records(root, list(_files(root.path, catalog.problems))):
+            if name != OWN and "name" in record and first.setdefault(record["name"], file) != file:
+                catalog.problems.append(duplicate_problem(record["name"], file, first[record["name"]]))
+            else:
+                _add(catalog, file, record, root, name or NAME)
     memory.save()
     return catalog
+
+
+class _Reading:
+    """The records of files, each in its dialect, read or remembered."""
+
+    def __init__(self, memory: _Memory) -> None:
+        self._memory = memory
+        self._scanner = PackageScanner()
+        self._readers = {OWN: Reader()}
+        self._known = dialect()
+        if self._known is not None:
+            self._readers[self._known.format] = self._known.reader()
+
+    def records(self, root: Root, files: Sequence[tuple[Path, Stamp]]) -> Iterator[tuple[Path, str, Record]]:
+        """Each file with the name of its dialect and its record in it."""
+        known = self._known
+        if known is None or not (root.is_user or root.dialect):
+            yield from ((file, OWN, self._record(file, stamp, OWN)) for file, stamp in files)
+            return
+        told = {file: known.format for file, _ in files if root.dialect == known.name or known.holds(file)}
+        natively = {file: self._record(file, stamp, OWN) for file, stamp in files if file not in told}
+        dialect_of = dialects_by_folder(
+            Path(os.path.abspath(root.path)),
+            ((file, record.get("shows")) for file, record in natively.items() if not record.get("foreign")),
+        )
+        for file, stamp in files:
+            name = told.get(file) or dialect_of(file)
+            yield file, name, natively[file] if name == OWN else self._record(file, stamp, name)
+
+    def _record(self, file: Path, stamp: Stamp, name: str) -> Record:
+        key = f"{name}|{file}" if name else str(file)
+        record = self._memory.get(key, stamp)
+        if record is not None:
+            return record
+        describing = self._known.describe if name and self._known else describe
+        return self._memory.put(key, _read(file, stamp, self._readers[name], self._scanner, describing))
 
 
 def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
@@ -131,11 +170,17 @@ def _names(value: Any, resolved: Resolved, key: str) -> list[str]:
     return [str(name) for name in names]
 
 
-def _read(file: Path, stamp: Stamp, reader: Reader, scanner: PackageScanner) -> Record:
+def _read(
+    file: Path,
+    stamp: Stamp,
+    reader: Reader,
+    scanner: PackageScanner,
+    describing: Callable[[Resolved, PackageScanner], Record],
+) -> Record:
     resolved: Resolved | None = None
     try:
         resolved = reader.read(file)
-        record = describe(resolved, scanner)
+        record = describing(resolved, scanner)
         if not is_of_tasks(resolved.values):
             record["foreign"] = True
     except PlanError as error:
@@ -147,14 +192,21 @@ def _read(file: Path, stamp: Stamp, reader: Reader, scanner: PackageScanner) -> 
             "message": message,
             "stamp": stamp,
             "uncached": True,
+            "shows": None if resolved is None else _shown(resolved, scanner),
         }
     record["stamp"] = stamp
+    record["shows"] = _shown(resolved, scanner)
     code = {source for ref in function_refs(resolved.values) if (source := ref.source_file())}
     others = [*resolved.files[1:], *sorted(scanner.files(code))]
     # A file that is gone by now was there a moment ago: the record is not kept, and the next listing tells.
     record["others"] = {str(other): _stamp(other.stat()) for other in others if other.exists()}
     record["uncached"] = len(record["others"]) < len(set(others))
     return record
+
+
+def _shown(resolved: Resolved, scanner: PackageScanner) -> str | None:
+    code = {source for ref in function_refs(resolved.values) if (source := ref.source_file())}
+    return shown_by(resolved.values, scanner.roots(code))
 
 
 def _names_a_task(file: Path) -> bool:
@@ -165,7 +217,7 @@ def _names_a_task(file: Path) -> bool:
         return True
 
 
-def _add(catalog: Catalog, file: Path, record: Record, root: Root) -> None:
+def _add(catalog: Catalog, file: Path, record: Record, root: Root, format_name: str) -> None:
     kind = record["kind"]
     if record.get("foreign") and root.path.is_dir():
         return
@@ -179,7 +231,7 @@ def _add(catalog: Catalog, file: Path, record: Record, root: Root) -> None:
             Entry(
                 record["name"],
                 kind,
-                NAME,
+                format_name,
                 file,
                 root.is_user,
                 record["alias"],
@@ -260,21 +312,21 @@ class _Memory:
             if isinstance(cached, dict) and cached.get("version") == _VERSION and cached.get("cwd") == str(Path.cwd()):
                 self._old = cached["files"]
 
-    def get(self, file: Path, stamp: Stamp) -> Record | None:
-        """The record of a file, if neither it nor a file that it includes has changed since."""
-        record = self._old.get(str(file))
+    def get(self, key: str, stamp: Stamp) -> Record | None:
+        """The record of a file in a dialect, if neither it nor a file that it includes has changed since."""
+        record = self._old.get(key)
         if record is None or record["stamp"] != stamp:
             return None
         if any(self._stamp_of(other) != stamp for other, stamp in record.get("others", {}).items()):
             return None
-        self._new[str(file)] = record
+        self._new[key] = record
         return record
 
-    def put(self, file: Path, record: Record) -> Record:
+    def put(self, key: str, record: Record) -> Record:
         """Keep the record of a file. Problems are not kept: a file that is missing now may appear later."""
         self._is_changed = True
         if not record.pop("uncached", False):
-            self._new[str(file)] = record
+            self._new[key] = record
         return record
 
     def save(self) -> None:

@@ -41,9 +41,13 @@ def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
     Raises:
         PlanError: if a file is broken.
     """
-    resolved = Reader().read(entry.file)
+    return described(Reader().read(entry.file))
+
+
+def described(resolved: Resolved) -> list[tuple[str, Any, Path]]:
+    """What ``describe`` gives for a file."""
     return [
-        (key, _as_written(value), resolved.places.get(key, (entry.file, 1))[0])
+        (key, _as_written(value), resolved.places.get(key, (resolved.file, 1))[0])
         for key, value in resolved.values.items()
     ]
 
@@ -54,10 +58,15 @@ def flatten(entry: Entry) -> str:
     Raises:
         PlanError: if a file is broken.
     """
-    values = dict(Reader().read(entry.file).values)
+    return flattened(Reader().read(entry.file))
+
+
+def flattened(resolved: Resolved) -> str:
+    """What ``flatten`` gives for a file."""
+    values = dict(resolved.values)
     kwargs = values.get("dataset_kwargs")
     if isinstance(kwargs, Mapping) and "data_files" in kwargs:
-        values["dataset_kwargs"] = {**kwargs, "data_files": _whole_paths(kwargs["data_files"], entry.file.parent)}
+        values["dataset_kwargs"] = {**kwargs, "data_files": _whole_paths(kwargs["data_files"], resolved.file.parent)}
     return _FLAT_HEAD + str(yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
 
 
@@ -68,34 +77,42 @@ def check(entry: Entry, catalog: Catalog) -> list[Problem]:
         PlanError: if a file cannot be parsed.
     """
     resolved = Reader().read(entry.file)
-    problems = [
-        Problem(f"{file}:{line}", f"The key {key!r} is written twice.") for key, (file, line) in resolved.duplicates
-    ]
-    problems.extend(_missing_functions(resolved))
+    problems = file_problems(resolved)
     # A group may override any field of its members, so only loading the members shows whether its values make sense.
     if entry.kind == "group":
-        return problems + _caught(lambda: load(entry, catalog), str(entry.file))
+        return problems + caught(lambda: load(entry, catalog), str(entry.file))
     try:
         config = validate(resolved.values, resolved.where, resolved.file)
     except PlanError as error:
         return [*problems, _problem(error, str(entry.file))]
     if config.output_type == image_targets.IMAGES:
-        problems.extend(_caught(lambda: image_targets.check_config(config, resolved.where), str(entry.file)))
-    problems.extend(_caught(lambda: refuse_unmarked_functions(config, entry.file.parent, resolved.where), ""))
-    registered = _registered_names(resolved)
+        problems.extend(caught(lambda: image_targets.check_config(config, resolved.where), str(entry.file)))
+    problems.extend(caught(lambda: refuse_unmarked_functions(config, entry.file.parent, resolved.where), ""))
+    registered = registered_names(resolved)
     problems.extend(_unknown_names(config, resolved, registered))
     for field in _TEMPLATES:
         text = resolved.values.get(field)
         if isinstance(text, str):
-            problems.extend(
-                _caught(lambda text=text, field=field: check_syntax(text, field, resolved.where(field)), "")
-            )
-    for package in entry.packages:
-        if importlib.util.find_spec(package) is None:
-            problems.append(
-                Problem(str(entry.file), f"Its code needs the package {package!r}, which is not installed.")
-            )
-    return problems or _caught(lambda: _check_code_needs(entry, catalog), str(entry.file))
+            problems.extend(caught(lambda text=text, field=field: check_syntax(text, field, resolved.where(field)), ""))
+    problems.extend(missing_packages(entry))
+    return problems or caught(lambda: _check_code_needs(entry, catalog), str(entry.file))
+
+
+def file_problems(resolved: Resolved) -> list[Problem]:
+    """What is wrong with a file whatever its keys mean: keys that are written twice, functions that are not there."""
+    twice = [
+        Problem(f"{file}:{line}", f"The key {key!r} is written twice.") for key, (file, line) in resolved.duplicates
+    ]
+    return [*twice, *_missing_functions(resolved)]
+
+
+def missing_packages(entry: Entry) -> list[Problem]:
+    """The packages that the code of an entry needs and that are not installed."""
+    return [
+        Problem(str(entry.file), f"Its code needs the package {package!r}, which is not installed.")
+        for package in entry.packages
+        if importlib.util.find_spec(package) is None
+    ]
 
 
 def _check_code_needs(entry: Entry, catalog: Catalog) -> None:
@@ -105,7 +122,7 @@ def _check_code_needs(entry: Entry, catalog: Catalog) -> None:
 
 def _missing_functions(resolved: Resolved) -> Iterator[Problem]:
     for ref in dict.fromkeys(function_refs(resolved.values)):
-        yield from _caught(lambda ref=ref: check_place(ref), ref.where)
+        yield from caught(lambda ref=ref: check_place(ref), ref.where)
         file = ref.source_file()
         if file is None:
             continue
@@ -115,7 +132,7 @@ def _missing_functions(resolved: Resolved) -> Iterator[Problem]:
             yield Problem(ref.where, f"{file.name} defines no {ref.attribute!r}. {hint}".strip())
 
 
-def _registered_names(resolved: Resolved) -> set[str]:
+def registered_names(resolved: Resolved) -> set[str]:
     """Names that the task's code registers, found in its text: as keyword ``metric`` or as first argument."""
     code = {file.parent for ref in function_refs(resolved.values) if (file := ref.source_file())}
     texts = [file.read_text(encoding="utf-8", errors="replace") for folder in code for file in folder.glob("*.py")]
@@ -130,9 +147,9 @@ def _unknown_names(config: TaskConfig, resolved: Resolved, registered: set[str])
     for item in config.metric_list or ():
         if isinstance(item.aggregation, str) and item.aggregation not in registered:
             name = item.aggregation
-            yield from _caught(lambda name=name: AGGREGATIONS.find(name), where)
+            yield from caught(lambda name=name: AGGREGATIONS.find(name), where)
         if isinstance(item.metric, str) and config.process_results is None and item.metric not in registered:
-            yield from _caught(lambda item=item: _check_metric(item.name, item.kwargs, config.output_type), where)
+            yield from caught(lambda item=item: _check_metric(item.name, item.kwargs, config.output_type), where)
     for reading in config.filter_list or ():
         for step in reading.filter:
             if isinstance(step.function, str) and step.function not in {*FILTERS, *registered}:
@@ -174,7 +191,8 @@ def _as_written(value: Any) -> Any:
     return [_as_written(item) for item in value] if isinstance(value, list) else value
 
 
-def _caught(do: Any, where: str) -> list[Problem]:
+def caught(do: Any, where: str) -> list[Problem]:
+    """The error of a check as a problem; none if it passes."""
     try:
         do()
     except PolymeterError as error:

@@ -63,10 +63,11 @@ def make_spec(resolved: Resolved, overrides: Mapping[str, Any], name: str | None
         format=NAME,
         file=resolved.file,
         config=values,
-        source_hash=source_hash(sources, _portable(values)),
+        source_hash=source_hash(sources, portable(values)),
         sources=tuple(sorted(sources)),
         alias=config.task_alias or "",
         version=config.version,
+        runs_generated_code=config.unsafe_code,
     )
 
 
@@ -107,10 +108,14 @@ class _Loading:
         if name in chain:
             raise PlanError(f"These groups contain each other: {' → '.join((*chain, name))}.")
         if entry is None:
+            home, name = self.catalog.place(name)
+            if home is not self.catalog:
+                elsewhere = _Loading(home, self.reader, self.tasks, self.groups)
+                return elsewhere.member(name, None, overrides, chain)
             tagged = self.catalog.tags().get(name) if name not in self.catalog.entries else None
             if tagged is not None:
                 return [member for task in tagged for member in self.member(task, None, overrides, (*chain, name))]
-            entry = self.catalog.get(name)
+            entry = self.catalog.get_own(name)
         if entry.format != NAME:
             return self.other_format(entry, overrides)
         resolved = self.reader.read(entry.file)
@@ -223,12 +228,12 @@ def _is_same(one: TaskSpec, other: TaskSpec) -> bool:
     return one.file == other.file and {**one.config, "task": ""} == {**other.config, "task": ""}
 
 
-def _portable(value: Any) -> Any:
+def portable(value: Any) -> Any:
     """A configuration without paths: the location of a folder changes no number."""
     if isinstance(value, FunctionRef):
         return {"!function": value.name}
     if isinstance(value, Mapping):
-        return {str(key): _portable(item) for key, item in value.items()}
+        return {str(key): portable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_portable(item) for item in value]
+        return [portable(item) for item in value]
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)

@@ -37,6 +37,8 @@ class BoundMetric:
         reference: See ``core.metric.Metric``.
         of_sets: See ``core.metric.Metric``.
         bounds: See ``core.metric.Metric``.
+        takes_all: See ``core.metric.Metric``.
+        runs_code: See ``core.metric.Metric``.
         resamples: How many resamples its standard error rests on that are drawn as in another system; 0: none are.
     """
 
@@ -52,6 +54,8 @@ class BoundMetric:
     reference: Modality | None = None
     of_sets: Callable[..., float] | None = None
     bounds: Bounds = UNBOUNDED
+    takes_all: bool = False
+    runs_code: bool = False
     resamples: int = 0
 
 
@@ -154,6 +158,8 @@ def _bind(item: MetricItem, config: TaskConfig, where: Callable[[], str], source
         reference=registered.reference if registered else None,
         of_sets=registered.of_sets if registered else None,
         bounds=registered.bounds if registered else UNBOUNDED,
+        takes_all=registered is not None and registered.takes_all,
+        runs_code=registered is not None and registered.runs_code and config.process_results is None,
     )
 
 
@@ -197,7 +203,7 @@ def shadowed_names(config: TaskConfig, sources: Collection[Path]) -> tuple[str, 
 
 
 def call_score(metric: BoundMetric, references: Sequence[Any], answer: Any) -> Any:
-    """The value of one metric for one answer.
+    """The value of one metric for one answer, or for all answers of a reading if it takes them together.
 
     Raises:
         ScoreError: if its function raised.
@@ -205,7 +211,8 @@ def call_score(metric: BoundMetric, references: Sequence[Any], answer: Any) -> A
     assert metric.score is not None
     with boundary(ScoreError, f"Metric {metric.name!r}"):
         try:
-            value = metric.score(references=list(references), predictions=[answer], **metric.kwargs)
+            predictions = list(answer) if metric.takes_all else [answer]
+            value = metric.score(references=list(references), predictions=predictions, **metric.kwargs)
         except TypeError:
             if not metric.is_guest_score:
                 raise

@@ -153,15 +153,21 @@ class Reader:
     Attributes:
         is_working_directory_first: Whether an include is looked for in the working directory before it is looked for
             beside the file.
+        is_last_include_first: Whether later includes win over earlier ones, in place of earlier over later.
+        is_beside_only: Whether an include is looked for beside the including file alone.
+        never_included: Keys that count for the file that writes them, and not for those that include it.
     """
 
     is_working_directory_first: bool = False
+    is_last_include_first: bool = False
+    is_beside_only: bool = False
+    never_included: frozenset[str] = frozenset()
     _parsed: dict[Path, Document] = field(default_factory=dict)
     _merged: dict[Path, Resolved] = field(default_factory=dict)
 
     def read(self, file: Path) -> Resolved:
-        """A file with its includes merged: own keys win, then earlier includes over later ones. Values are replaced
-        whole, never merged.
+        """A file with its includes merged: own keys win, then earlier includes over later ones, or the other way round.
+        Values are replaced whole, never merged.
 
         Raises:
             PlanError: if a file is broken or missing, or files include each other in a circle.
@@ -182,33 +188,53 @@ class Reader:
         document = self._parsed.get(file)
         if document is None:
             document = self._parsed[file] = parse(file)
+        resolved = self._merged[file] = self.merged(document, chain)
+        return resolved
+
+    def merged(self, document: Document, chain: tuple[Path, ...] = ()) -> Resolved:
+        """A document with its includes merged; ``chain``: the files that have led to it by including each other.
+
+        Raises:
+            PlanError: if a file is broken or missing, or files include each other in a circle.
+        """
+        file = document.file
         values: dict[str, Any] = {}
         places: dict[str, Place] = {}
         files = [file]
         duplicates = [(key, (file, line)) for key, line in document.duplicates]
-        for name in reversed(_includes(document)):  # read last to first, so that earlier ones overwrite
-            included = self._read(
-                find_include(name, document, is_here_first=self.is_working_directory_first), (*chain, file)
-            )
-            values.update(included.values)
-            places.update(included.places)
+        names = _includes(document)
+        for name in names if self.is_last_include_first else reversed(names):  # what is read later overwrites
+            included = self._read(self._find_include(name, document), (*chain, file))
+            kept = included.values.keys() - self.never_included
+            values.update((key, value) for key, value in included.values.items() if key in kept)
+            places.update((key, place) for key, place in included.places.items() if key in kept)
             files.extend(item for item in included.files if item not in files)
             duplicates.extend(included.duplicates)
         values.update(document.values)
         values.pop("include", None)
         places.update({key: (file, line) for key, line in document.lines.items()})
-        resolved = Resolved(file, values, places, tuple(files), tuple(duplicates))
-        self._merged[file] = resolved
-        return resolved
+        return Resolved(file, values, places, tuple(files), tuple(duplicates))
+
+    def _find_include(self, name: str, document: Document) -> Path:
+        if self.is_beside_only:
+            return find_include(name, document, is_here_last=False)
+        return find_include(name, document, is_here_first=self.is_working_directory_first)
 
 
-def find_include(name: str, document: Document, *, is_here_first: bool = False) -> Path:
+def find_include(name: str, document: Document, *, is_here_first: bool = False, is_here_last: bool = True) -> Path:
     """The file that an include names: beside the including file, else in the working directory, or there first.
+
+    Args:
+        name: The name.
+        document: The including file.
+        is_here_first: Whether the working directory comes first.
+        is_here_last: Whether the working directory counts where it does not come first.
 
     Raises:
         PlanError: if there is no such file.
     """
-    candidates = (document.file.parent / name, Path(name))
+    beside = document.file.parent / name
+    candidates = (beside, Path(name)) if is_here_first or is_here_last else (beside,)
     for candidate in reversed(candidates) if is_here_first else candidates:
         if os.path.isfile(candidate):  # unlike Path.is_file, it takes names that no file can have
             return _tidy(candidate)
@@ -217,7 +243,7 @@ def find_include(name: str, document: Document, *, is_here_first: bool = False) 
         f"The included file {name!r} does not exist.",
         where=f"{document.file}:{document.lines.get('include', 1)}",
         hint=did_you_mean(name, siblings)
-        or f"It is looked for in {document.file.parent} and in the working directory.",
+        or f"It is looked for in {document.file.parent}{' and in the working directory' * (len(candidates) > 1)}.",
     )
 
 

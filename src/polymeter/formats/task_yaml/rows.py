@@ -67,7 +67,7 @@ def open_rows(
     example_split = None if fixed is not None else _example_split(config, n_fewshot, locate, is_any=is_any)
     wanted = list(dict.fromkeys(item for item in (split, example_split) if item))
     source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
-    with _placed(config, locate):
+    with placed(config, locate):
         # What process_docs takes is a dataset of the library.
         plain = None
         if config.process_docs is None:
@@ -89,7 +89,7 @@ def _dataset_rows(
     """The rows of the wanted splits, as ``datasets`` opens them and ``process_docs`` leaves them; and what a folder of
     media leaves out. The first split is the measured one.
     """
-    with _placed(config, locate):
+    with placed(config, locate):
         opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
         notes = media_folder_notes(opened[wanted[0]])
     process = resolve(config.process_docs) if config.process_docs is not None else None
@@ -104,9 +104,9 @@ def _dataset_rows(
                 # A generator is exhausted here, where its author's failures are attributed.
                 if data is not opened[name] and not hasattr(data, "features"):
                     data = list(data)
-        with _placed(config, locate):
+        with placed(config, locate):
             written = written_targets(opened[name], config, source, name, context)
-        with _placed(config, locate, "dataset_path" if process is None else "process_docs"):
+        with placed(config, locate, "dataset_path" if process is None else "process_docs"):
             rows[name] = make_rows(
                 data,
                 written=written,
@@ -118,8 +118,10 @@ def _dataset_rows(
 
 
 @contextmanager
-def _placed(config: TaskConfig, locate: Callable[[str], str], key: str = "dataset_path") -> Iterator[None]:
-    """Open data inside this, and an error without a place of its own gets the line of the YAML that it is about."""
+def placed(config: Any, locate: Callable[[str], str], key: str = "dataset_path") -> Iterator[None]:
+    """Open data inside this, and an error without a place of its own gets the line of the YAML that it is about: of the
+    field of its configuration that the error names, else of ``key``.
+    """
     try:
         yield
     except DataError as error:

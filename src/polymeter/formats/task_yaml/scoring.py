@@ -180,11 +180,11 @@ def default_scorer(
 
     def scorer(doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
         references = reference_texts(target(doc), choices(doc) if choices else None, keeps_numbers=keeps_numbers)
-        answer = results[0] if results else ""
+        first = results[0] if results else ""
         return {
-            metric.name: _any_of(metric, references, answer)
+            metric.name: _any_of(metric, references, first)
             if metric.name in alone and metric.score is not None
-            else _value(metric, references, answer)
+            else _value(metric, references, results if metric.takes_all else first)
             for metric in metrics
         }
 

@@ -97,7 +97,7 @@ class PackageScanner:
     finds the same imports as a syntax tree here, at a fraction of the cost.
     """
 
-    _scanned: dict[Path, tuple[frozenset[str], frozenset[Path]]] = field(default_factory=dict)
+    _scanned: dict[Path, tuple[frozenset[str], frozenset[Path], frozenset[str]]] = field(default_factory=dict)
     # Import roots of systems are served by shims, without being installed.
     _ours: frozenset[str] = field(default_factory=lambda: frozenset({"polymeter", *import_roots()}))
 
@@ -108,6 +108,10 @@ class PackageScanner:
             packages |= self._scan(file)[0]
         return tuple(sorted(packages))
 
+    def roots(self, files: set[Path]) -> frozenset[str]:
+        """The import roots of systems that the files import, neighbours included."""
+        return frozenset(root for file in self.files(files) for root in self._scan(file)[2])
+
     def files(self, files: set[Path]) -> set[Path]:
         """The files and the neighbours that they import, directly or not."""
         waiting, seen = list(files), set(files)
@@ -117,19 +121,21 @@ class PackageScanner:
             waiting.extend(fresh)
         return seen
 
-    def _scan(self, file: Path) -> tuple[frozenset[str], frozenset[Path]]:
+    def _scan(self, file: Path) -> tuple[frozenset[str], frozenset[Path], frozenset[str]]:
         if file not in self._scanned:
             self._scanned[file] = _scan(file, self._ours)
         return self._scanned[file]
 
 
-def _scan(file: Path, ours: frozenset[str]) -> tuple[frozenset[str], frozenset[Path]]:
+def _scan(file: Path, ours: frozenset[str]) -> tuple[frozenset[str], frozenset[Path], frozenset[str]]:
+    """The packages that a file needs, the neighbours that it imports, and those of its import roots that are ours."""
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return frozenset(), frozenset()
+        return frozenset(), frozenset(), frozenset()
     packages: set[str] = set()
     neighbours: set[Path] = set()
+    roots: set[str] = set()
     for indent, source, names, plain in _IMPORT.findall(_STRINGS.sub("''", text)):
         if source.startswith("."):
             neighbours |= _relative(file, source, names)
@@ -137,6 +143,8 @@ def _scan(file: Path, ours: frozenset[str]) -> tuple[frozenset[str], frozenset[P
         modules = [source] if source else [item.split(" as ")[0].strip() for item in plain.split(",")]
         for module in modules:
             top = module.partition(".")[0]
+            if top in ours:
+                roots.add(top)
             if module.startswith(_task_trees()):
                 neighbours |= _from_tree(file, module, names if source else "")
                 continue
@@ -147,7 +155,7 @@ def _scan(file: Path, ours: frozenset[str]) -> tuple[frozenset[str], frozenset[P
                 neighbours.add(sibling)
             elif not indent and not (file.parent / top).is_dir():
                 packages.add(top)
-    return frozenset(packages), frozenset(neighbours - {file})
+    return frozenset(packages), frozenset(neighbours - {file}), frozenset(roots)
 
 
 @lru_cache(maxsize=1)

@@ -21,9 +21,9 @@ _LONGEST_SHOWN = 120
 _MORE = "A template is data and cannot do this; a !function can."
 
 
-@lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    environment = Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)
+@lru_cache(maxsize=2)
+def _environment(keeps_newline: bool = False) -> jinja2.Environment:
+    environment = Sandbox(undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=keeps_newline)
     environment.filters["regex_replace"] = _regex_replace
     return environment
 
@@ -32,23 +32,36 @@ def _regex_replace(text: Any, pattern: str, repl: str, count: int = 0) -> str:
     return applied(replaced, re.compile(pattern), str(text), repl, count)
 
 
-def compile_template(text: str, columns: Iterable[str], *, field: str, where: str) -> Render:
+def compile_template(
+    text: str, columns: Iterable[str] | None, *, field: str, where: str, keeps_newline: bool = False
+) -> Render:
     """A function from a row to the rendered text, which runs in a sandbox.
 
     Args:
         text: The template.
-        columns: Columns that a row has.
+        columns: Columns that a row has; ``None``: rows may have different ones, and each is checked as it is rendered.
         field: Name of the field that holds it, for messages.
         where: Its ``file:line``, for messages.
+        keeps_newline: Whether a line break at its very end counts.
 
     Raises:
         PlanError: if it is not a valid template.
-        DataError: if it uses a column that does not exist.
+        DataError: if it uses a column that does not exist; so does the function that is returned.
     """
-    environment = _environment()
-    tree = check_syntax(text, field, where)
+    environment = _environment(keeps_newline)
+    tree = check_syntax(text, field, where, keeps_newline=keeps_newline)
     template = environment.from_string(text)
-    names = tuple(columns)
+    if columns is not None:
+        _check_columns(text, tree, tuple(columns), field, where)
+    simple = _simple(tree)
+    if simple is not None:
+        return simple if columns is not None else _with_column_error(simple, field, where)
+    return _rendered(template, text, field, where)
+
+
+def _check_columns(text: str, tree: nodes.Template, names: tuple[str, ...], field: str, where: str) -> None:
+    """Refuse a template that uses a column that no row has."""
+    environment = _environment()
     # Parsed again: the visitor changes the tree, and the shortcut below needs it unchanged.
     reached = _Reached(names).visit(environment.parse(text))
     missing = meta.find_undeclared_variables(reached) - set(names) - set(environment.globals) - _guarded(tree)
@@ -61,10 +74,23 @@ def compile_template(text: str, columns: Iterable[str], *, field: str, where: st
             where=where,
             hint=f"{near} It has the columns: {', '.join(names) or 'none that hold text'}.".strip(),
         )
-    simple = _simple(tree)
-    if simple is not None:
-        return simple
 
+
+def _with_column_error(render: Render, field: str, where: str) -> Render:
+    def checked(doc: Mapping[str, Any]) -> str:
+        try:
+            return render(doc)
+        except KeyError as error:
+            raise DataError(
+                f"The template of {field} uses {error}, which the row does not have.",
+                where=where,
+                hint=f"It has the columns: {', '.join(map(str, doc)) or 'none'}.",
+            ) from error
+
+    return checked
+
+
+def _rendered(template: jinja2.Template, text: str, field: str, where: str) -> Render:
     def rendered(doc: Mapping[str, Any]) -> str:
         try:
             return _joined(template.generate(doc))
@@ -88,14 +114,14 @@ def compile_template(text: str, columns: Iterable[str], *, field: str, where: st
     return rendered
 
 
-def check_syntax(text: str, field: str, where: str) -> nodes.Template:
-    """The syntax tree of a template.
+def check_syntax(text: str, field: str, where: str, *, keeps_newline: bool = False) -> nodes.Template:
+    """The syntax tree of a template. Arguments as for ``compile_template``.
 
     Raises:
         PlanError: if it is not a valid template, or reaches for the inside of Python, as ``x.__class__`` does.
     """
     try:
-        tree = _environment().parse(text)
+        tree = _environment(keeps_newline).parse(text)
     except jinja2.TemplateSyntaxError as error:
         message = f"The template of {field} is not valid: {error.message} (line {error.lineno} of it)."
         raise PlanError(message, where=where) from error

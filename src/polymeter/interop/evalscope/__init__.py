@@ -1,7 +1,7 @@
 """EvalScope 0.17: data adapters, custom models, ``evalscope.…`` imports, ``run_task`` and its command line."""
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import Command, ImportRoot, Scripts, Starter, System
+from polymeter.core.systems import Command, ImportRoot, Installed, Scripts, Starter, System
 
 _HERE = "polymeter.interop.evalscope"
 _SHIM = f"{_HERE}.shim"
@@ -37,6 +37,12 @@ SYSTEM = System(
             f"{_HERE}.exports_1x:write_export", "polymeter", summary="EvalScope 1.x: predictions/, reviews/, reports/"
         ),
     },
+    installed=Installed(
+        "evalscope",
+        "benchmarks",
+        "adapter",
+        clone="https://github.com/modelscope/evalscope evalscope/evalscope/benchmarks",
+    ),
     version="0.17.0",
     differences=f"{_HERE}.differences:DIFFERENCES",
     logs=f"{_HERE}.logs:READER",

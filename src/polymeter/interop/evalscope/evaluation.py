@@ -27,6 +27,7 @@ from polymeter.core.model import ModelSpec
 from polymeter.core.parity import OFF
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import hide_secrets, scrubbed, without_secrets
+from polymeter.interop.evalscope import SYSTEM
 from polymeter.interop.evalscope import results as files
 from polymeter.interop.evalscope.config import TaskConfig, check, notes_on_fields, parse_task_config
 from polymeter.interop.evalscope.model_names import Chosen, choose_judge, choose_model, judge_prompts, keys_set
@@ -233,6 +234,7 @@ class _Evaluation:
             roles=roles,
             progress=self.progress,
             command=self.typed,
+            prefer=(SYSTEM.log_name,),
             passes_unknown_settings=True,  # generation_config is part of configurations that people publish
             output=target.path,
             **{**options, **self.more_options},

@@ -1,16 +1,28 @@
-"""lm-eval (EleutherAI's lm-evaluation-harness): its logs, read and written.
+"""lm-eval (EleutherAI's lm-evaluation-harness): its task files, and its logs, read and written.
 
-Its tasks and imports are served by other systems: task YAML is Polymeter's own format, and the name ``lm_eval`` leads
-to lmms-eval's shim.
+The index of Polymeter's task YAML lists its task files too, as a dialect; ``tasks`` reads them.
 """
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import System
+from polymeter.core.systems import Installed, System
 
 SYSTEM = System(
     name="lm_eval",
     title="lm-eval",
-    summary="logs of lm-eval (lm-evaluation-harness)",
+    summary="task folders, LM classes and logs of lm-eval (lm-evaluation-harness)",
+    formats={"lm_eval": Target("polymeter.interop.lm_eval.tasks:FORMAT", "polymeter", summary="YAML tasks of lm-eval")},
+    extensions={"task_yaml.dialect": "polymeter.interop.lm_eval.tasks.dialect:DIALECT"},
+    models={
+        "lm": Target(
+            "polymeter.interop.lm_eval.models:LmModel",
+            "polymeter",
+            "",
+            "A model written for lm-eval: a subclass of LM in a file or package",
+            ("text", "image", "audio"),
+            ("generate", "loglikelihood"),
+            read_args="polymeter.interop.lm_eval.models.arguments:simple_parse_args_string",
+        ),
+    },
     logs="polymeter.interop.lm_eval.logs:READER",
     exports={
         "lm-eval": Target(
@@ -19,5 +31,12 @@ SYSTEM = System(
             summary="lm-eval 0.4: results_*.json, samples_TASK_*.jsonl",
         )
     },
+    installed=Installed(
+        "lm_eval",
+        "tasks",
+        "task_yaml",
+        clone="https://github.com/EleutherAI/lm-evaluation-harness lm-evaluation-harness/lm_eval/tasks",
+    ),
     version="0.4.13",
+    differences="polymeter.interop.lm_eval.differences:DIFFERENCES",
 )

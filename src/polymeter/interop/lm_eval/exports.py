@@ -7,29 +7,17 @@ left out, as the harness itself leaves out what it does not know.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from itertools import groupby
 from typing import Any
 
 from polymeter.core.exporting import ExportJob
 from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
 from polymeter.core.places import stored_at
-from polymeter.core.stored_samples import (
-    StoredSample,
-    answer_text,
-    first_messages,
-    images_of,
-    media_of,
-    messages_of,
-    model_exchanges,
-    numbers_of,
-    text_of,
-)
+from polymeter.core.stored_samples import StoredSample, first_messages, images_of, media_of
+from polymeter.interop.lm_eval.sample_lines import TaskHash, file_line, filters_of, sample_records
 
 _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
 _NO_ERROR = "N/A"
@@ -48,11 +36,11 @@ def write_export(job: ExportJob) -> None:
     folder = job.folder / name
     hashes = {}
     for task in job.results["tasks"]:
-        state = hashlib.sha256()
+        state = TaskHash()
         path = folder / f"samples_{_UNSAFE.sub('__', task)}_{stamp}.jsonl"
         with stored_at(path, "Writing samples"), replacing(path) as file:
             for line in _lines(job, task):
-                state.update((line["doc_hash"] + line["prompt_hash"] + line["target_hash"]).encode())
+                state.add(line)
                 file.write(json_text(line, nan=None, is_compact=True))
                 file.write("\n")
         hashes[task] = state.hexdigest()
@@ -63,71 +51,15 @@ def write_export(job: ExportJob) -> None:
 
 
 def _lines(job: ExportJob, task: str) -> Iterator[dict[str, Any]]:
-    """The samples of a task with a score: all of one filter, then of the next, as the harness writes them."""
-    results = job.results["tasks"][task]["results"]
-    for name in dict.fromkeys(result["filter"] for result in results) or ("none",):
+    """The samples of a task with a score, as lines of its file."""
+
+    def read() -> Iterator[StoredSample]:
         for sample in job.read(task):
-            if sample["status"] == "ok":
-                if any(media_of(first_messages(sample))) or images_of(sample):
-                    job.leave_out("images and other media")
-                yield _line(sample, name)
+            if sample["status"] == "ok" and (any(media_of(first_messages(sample))) or images_of(sample)):
+                job.leave_out("images and other media")
+            yield sample
 
-
-def _line(sample: StoredSample, name: str) -> dict[str, Any]:
-    requests = [list(same) for _, same in groupby(model_exchanges(sample), key=_asked)]
-    arguments, responses = _choices(requests) or _generations(requests)
-    filtered = [of_request[0] for of_request in responses if of_request]
-    if responses and isinstance(filtered[0], str):
-        filtered = [answer_text(sample) or ""]
-    numbers = {metric: value for (metric, of), value in numbers_of(sample).items() if of == name}
-    prompt = text_of(first_messages(sample))
-    return {
-        "doc_id": sample["index"],
-        "doc": sample["doc"],
-        "target": str(sample["target"]),
-        "arguments": {f"gen_args_{number}": pair for number, pair in enumerate(arguments)},
-        "resps": responses,
-        "filtered_resps": filtered,
-        "filter": name,
-        "metrics": list(numbers),
-        "doc_hash": _hash(json.dumps(sample["doc"], indent=2, ensure_ascii=False)),
-        "prompt_hash": _hash(prompt),
-        "target_hash": _hash(str(sample["target"])),
-        **numbers,
-    }
-
-
-def _asked(exchange: Mapping[str, Any]) -> Any:
-    """What repeats of one request have in common."""
-    return messages_of(exchange)
-
-
-def _choices(requests: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[Any], list[Any]] | None:
-    """Arguments and responses of a request for log-probabilities: one for each continuation. ``None``: it is none."""
-    for exchange in (same[0] for same in requests):
-        continuations = ((exchange["request"] or {}).get("ask") or {}).get("continuations")
-        outputs = exchange["response"]["outputs"]
-        if continuations and outputs and outputs[0].get("logprobs"):
-            context = text_of(messages_of(exchange))
-            pairs = [{"arg_0": context, "arg_1": continuation} for continuation in continuations]
-            return pairs, [[[str(item[0]), str(item[1])]] for item in outputs[0]["logprobs"]]
-    return None
-
-
-def _generations(requests: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[Any], list[Any]]:
-    """Arguments and responses of requests for text: a list of the repeats for each. Images are named."""
-    arguments, responses = [], []
-    for same in requests:
-        asked = dict((same[0]["request"] or {}).get("ask") or {})
-        settings = {key: value for key, value in asked.items() if key not in ("kind", "extra", "seeds")}
-        arguments.append({"arg_0": text_of(messages_of(same[0])), "arg_1": {**settings, **(asked.get("extra") or {})}})
-        outputs = [output for exchange in same for output in exchange["response"]["outputs"]]
-        responses.append([_said(output) for output in outputs])
-    return arguments, responses
-
-
-def _said(output: Mapping[str, Any]) -> str:
-    return str(output["text"]) if output.get("text") is not None else " ".join(output.get("images") or ())
+    return map(file_line, sample_records(read, filters_of(job.results["tasks"][task])))
 
 
 def _document(job: ExportJob, name: str, hashes: Mapping[str, str]) -> dict[str, Any]:
@@ -203,7 +135,3 @@ def _version(text: str) -> float | str:
         except ValueError:
             pass
     return text or _NO_VERSION
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

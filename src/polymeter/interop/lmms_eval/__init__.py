@@ -4,7 +4,7 @@ Its task YAML is Polymeter's own format (``polymeter.formats.task_yaml``); ``tas
 """
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import Command, ImportRoot, Scripts, System
+from polymeter.core.systems import Command, ImportRoot, Installed, Scripts, System
 
 _HERE = "polymeter.interop.lmms_eval"
 _SHIM = f"{_HERE}.shim"
@@ -55,6 +55,12 @@ SYSTEM = System(
             f"{_HERE}.exports:write_export", "polymeter", summary="lmms-eval 0.7: *_results.json, *_samples_TASK.jsonl"
         )
     },
+    installed=Installed(
+        "lmms_eval",
+        "tasks",
+        "task_yaml",
+        clone="https://github.com/EvolvingLMMs-Lab/lmms-eval lmms-eval/lmms_eval/tasks",
+    ),
     version="0.7.2",
     differences=f"{_HERE}.differences:DIFFERENCES",
     logs=f"{_HERE}.logs:READER",

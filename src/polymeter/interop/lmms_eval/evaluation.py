@@ -26,6 +26,7 @@ from polymeter.core.model import Model
 from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import hide_secrets, without_secrets
+from polymeter.interop.lmms_eval import SYSTEM
 from polymeter.interop.lmms_eval import results as files
 from polymeter.interop.lmms_eval.efficiency import build_efficiency_summary
 from polymeter.interop.lmms_eval.model_names import model_and_arguments, path_in_checkout
@@ -128,6 +129,7 @@ def evaluate_lmms_eval(
         else (command.model, {}, "")
     )
     options = {**_options(command, seeds), **_prompts(command, name), "include_paths": include_paths}
+    options["prefer"] = (SYSTEM.log_name,)
     if model is None and command.force_simple and name.startswith("lmms"):
         model_args = {**model_args, "force_simple": True}
     identity = fingerprint(

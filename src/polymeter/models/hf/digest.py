@@ -45,6 +45,19 @@ def folder_digest(folder: Path) -> str:
     return state.hexdigest()
 
 
+def file_digest(path: Path) -> str:
+    """Hex digest of one file of weights or settings, by content: every byte, of more than 2 GiB as in
+    ``checkpoint_digest``.
+    """
+    size = path.stat().st_size
+    state = hashlib.blake2b(str(size).encode(), digest_size=16)
+    if size > _WHOLE_BYTES:
+        _add_blocks(state, path, size)
+    else:
+        _add_all(state, path)
+    return state.hexdigest()
+
+
 def package_version(package: str) -> str:
     """The version of an installed package; empty when it is not installed."""
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import ModelError, boundary
-from polymeter.core.request import Request
+from polymeter.core.request import Generate, Request
 from polymeter.models.hf.load import Loaded
 from polymeter.models.hf.prompts import Prompt, Prompter
 
@@ -47,13 +47,17 @@ class Encoder:
 
         Args:
             request: The request.
-            is_plain: Do not use the chat template.
+            is_plain: Do not use the chat template, as a request for text may demand itself (``Generate.template``).
 
         Raises:
             DataError: if a medium cannot be read.
             ModelError: if it holds media that this model does not accept, or the template refuses the conversation.
         """
-        return self._prompter.read(request, is_plain=is_plain)
+        parameters = request.parameters
+        is_plain = is_plain or (isinstance(parameters, Generate) and parameters.template == "none")
+        prompt = self._prompter.read(request, is_plain=is_plain)
+        prompt.is_raw = is_plain and self._loaded.is_chat
+        return prompt
 
     def encode(
         self,
@@ -93,9 +97,9 @@ class Encoder:
         """
         return self.read(request).text
 
-    def token_ids(self, text: str) -> list[int]:
-        """The tokens of a text, without special tokens."""
-        return list(self._loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
+    def token_ids(self, text: str, *, adds_special: bool = False) -> list[int]:
+        """The tokens of a text, without special tokens unless they are asked for."""
+        return list(self._loaded.tokenizer(text, add_special_tokens=adds_special)["input_ids"])
 
     def _process(self, prompts: Sequence[Prompt], texts: list[str], further: Mapping[str, Any]) -> Any:
         loaded = self._loaded

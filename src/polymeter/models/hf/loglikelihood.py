@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output, Request, Response, Usage
+from polymeter.core.request import ChoiceLogprob, Error, Loglikelihood, Output, Request, Response, Usage
 from polymeter.models.hf.agreement import scores_agree
 from polymeter.models.hf.encode import Batch, Encoder
 from polymeter.models.hf.load import Loaded
@@ -24,6 +24,7 @@ from polymeter.models.hf.prefix import UnsharableError, rotary_owner
 from polymeter.models.hf.prompts import Prompt
 from polymeter.models.hf.score_encoder_decoder import score_encoder_decoder, start_tokens
 from polymeter.models.hf.score_plain import score_plain
+from polymeter.models.hf.score_rolling import score_windows, windows
 from polymeter.models.hf.score_shared import SharedScorer
 from polymeter.models.hf.score_tokens import Split, Tail, move_white_space, split
 from polymeter.models.memory import within_memory
@@ -90,9 +91,11 @@ class Scorer:
             ModelError: if memory ran out (``out_of_memory``), or the processor or the network failed, which concerns
                 all of them.
         """
+        texts = [_continuations(request) for request in requests]
+        if _is_rolling(requests[0]):
+            return self._rolling(texts)
         responses: dict[int, Response] = {}
         prompts: dict[int, Prompt] = {}
-        texts = [_continuations(request) for request in requests]
         manner = self._manner(requests[0])
         for position, request in enumerate(requests):
             try:
@@ -109,6 +112,26 @@ class Scorer:
                 usage = Usage(int(n_context) or None, sum(one.n_tokens for one in own))
                 responses[position] = Response((Output(logprobs=tuple(own), usage=usage),))
         return [responses[position] for position in range(len(requests))]
+
+    def _rolling(self, texts: Sequence[Sequence[str]]) -> list[Response]:
+        """Answer requests whose continuations are whole texts."""
+        import torch
+
+        if self.way == "encoder_decoder":
+            what = "An encoder-decoder gives no log-probabilities of whole texts: it continues what it was shown."
+            return [Response(error=Error("permanent", what)) for _ in texts]
+        own = [windows(self._whole_tokens(text), self._first, self._loaded.max_length) for row in texts for text in row]
+        with boundary(ModelError, "Scoring texts"), torch.inference_mode():
+            scores = iter(within_memory(lambda: score_windows(self._network, own)))
+        scored = [tuple(next(scores) for _ in row) for row in texts]
+        return [
+            Response((Output(logprobs=row, usage=Usage(None, sum(one.n_tokens for one in row))),)) for row in scored
+        ]
+
+    def _whole_tokens(self, text: str) -> list[int]:
+        """The tokens of a text that stands for itself: with the tokenizer's special ones, if it lacks the first."""
+        bos = self._loaded.tokenizer.bos_token
+        return self._encoder.token_ids(text, adds_special=not (bos and text.startswith(bos))) if text else []
 
     def _fitting(
         self,
@@ -141,9 +164,7 @@ class Scorer:
         return _Manner(template == "none" and self._loaded.is_chat, parameters.is_last_token)
 
     def _read(self, request: Request, manner: _Manner) -> Prompt:
-        prompt = self._encoder.read(request, is_plain=manner.is_raw)
-        prompt.is_raw = manner.is_raw
-        return prompt
+        return self._encoder.read(request, is_plain=manner.is_raw)
 
     def _split(self, batch: Batch, row: int, continuations: Sequence[str], manner: _Manner) -> Split:
         token_ids = self._encoder.token_ids
@@ -242,6 +263,10 @@ def _continuations(request: Request) -> tuple[str, ...]:
     if not isinstance(parameters, Loglikelihood):
         raise ModelError(f"Continuations cannot be scored for a request that asks {parameters.kind!r}.")
     return parameters.continuations
+
+
+def _is_rolling(request: Request) -> bool:
+    return isinstance(request.parameters, Loglikelihood) and request.parameters.is_rolling
 
 
 def _first_token(loaded: Loaded) -> int:

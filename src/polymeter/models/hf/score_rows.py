@@ -160,10 +160,14 @@ class RowScores:
         is_scored = torch.tensor([[tail.n_context == 0] for tail in tails])
         self.add(begun, last[:, None], tokens, is_scored, [rows[number].request for number in begun])
 
+    def sums(self) -> list[tuple[float, bool]]:
+        """For each row the sum, and whether every token was the likeliest."""
+        return list(zip(self._logprobs.tolist(), self._greedy.tolist(), strict=True))
+
     def result(self, rows: Sequence[Row]) -> list[ChoiceLogprob]:
         """One score per row, in order."""
-        pairs = zip(self._logprobs.tolist(), self._greedy.tolist(), rows, strict=True)
-        return [ChoiceLogprob(logprob, is_greedy, row.tail.n_scored) for logprob, is_greedy, row in pairs]
+        pairs = zip(self.sums(), rows, strict=True)
+        return [ChoiceLogprob(logprob, is_greedy, row.tail.n_scored) for (logprob, is_greedy), row in pairs]
 
 
 def vocabulary(model: Any) -> int:

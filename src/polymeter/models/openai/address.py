@@ -6,8 +6,9 @@ An address does not determine the answers, so it is not part of the model's iden
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from polymeter.core.errors import PlanError
@@ -50,6 +51,32 @@ class Address:
     has_key: bool
     is_hosted: bool
     where: str
+
+
+def find_addresses(name: str, *, base_url: str, **given: Any) -> Sequence[Address]:
+    """The addresses that a model's arguments and the environment give: as ``find_address``, for each base URL of a list
+    that is separated by commas.
+
+    Raises:
+        PlanError: as for ``find_address``, if one is named twice, or if only some are OpenAI's own, which takes other
+            settings than the servers that people run themselves.
+    """
+    azure = given.get("azure_endpoint")
+    listed = "" if azure and not base_url else base_url or os.environ.get("OPENAI_BASE_URL", "")
+    urls = [url.strip() for url in listed.split(",")]
+    if len(urls) > 1 and not all(urls):
+        raise PlanError(f"There is an empty address in {hide_secrets(listed)!r}.", where="base_url")
+    found = [find_address(name, base_url=url, **given) for url in urls]
+    for address in found:
+        if sum(address.chat_url == other.chat_url for other in found) > 1:
+            raise PlanError(f"The address {address.base_url} is given twice.", where="base_url")
+    if len({address.is_hosted for address in found}) > 1:
+        raise PlanError(
+            "OpenAI's own endpoint and another one cannot serve the same model.",
+            where="base_url",
+            hint="Name addresses of servers of one kind.",
+        )
+    return found
 
 
 def find_address(

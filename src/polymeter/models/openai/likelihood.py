@@ -24,6 +24,7 @@ from polymeter.models.openai.client import Client
 from polymeter.models.openai.content import dumps
 from polymeter.models.openai.scoring import (
     MissingFieldError,
+    Token,
     echoed_tokens,
     first_tokens,
     from_offset,
@@ -56,21 +57,41 @@ class Context:
 Answer = Callable[[Context, Loglikelihood], Awaitable[Output]]
 
 
+class Ways:
+    """The ways that are tried at a model's endpoint, and those that have worked. All of its addresses share them: an
+    answer must not depend on the address that it comes from.
+
+    Args:
+        api: ``completions``: only ``echo`` is tried.
+        way: The way to use; ``None``: the first that works.
+
+    Attributes:
+        order: The ways to try.
+        working: The way that works, by whether there are media.
+    """
+
+    def __init__(self, api: Api, way: Way | None) -> None:
+        self.order: tuple[Way, ...] = (way,) if way else ("echo",) if api == "completions" else get_args(Way)
+        self.working: dict[bool, Way] = {}
+        self._searches: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+
+    def search(self) -> asyncio.Lock:
+        """What one search at a time holds."""
+        return self._searches.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+
 class Likelihood:
     """Answers log-likelihood requests.
 
     Args:
         client: The endpoint.
-        api: ``completions``: only ``echo`` is tried.
-        way: The way to use; ``None``: the first that works.
+        ways: The ways to try.
     """
 
-    def __init__(self, client: Client, api: Api, way: Way | None) -> None:
+    def __init__(self, client: Client, ways: Ways) -> None:
         self._client = client
         self._where = client.address.where
-        self._order: tuple[Way, ...] = (way,) if way else ("echo",) if api == "completions" else get_args(Way)
-        self._working: dict[bool, Way] = {}
-        self._searches: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+        self._ways = ways
 
     async def answer(self, context: Context, parameters: Loglikelihood) -> Output:
         """The log-probability of every continuation. The output's note says which way was used.
@@ -78,12 +99,14 @@ class Likelihood:
         Raises:
             ModelError: if the endpoint supports none of the ways, or failed.
         """
+        if parameters.is_rolling:
+            return await self._by_whole_text(parameters)
         has_media = context.text is None
-        way = self._working.get(has_media)
+        way = self._ways.working.get(has_media)
         if way is not None:
             return await self._use(way, context, parameters)
-        async with self._searches.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            way = self._working.get(has_media)
+        async with self._ways.search():
+            way = self._ways.working.get(has_media)
             if way is None:
                 return await self._search(context, parameters)
         return await self._use(way, context, parameters)
@@ -91,7 +114,7 @@ class Likelihood:
     async def _search(self, context: Context, parameters: Loglikelihood) -> Output:
         reasons: list[str] = []
         is_unclear = False
-        for way in self._order:
+        for way in self._ways.order:
             try:
                 output = await self._use(way, context, parameters)
             except (EndpointError, MissingFieldError) as error:
@@ -100,7 +123,7 @@ class Likelihood:
                 is_unclear = is_unclear or error.scope == "unclear"
                 reasons.append(f"{way}: {error.what}")
             else:
-                self._working[context.text is None] = way
+                self._ways.working[context.text is None] = way
                 return output
         raise ModelError(
             f"The endpoint tells no log-probabilities. Tried {'; '.join(reasons)}.",
@@ -156,12 +179,27 @@ class Likelihood:
         scored = await _together([self._echo_choice(context.text, text) for text in parameters.continuations])
         return Output(logprobs=tuple(scored), note="log-probabilities: echo, without a chat template")
 
-    async def _echo_choice(self, context: str, continuation: str) -> ChoiceLogprob:
+    async def _by_whole_text(self, parameters: Loglikelihood) -> Output:
+        """Texts that stand for themselves. No server tells the log-probability of a text's first token."""
+        scored = await _together([self._echo_text(text) for text in parameters.continuations])
+        return Output(logprobs=tuple(scored), note="log-probabilities: echo, without the first token of a text")
+
+    async def _echo_text(self, text: str) -> ChoiceLogprob:
+        if not text:
+            return ChoiceLogprob(0.0, True, 0)
+        tokens, _ = await self._echoed(text)
+        return total(tokens[1:] if tokens[0].logprob is None else tokens)
+
+    async def _echoed(self, text: str) -> tuple[list[Token], list[int]]:
+        """The tokens of a text, and where in it each begins."""
         settings = {"max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
-        payload = await self._client.completion(dumps(context + continuation), settings)
+        payload = await self._client.completion(dumps(text), settings)
         usage = usage_of(payload)
         n_new = usage.output_tokens if usage and usage.output_tokens is not None else 1
-        tokens, offsets = echoed_tokens(choices_of(payload, where=self._where)[0], n_new, where=self._where)
+        return echoed_tokens(choices_of(payload, where=self._where)[0], n_new, where=self._where)
+
+    async def _echo_choice(self, context: str, continuation: str) -> ChoiceLogprob:
+        tokens, offsets = await self._echoed(context + continuation)
         joined = "".join(token.text for token in tokens)
         if joined.endswith(context + continuation) or not offsets:
             scored = spelled(tokens, continuation)

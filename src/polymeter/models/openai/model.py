@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -32,14 +33,14 @@ from polymeter.models.endpoint.errors import EndpointError, response_or_error
 from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.endpoint.shapes import offers_tools
-from polymeter.models.openai.address import find_address
+from polymeter.models.openai.address import Address, find_addresses
 from polymeter.models.openai.answers import read_outputs
 from polymeter.models.openai.client import Client
 from polymeter.models.openai.content import Content, ContentWriter, dumps
 from polymeter.models.openai.image_settings import ignored_settings, makes_images, takes_images
 from polymeter.models.openai.images import Drawing, ImageMaker
-from polymeter.models.openai.likelihood import Context, Likelihood
-from polymeter.models.openai.preflight import ask_little, check
+from polymeter.models.openai.likelihood import Context, Likelihood, Ways
+from polymeter.models.openai.preflight import ask_little, check_all
 from polymeter.models.openai.quirks import Quirks, refuses_several
 from polymeter.models.openai.settings import MEANINGLESS, Api, Settings, Way
 
@@ -69,7 +70,8 @@ class OpenAIModel(AsyncModel):
 
     Args:
         name: The model's name at the endpoint; at Azure the deployment's.
-        base_url: Its address, up to and including ``/v1``; default: ``OPENAI_BASE_URL``, else OpenAI's own.
+        base_url: Its address, up to and including ``/v1``; default: ``OPENAI_BASE_URL``, else OpenAI's own. Several,
+            separated by commas, serve the same model: each request goes to the least loaded one.
         api_key_env: The environment variable that holds the key; default: ``OPENAI_API_KEY``, at Azure
             ``AZURE_OPENAI_API_KEY``. Servers that need no key need no variable.
         headers: Further headers.
@@ -134,7 +136,7 @@ class OpenAIModel(AsyncModel):
         _one_of("video", video, ("frames", "url"))
         _one_of("max_tokens_key", max_tokens_key, ("auto", *_LENGTH_KEYS))
         _one_of("logprobs", logprobs, ("auto", *get_args(Way), "none"))
-        address = find_address(
+        addresses = find_addresses(
             str(name),
             base_url=base_url,
             api_key_env=api_key_env,
@@ -143,7 +145,7 @@ class OpenAIModel(AsyncModel):
             azure_endpoint=azure_endpoint,
             api_version=str(api_version),
         )
-        self.address = address.base_url
+        self.address = ",".join(sorted(address.base_url for address in addresses))
         effort = {"reasoning_effort": reasoning_effort} if reasoning_effort else {}
         omitted = omit.split(",") if isinstance(omit, str) else omit
         self._settings = Settings(
@@ -155,19 +157,23 @@ class OpenAIModel(AsyncModel):
             video="url" if video == "url" else "frames",
             omit=frozenset(item.strip() for item in omitted if item.strip()),
             extra_body={**effort, **_mapping("extra_body", extra_body)},
-            is_hosted=address.is_hosted,
+            is_hosted=addresses[0].is_hosted,
         )
         self._media_settings = {"max_side_px": max_image_side, "num_frames": num_frames, "fps": fps}
         self._logprobs = logprobs
         self._join_repeats = bool(join_repeats)
         self.traits = _traits(self._settings, logprobs)
-        length_key = _LENGTH_KEYS[address.is_hosted] if max_tokens_key == "auto" else max_tokens_key
-        self._client = Client(address, self._settings, Quirks(length_key), checked_size(max_answer_mb))
+        length_key = _LENGTH_KEYS[addresses[0].is_hosted] if max_tokens_key == "auto" else max_tokens_key
+        # Shared by all addresses: what one server turns out not to accept, and how log-probabilities are had, would
+        # otherwise make an answer depend on the address that it comes from.
+        self._quirks = Quirks(length_key)
         way = next((known for known in get_args(Way) if known == logprobs), None)
-        self._likelihood = Likelihood(self._client, self._settings.api, way)
-        media = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
-        self._writer = ContentWriter(self._settings, media)
-        self._maker = ImageMaker(self._client, self._settings, self._writer, media)
+        self._ways = Ways(self._settings.api, way)
+        self._max_answer_mb = checked_size(max_answer_mb)
+        self._media = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
+        self._writer = ContentWriter(self._settings, self._media)
+        self._connect(addresses[0])
+        self._instances = tuple(self._at(address) for address in addresses) if len(addresses) > 1 else ()
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -187,6 +193,25 @@ class OpenAIModel(AsyncModel):
             **({"images_via": "chat"} if settings.draws_in_chat else {}),
             **({"join_repeats": True} if self._join_repeats else {}),
         }
+
+    def _connect(self, address: Address) -> None:
+        """Ask at an address."""
+        self._client = Client(address, self._settings, self._quirks, self._max_answer_mb)
+        self._likelihood = Likelihood(self._client, self._ways)
+        self._maker = ImageMaker(self._client, self._settings, self._writer, self._media)
+
+    def _at(self, address: Address) -> OpenAIModel:
+        """The same model at another address."""
+        other = copy(self)
+        other._instances = ()
+        other.address = address.base_url
+        other._connect(address)
+        return other
+
+    @property
+    def instances(self) -> Sequence[AsyncModel]:
+        """The model at each of its addresses."""
+        return self._instances or (self,)
 
     @property
     def joins_repeats(self) -> bool:
@@ -265,20 +290,22 @@ class OpenAIModel(AsyncModel):
         return [*responses, *await asyncio.gather(*alone)]
 
     async def preflight(self) -> None:
-        """Ask for one token; a model that only makes images is looked up in the endpoint's list.
+        """Ask for one token at each address; a model that only makes images is looked up in the endpoint's list.
 
         Raises:
             PlanError: if the endpoint cannot be reached, rejects the key, does not know the model, or is not an
-                OpenAI-compatible endpoint.
+                OpenAI-compatible endpoint. Of several addresses some may be out of reach, but not all.
         """
+        clients = [one._client for one in self._instances] or [self._client]
         try:
-            await check(self._client, self._settings)
+            await check_all(clients, self._settings)
         finally:
-            await self._client.aclose()
+            for client in clients:
+                await client.aclose()
 
     @property
     def place(self) -> str:
-        """The model's name and the host."""
+        """The model's name and the host; of several addresses the first."""
         return self._client.address.where
 
     async def probe(self) -> bool:
@@ -292,7 +319,8 @@ class OpenAIModel(AsyncModel):
 
     async def aclose(self) -> None:
         """Close connections."""
-        await self._client.aclose()
+        for one in (self, *self._instances):
+            await one._client.aclose()
 
     def _context(self, request: Request) -> Context:
         messages = request.messages

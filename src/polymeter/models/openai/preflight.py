@@ -26,12 +26,32 @@ _MAX_NAMES = 8
 _AZURE = ".azure.com"
 
 
+class NobodyThereError(PlanError):
+    """There is no server at an address, or none that can be reached now."""
+
+
+async def check_all(clients: Sequence[Client], settings: Settings) -> None:
+    """Check every address of a model. Some may be out of reach, since the others take over, but not all; an address
+    with a server that can never answer is a mistake in any case.
+
+    Raises:
+        PlanError: as for ``check``.
+    """
+    found = await asyncio.gather(*(check(client, settings) for client in clients), return_exceptions=True)
+    failures = [failure for failure in found if failure is not None]
+    for failure in failures:
+        if not isinstance(failure, NobodyThereError) or len(failures) == len(clients):
+            raise failure
+    for failure in failures:
+        _LOG.warning("%s The other addresses take over.", failure)
+
+
 async def check(client: Client, settings: Settings) -> None:
     """Ask for one token; a model that only makes images is looked up in the endpoint's list.
 
     Raises:
-        PlanError: if the endpoint cannot be reached, rejects the key, does not know the model, or is not an
-            OpenAI-compatible endpoint.
+        NobodyThereError: if the endpoint cannot be reached.
+        PlanError: if it rejects the key, does not know the model, or is not an OpenAI-compatible endpoint.
     """
     address = client.address
     try:
@@ -40,7 +60,7 @@ async def check(client: Client, settings: Settings) -> None:
         _LOG.warning("%s gave no answer to one small request within %g s.", address.where, _DEADLINE_S)
     except UnreachedError as error:
         if not error.has_connected:
-            raise PlanError(
+            raise NobodyThereError(
                 f"The endpoint cannot be reached: {error.reason}.",
                 where=address.base_url,
                 hint="Is the server running, and is --base-url right?",

@@ -14,9 +14,8 @@ import polymeter
 from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised, attempt
 from polymeter.core.request import Response
 from polymeter.engine.executors.hosts import Computed, Work
-from polymeter.engine.executors.processes import packed_answers
 from polymeter.engine.executors.ray.visibility import FileMark, is_seen, machine_mark
-from polymeter.engine.executors.replica import Preparation, Replica, ReplicaSetup
+from polymeter.engine.executors.replica import Preparation, Replica, ReplicaSetup, packed_answers, portable_error
 from polymeter.engine.executors.wire import packed, unpacked
 from polymeter.engine.scoring_code import scoring_code
 

@@ -19,12 +19,11 @@ from polymeter.core.options import RunOptions
 from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
 from polymeter.engine.executors.hosts import Computed, HostListener, Place, Work
-from polymeter.engine.executors.processes import unsent
 from polymeter.engine.executors.ray.actor import CALLS_AT_ONCE, RayReplica, code_mark, sent
 from polymeter.engine.executors.ray.cluster import Cluster, join
 from polymeter.engine.executors.ray.object_store import Pieces
 from polymeter.engine.executors.ray.visibility import FileMark, Visibility
-from polymeter.engine.executors.replica import ReplicaSetup
+from polymeter.engine.executors.replica import ReplicaSetup, unsent
 from polymeter.engine.executors.wire import packed, unpacked
 
 if TYPE_CHECKING:

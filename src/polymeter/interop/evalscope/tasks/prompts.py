@@ -13,7 +13,6 @@ from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import (
     Loglikelihood,
-    LogprobTemplate,
     Message,
     Origin,
     Output,
@@ -21,6 +20,7 @@ from polymeter.core.request import (
     Request,
     Response,
     Role,
+    TemplateUse,
 )
 from polymeter.interop.evalscope.tasks.constants import EvalType, OutputType
 
@@ -88,7 +88,7 @@ def requests_for(prompt: Prompt, form: RequestForm, origin: Origin) -> tuple[Req
     Raises:
         DataError: if the prompt is not of the form that its mode needs.
     """
-    template: LogprobTemplate = "none" if form.has_raw_contexts else "auto"
+    template: TemplateUse = "none" if form.has_raw_contexts else "auto"
     if form.output_type == OutputType.CONTINUOUS:
         return tuple(
             Request(_context(prompt, form, context), Loglikelihood(tuple(continuations), template), origin)

@@ -12,12 +12,11 @@ from types import ModuleType
 from typing import Any, TypeGuard
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
-from polymeter.core.registry import missing_package
-from polymeter.guests import contained, load_file
+from polymeter.guests import contained
 from polymeter.guests.imports import guest_import_module
 from polymeter.guests.packages import GUEST_LOCK
 from polymeter.guests.shims import switch_on_shims
-from polymeter.guests.wrappers import dotted_modules, file_names_beside, sources_of, with_inner
+from polymeter.guests.wrappers import modules_at, sources_of
 from polymeter.interop.lmms_eval.instance import Instance
 from polymeter.interop.lmms_eval.models import base as lmms_base
 from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, lmms, registered_names
@@ -170,34 +169,7 @@ def load_modules(path: str) -> list[ModuleType]:
     Raises:
         PlanError: if there is no such file, folder or module, or its code fails to load.
     """
-    place = Path(path)
-    with boundary(PlanError, f"Loading {path!r}", hint="Fix the wrapper's code."):
-        try:
-            modules = _load(place, path)
-        except ModuleNotFoundError as error:
-            missing = (error.name or "?").partition(".")[0]
-            if missing in _SHIM_ROOTS or missing == path.partition(".")[0]:
-                raise
-            raise missing_package(error.name or "?", f"the model file {path!r}") from error
-    if modules is None:
-        raise PlanError(
-            f"There is no file, package or module {path!r}.",
-            where=_WHERE,
-            hint=did_you_mean(place.name, file_names_beside(place)) or "Give the file that defines the wrapper.",
-        )
-    return modules
-
-
-def _load(place: Path, path: str) -> list[ModuleType] | None:
-    if place.is_file():
-        return [load_file(place, SUPPLIED)]
-    if (place / "__init__.py").is_file():
-        place = place.resolve()
-        package = guest_import_module(place.name, place.parent, SUPPLIED)
-        return None if package is None else with_inner(package)
-    if place.is_dir():
-        return [load_file(file, SUPPLIED) for file in sorted(place.glob("*.py"))] or None
-    return dotted_modules(path, SUPPLIED)
+    return modules_at(path, SUPPLIED, _SHIM_ROOTS)
 
 
 def _registered(name: str, *, force_simple: bool) -> FoundWrapper:

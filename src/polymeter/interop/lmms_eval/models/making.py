@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import linecache
-import textwrap
 from collections.abc import Mapping
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
-from polymeter.guests.wrappers import parameters
+from polymeter.guests.wrappers import is_stub, parameters
 from polymeter.interop.lmms_eval.models.base import CacheHook, lmms
 
 BATCH_SIZE = "batch_size"
@@ -75,7 +72,7 @@ def equipped(wrapper: lmms) -> lmms:
 def is_written(cls: type[lmms], method: str) -> bool:
     """Whether a wrapper overrides a method with more than a stub."""
     function = getattr(cls, method)
-    return function is not getattr(lmms, method) and not _is_stub(function)
+    return function is not getattr(lmms, method) and not is_stub(function)
 
 
 def _construct(cls: type[lmms], arguments: Mapping[str, Any]) -> lmms:
@@ -118,26 +115,6 @@ def _line_at(where: str) -> str:
     """The code at ``file:line``."""
     file, _, line = where.rpartition(":")
     return linecache.getline(file, int(line)).strip() if line.isdecimal() else ""
-
-
-def _is_stub(function: Any) -> bool:
-    """Whether a function's body is nothing but ``raise NotImplementedError``, ``pass``, ``...`` or ``assert False``."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
-        return False
-    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.FunctionDef) else []
-    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-        if len(body) == 1:
-            return True
-        body = body[1:]
-    if len(body) != 1:
-        return False
-    only = body[0]
-    if isinstance(only, ast.Raise):
-        return "NotImplementedError" in ast.unparse(only)
-    is_false = isinstance(only, ast.Assert) and isinstance(only.test, ast.Constant) and not only.test.value
-    return isinstance(only, ast.Pass) or is_false
 
 
 class LocalAccelerator:

@@ -1,0 +1,59 @@
+"""Which of several addresses of one model gets the next request, and who answered how much: pure decisions.
+
+The limit of an address follows how fast it answers, so the least loaded is the one whose limit is least used, and not
+the one with the fewest requests in flight. Between equals it is the one that was sent the least so far, so that a run
+that asks for little at a time uses all of them.
+
+An address that fails at once is never busy, and would attract everything. So a request does not go back to an address
+that just failed it while another one has room, and ``breaker`` soon closes that address to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol, TypeVar
+
+
+class Candidate(Protocol):
+    """An address, as far as choosing goes."""
+
+    @property
+    def number(self) -> int:
+        """Its place among the addresses."""
+        ...
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it may be sent a request now."""
+        ...
+
+    @property
+    def load(self) -> float:
+        """How much of its limit is in use, from 0 to 1."""
+        ...
+
+    @property
+    def n_sent(self) -> int:
+        """How many requests it has been sent."""
+        ...
+
+
+C = TypeVar("C", bound=Candidate)
+
+
+def least_loaded(candidates: Sequence[C], avoided: Collection[int] = ()) -> C | None:
+    """Who is sent the next request; ``None`` if nobody has room.
+
+    Args:
+        candidates: The addresses.
+        avoided: The numbers of those that failed this request; they get it only if no other one has room.
+    """
+    free = [one for one in candidates if one.has_room]
+    preferred = [one for one in free if one.number not in avoided] if avoided else free
+    return min(preferred or free, key=lambda one: (one.load, one.n_sent, one.number), default=None)
+
+
+def shares(answered: Sequence[int]) -> list[float]:
+    """The share of all answers that each gave, rounded to four digits; zeros if there are none."""
+    total = sum(answered)
+    return [round(n / total, 4) if total else 0.0 for n in answered]

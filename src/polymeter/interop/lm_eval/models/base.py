@@ -1,0 +1,282 @@
+"""The base classes of models written for lm-eval, and the registry of their names.
+
+This module owns what authors of such models import; the other modules of the package run the models.
+"""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.interop.lm_eval.models.arguments import simple_parse_args_string
+
+Self = TypeVar("Self", bound="LM")
+Wrapper = TypeVar("Wrapper", bound="type[LM]")
+_NAMES = "_polymeter_names"
+
+
+class CacheHook:
+    """Takes each answer from a model and does nothing with it: Polymeter journals every response itself."""
+
+    def __init__(self, cachinglm: Any = None) -> None:
+        self.dbdict: Any = None
+
+    def add_partial(self, attr: str, req: Iterable[Any], res: Any) -> None:
+        """Called by models for each answer."""
+
+
+class CachingLM:
+    """A model whose answers lm-eval would keep in a database. Here it is the model: the journal keeps them."""
+
+    def __init__(self, lm: LM, cache_db: str) -> None:
+        self.lm, self.cache_db = lm, cache_db
+        lm.set_cache_hook(self.get_cache_hook())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.lm, name)
+
+    def get_cache_hook(self) -> CacheHook:
+        """A hook that keeps nothing."""
+        return CacheHook(self)
+
+
+def hash_args(attr: str, args: Iterable[Any]) -> str:
+    """The key of a request in lm-eval's cache."""
+    return hashlib.sha256(json.dumps([attr, *args]).encode()).hexdigest()
+
+
+class LM(abc.ABC):
+    """A language model as lm-eval calls it.
+
+    No method is abstract: a model supports those that it overrides, which is known before the first request. What
+    lm-eval's constructor sets exists before a model's own constructor runs, since some never call it.
+    """
+
+    MULTIMODAL = False
+    _rank: int
+    _world_size: int
+    _device: Any
+    cache_hook: CacheHook
+
+    def __new__(cls: type[Self], *args: Any, **kwargs: Any) -> Self:
+        model = super().__new__(cls)
+        LM.__init__(model)
+        return model
+
+    def __init__(self) -> None:
+        self._rank, self._world_size = 0, 1
+        self._device = None
+        self.cache_hook = CacheHook(None)
+
+    def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
+        """For each request, the sum of the continuation's log-probabilities and whether greedy decoding gives it."""
+        raise NotImplementedError(f"{type(self).__name__} gives no log-likelihoods.")
+
+    def loglikelihood_rolling(self, requests: Sequence[Any]) -> list[float]:
+        """For each request, the log-probability of a whole text of any length."""
+        raise NotImplementedError(f"{type(self).__name__} gives no log-likelihoods of whole texts.")
+
+    def generate_until(self, requests: Sequence[Any]) -> list[str]:
+        """The answer to each request."""
+        raise NotImplementedError(f"{type(self).__name__} generates no text.")
+
+    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+        """A conversation as the text that the model continues."""
+        raise NotImplementedError(f"{type(self).__name__} has no apply_chat_template.")
+
+    @classmethod
+    def create_from_arg_string(
+        cls: type[Self], arg_string: str, additional_config: Mapping[str, Any] | None = None
+    ) -> Self:
+        """An instance from ``name=value,…`` and further settings; settings that are ``None`` are left out."""
+        return cls(**simple_parse_args_string(arg_string), **_given(additional_config))
+
+    @classmethod
+    def create_from_arg_obj(
+        cls: type[Self], arg_dict: Mapping[str, Any], additional_config: Mapping[str, Any] | None = None
+    ) -> Self:
+        """An instance from arguments and further settings; settings that are ``None`` are left out."""
+        return cls(**arg_dict, **_given(additional_config))
+
+    @property
+    def device(self) -> Any:
+        """Where the model computes."""
+        return self._device
+
+    @property
+    def rank(self) -> int:
+        """Number of this process among those that share the work."""
+        return self._rank
+
+    @property
+    def world_size(self) -> int:
+        """How many processes share the work."""
+        return self._world_size
+
+    def all_gather(self, tensor: Any) -> Any:
+        """The tensor of this process, which is the only one."""
+        return tensor
+
+    def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
+        """The objects of all processes: of this one."""
+        return [obj]
+
+    def barrier(self) -> None:
+        """Wait for the other processes, of which there are none."""
+        return None
+
+    @property
+    def tokenizer_name(self) -> str:
+        """The name of the tokenizer, with which lm-eval tells caches of prompts apart."""
+        raise NotImplementedError(f"{type(self).__name__} has no tokenizer_name.")
+
+    def chat_template(self, chat_template: bool | str = False) -> str | None:
+        """The text of the chat template; empty if there is none."""
+        return ""
+
+    def set_cache_hook(self, cache_hook: CacheHook) -> None:
+        """Set the hook that each answer is passed to."""
+        self.cache_hook = cache_hook
+
+
+class TemplateLM(LM):
+    """A model that gives tokens: it encodes, and scores encoded pairs."""
+
+    tokenizer: Any = None
+    backend = "causal"
+
+    @property
+    @abc.abstractmethod
+    def eot_token_id(self) -> int:
+        """The token that ends a text."""
+
+    @property
+    def prefix_token_id(self) -> int:
+        """The token that stands before a text without a context."""
+        return self.eot_token_id
+
+    @abc.abstractmethod
+    def tok_encode(self, string: str, add_special_tokens: bool | None = None, **kwargs: Any) -> list[int]:
+        """The tokens of a text."""
+
+    @abc.abstractmethod
+    def _loglikelihood_tokens(
+        self, requests: list[tuple[tuple[str, str], list[int], list[int]]], **kwargs: Any
+    ) -> list[tuple[float, bool]]:
+        """The log-probability of the second list of tokens after the first, for each request."""
+
+    def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
+        """The tokens of a context and of what follows it. White space at the end of the context belongs to what
+        follows, because tokens of words begin with it.
+        """
+        assert context, "a context is not empty here"
+        bare = context.rstrip()
+        continuation, context = context[len(bare) :] + continuation, bare
+        before = self.tok_encode(context)
+        if self.backend != "causal":
+            return before, self.tok_encode(continuation, add_special_tokens=False)
+        return before, self.tok_encode(context + continuation)[len(before) :]
+
+    def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        """For each request, the sum of the continuation's log-probabilities and whether greedy decoding gives it."""
+        encoded = []
+        for context, continuation in (request.args for request in requests):
+            if context == "":
+                after = self.tok_encode(continuation, add_special_tokens=False)
+                starts_itself = after[0] == self.prefix_token_id
+                pair = (after[:1], after[1:]) if starts_itself else ([self.prefix_token_id], after)
+            else:
+                pair = self._encode_pair(context, continuation)
+            encoded.append(((context, continuation), *pair))
+        return self._loglikelihood_tokens(encoded, disable_tqdm=disable_tqdm)
+
+    def chat_template(self, chat_template: bool | str = False) -> str | None:
+        """The text of the tokenizer's chat template, of several the named one; ``None`` if none is wanted or there is
+        none; empty without a tokenizer.
+
+        Raises:
+            ValueError: if it has several, and not the one that is named.
+        """
+        if self.tokenizer is None:
+            return ""
+        if chat_template is False or chat_template is None:
+            return None
+        template = getattr(self.tokenizer, "chat_template", None)
+        if not isinstance(template, Mapping):
+            return template
+        name = chat_template if isinstance(chat_template, str) else "default"
+        if name not in template:
+            raise ValueError(f"The tokenizer has no chat template {name!r}; it has {', '.join(sorted(template))}.")
+        return str(template[name])
+
+
+class LmNames:
+    """Models by the names that ``register_model`` gave them. A later one takes a name over from an earlier one, because
+    the file that a run names decides which of them it means.
+    """
+
+    def __init__(self) -> None:
+        self._models: dict[str, type[LM]] = {}
+
+    def add(self, name: str, cls: type[LM]) -> None:
+        """Give a model a name."""
+        self._models[name] = cls
+
+    def get(self, name: str) -> type[LM]:
+        """The model of a name.
+
+        Raises:
+            PlanError: if there is none; the message suggests the nearest names.
+        """
+        if name not in self._models:
+            hint = did_you_mean(name, self._models) or "Name the file that registers it with --model-path."
+            raise PlanError(f"There is no LM {name!r}.", where="--model", hint=hint)
+        return self._models[name]
+
+    def names(self) -> tuple[str, ...]:
+        """All names."""
+        return tuple(self._models)
+
+
+LM_MODELS = LmNames()
+"""The models registered in this process, by name."""
+
+
+def get_model(model_name: str) -> type[LM]:
+    """The model of a name.
+
+    Raises:
+        PlanError: if none is registered under it.
+    """
+    return LM_MODELS.get(model_name)
+
+
+def registered_names(cls: type) -> tuple[str, ...]:
+    """The names that ``register_model`` gave to a class itself, not to its bases."""
+    return tuple(vars(cls).get(_NAMES, ()))
+
+
+def register_model(*names: str) -> Callable[[Wrapper], Wrapper]:
+    """Register a model under one or more names.
+
+    Raises:
+        TypeError: if what is registered is not a subclass of ``LM``.
+    """
+
+    def add(cls: Wrapper) -> Wrapper:
+        if not issubclass(cls, LM):
+            raise TypeError(f"{cls!r} is registered as a model, but is not a subclass of LM")
+        setattr(cls, _NAMES, (*registered_names(cls), *names))
+        for name in names:
+            LM_MODELS.add(name, cls)
+        return cls
+
+    return add
+
+
+def _given(settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (settings or {}).items() if value is not None}

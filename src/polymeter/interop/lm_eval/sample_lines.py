@@ -1,0 +1,180 @@
+"""The samples of a run as lm-eval logs them: all rows of one chain of filters, then all of the next.
+
+A run folder holds requests, answers and values. What it does not hold (an author's own target, what each chain of
+filters made of the answers) is worked out again where the task is one of lm-eval's (``Rereading``); for other tasks,
+what is shown of a sample takes its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+from polymeter.core.stored_samples import (
+    StoredSample,
+    answer_text,
+    first_messages,
+    messages_of,
+    model_exchanges,
+    numbers_of,
+    text_of,
+)
+
+Arguments = list[tuple[Any, ...]]
+"""What each of a row's requests asked: ``(context, continuation)``, ``(context, settings)`` or ``(text,)``."""
+Record = dict[str, Any]
+"""A sample as ``simple_evaluate`` returns it."""
+
+
+class Rereading(Protocol):
+    """What a task's own files say of a stored sample."""
+
+    def number(self, sample: StoredSample) -> int:
+        """The number of its row."""
+
+    def target(self, sample: StoredSample) -> Any:
+        """What its author's ``doc_to_target`` gives."""
+
+    def settings(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The generation settings as lm-eval passes them on.
+
+        Args:
+            told: Those of the stored request.
+        """
+
+    def filtered(self, name: str, sample: StoredSample, arguments: Arguments, responses: list[Any]) -> list[Any]:
+        """What a chain of filters makes of the answers of each request."""
+
+
+def sample_records(
+    read: Callable[[], Iterable[StoredSample]], filters: Sequence[str], reread: Rereading | None = None
+) -> Iterator[Record]:
+    """The samples of a task that have a score, as lm-eval's Python interface gives them.
+
+    Args:
+        read: Reads the stored samples, once for each filter.
+        filters: The names of the filters.
+        reread: What the task's own files say; ``None``: the task is none of lm-eval's.
+    """
+    for name in filters or ("none",):
+        for sample in read():
+            if sample["status"] == "ok":
+                yield _record(sample, name, reread)
+
+
+def file_line(record: Record) -> Record:
+    """A sample as a line of ``samples_*.jsonl``: its answers as texts, its arguments by their numbers."""
+    arguments = {
+        f"gen_args_{number}": {f"arg_{place}": item for place, item in enumerate(arguments)}
+        for number, arguments in enumerate(record["arguments"])
+    }
+    return {
+        **record,
+        "arguments": arguments,
+        "resps": as_texts(record["resps"]),
+        "filtered_resps": as_texts(record["filtered_resps"]),
+        "target": str(record["target"]),
+    }
+
+
+def as_texts(value: Any) -> Any:
+    """Nested lists of values as nested lists of texts."""
+    return [as_texts(item) for item in value] if isinstance(value, (list, tuple)) else str(value)
+
+
+class TaskHash:
+    """The hash of a task's samples, added one after another."""
+
+    def __init__(self) -> None:
+        self._state = hashlib.sha256()
+
+    def add(self, line: Record) -> None:
+        """Add the next sample."""
+        self._state.update((line["doc_hash"] + line["prompt_hash"] + line["target_hash"]).encode())
+
+    def hexdigest(self) -> str:
+        """The hash of all that were added."""
+        return self._state.hexdigest()
+
+
+def filters_of(task: Mapping[str, Any]) -> tuple[str, ...]:
+    """The filters of a task, by its part of ``results.json``."""
+    return tuple(dict.fromkeys(result["filter"] for result in task["results"]))
+
+
+def hash_text(text: str) -> str:
+    """The hash that lm-eval gives a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _record(sample: StoredSample, name: str, reread: Rereading | None) -> Record:
+    arguments, responses = _asked_and_answered(sample)
+    prompt = arguments[0][0] if arguments else text_of(first_messages(sample))
+    if reread is None:
+        target, number = str(sample["target"]), sample["index"]
+        filtered = [of_request[0] for of_request in responses if of_request]
+        if responses and isinstance(filtered[0], str):
+            filtered = [answer_text(sample) or ""]
+        values: Mapping[str, Any] = {metric: value for (metric, of), value in numbers_of(sample).items() if of == name}
+    else:
+        target, number = reread.target(sample), reread.number(sample)
+        arguments = [_as_written(pair, reread) for pair in arguments]
+        filtered = reread.filtered(name, sample, arguments, responses)
+        values = {score["metric"]: score["value"] for score in sample["scores"] if score["filter"] == name}
+    return {
+        "doc_id": number,
+        "doc": sample["doc"],
+        "target": target,
+        "arguments": arguments,
+        "resps": responses,
+        "filtered_resps": filtered,
+        "filter": name,
+        "metrics": list(values),
+        "doc_hash": hash_text(json.dumps(sample["doc"], indent=2, ensure_ascii=False)),
+        "prompt_hash": hash_text(prompt),
+        "target_hash": hash_text(str(target)),
+        **values,
+    }
+
+
+def _as_written(arguments: tuple[Any, ...], reread: Rereading) -> tuple[Any, ...]:
+    return tuple(dict(reread.settings(item)) if isinstance(item, Mapping) else item for item in arguments)
+
+
+def _asked_and_answered(sample: StoredSample) -> tuple[Arguments, list[Any]]:
+    """The arguments of each of lm-eval's requests for a row, and its answers: one for each repeat."""
+    arguments: Arguments = []
+    responses: list[Any] = []
+    for _, repeats in groupby(model_exchanges(sample), key=messages_of):
+        exchanges = list(repeats)
+        asked = dict((exchanges[0]["request"] or {}).get("ask") or {})
+        context = _context(messages_of(exchanges[0]), asked)
+        if asked.get("continuations"):
+            for exchange in exchanges:
+                told = (exchange["request"] or {}).get("ask") or {}
+                outputs = exchange["response"]["outputs"]
+                logprobs = (outputs[0].get("logprobs") if outputs else None) or ()
+                for continuation, answer in zip(told["continuations"], logprobs, strict=False):
+                    is_rolling = bool(told.get("is_rolling"))
+                    arguments.append((continuation,) if is_rolling else (context, continuation))
+                    responses.append([answer[0] if is_rolling else (answer[0], answer[1])])
+            continue
+        settings = {key: value for key, value in asked.items() if key not in ("kind", "extra", "seeds", "template")}
+        arguments.append((context, {**settings, **(asked.get("extra") or {})}))
+        responses.append([_said(output) for exchange in exchanges for output in exchange["response"]["outputs"]])
+    return arguments, responses
+
+
+def _context(messages: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) -> str:
+    """The text before an answer; of a conversation that a model puts into its own template, the turns as JSON."""
+    if asked.get("template") == "chat":
+        turns = [{"role": message["role"], "content": text_of([message])} for message in messages]
+        return json.dumps(turns, ensure_ascii=False)
+    return text_of(messages)
+
+
+def _said(output: Mapping[str, Any]) -> str:
+    return str(output["text"]) if output.get("text") is not None else " ".join(output.get("images") or ())

@@ -1,0 +1,102 @@
+"""The values of a multiple-choice row, from the log-likelihood of each choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polymeter.core.errors import ScoreError
+from polymeter.formats.task_yaml.choices import softmax
+from polymeter.metrics.choice_targets import NO_CHOICE, choice_indices
+
+if TYPE_CHECKING:
+    from polymeter.interop.lm_eval.tasks.scoring import Fields
+
+
+def choice_scores(
+    names: Collection[str], fields: Fields, doc: Any, results: Sequence[Any], *, takes_no_choice: bool = False
+) -> dict[str, Any]:
+    """The values of the metrics with these names.
+
+    ``acc_norm`` divides by the characters of a choice, ``acc_bytes`` by its bytes in UTF-8; both without the delimiter
+    before it. At a tie the first choice is taken.
+
+    Args:
+        names: The metrics.
+        fields: What the row says. Where its text is an index, each choice is a context, and the index is the target.
+        doc: The row.
+        results: ``(logprob, is_greedy)`` of each choice. Those of the bare choices follow if ``acc_mutual_info`` is
+            among the metrics.
+        takes_no_choice: Whether a target that names no choice makes every answer wrong, instead of an error.
+
+    Raises:
+        ScoreError: if the target names no choice, or there are not as many results as choices.
+    """
+    choices = [str(choice) for choice in fields.choices(doc)]
+    n = len(choices)
+    pairs = [_pair(result) for result in results]
+    if len(pairs) != n and not (len(pairs) == 2 * n and "acc_mutual_info" in names):
+        raise ScoreError(f"There are {len(pairs)} log-likelihoods for {n} choices.")
+    sums = np.array([logprob for logprob, _ in pairs], dtype=np.float64)
+    bare, sums = sums[n:], sums[:n]
+    text = fields.text(doc)
+    target = text if type(text) is int else fields.target(doc)
+    indices = right_indices(target, choices, takes_no_choice=takes_no_choice)
+    reference: Any = indices if isinstance(target, (list, tuple)) else indices[0]
+    taken = int(np.argmax(sums))
+
+    def is_right(values: Any) -> float:
+        return float(int(np.argmax(values)) in indices)
+
+    def likeliest_per(lengths: Sequence[int]) -> float:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return is_right(sums / np.array(lengths, dtype=np.float64))
+
+    makers: dict[str, Callable[[], Any]] = {
+        "acc": lambda: float(taken in indices),
+        "acc_norm": lambda: likeliest_per([len(choice) for choice in choices]),
+        "acc_bytes": lambda: likeliest_per([len(choice.encode("utf-8")) for choice in choices]),
+        "exact_match": lambda: float(any(pairs[index][1] for index in indices if -n <= index < n)),
+        "f1": lambda: (reference, taken),
+        "mcc": lambda: (reference, taken),
+        "brier_score": lambda: (reference, tuple(softmax(sums.tolist()))),
+        "likelihood": lambda: (reference, tuple(sums.tolist())),
+        "acc_mutual_info": lambda: is_right(sums - bare),
+    }
+    return {name: make() for name, make in makers.items() if name in names}
+
+
+def right_indices(target: Any, choices: Sequence[str], *, takes_no_choice: bool = False) -> list[int]:
+    """The indices of the choices that a target names.
+
+    Args:
+        target: An index, the text of a choice, or a list of them.
+        choices: The choices.
+        takes_no_choice: Whether a target that names none is -100, which no answer is, and a negative one stays.
+
+    Raises:
+        ScoreError: if it names none, unless that is taken.
+    """
+    if not takes_no_choice:
+        return choice_indices(target, choices)
+    items = list(target) if isinstance(target, (list, tuple)) else [target]
+    return [_index_or_none(item, choices) for item in items]
+
+
+def _index_or_none(item: Any, choices: Sequence[str]) -> int:
+    if isinstance(item, str):
+        return choices.index(item) if item in choices else NO_CHOICE
+    return item if item < len(choices) else NO_CHOICE
+
+
+def _pair(result: Any) -> tuple[float, bool]:
+    try:
+        logprob, is_greedy = result
+    except (TypeError, ValueError):
+        raise ScoreError(
+            f"A filter left {result!r:.60} of the log-likelihood of a choice.",
+            hint="Chains of filters of a multiple-choice task end in take_first.",
+        ) from None
+    return float(logprob), bool(is_greedy)

@@ -1,0 +1,216 @@
+"""Compiling one of lm-eval's tasks: its code is loaded, its rows are opened, and a few of them are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
+from polymeter.core.format import OpenContext
+from polymeter.core.identity import fingerprint
+from polymeter.core.model import ModelTraits
+from polymeter.core.needs import Needs
+from polymeter.core.opened_files import is_of_row
+from polymeter.core.parts import Modality
+from polymeter.core.reasoning import REASONING_TAGS
+from polymeter.core.request import Loglikelihood
+from polymeter.core.rows import RowFunctions
+from polymeter.core.task import Rollout, RolloutSteps, Sample, Samples, SampleView, Score, Task, TaskSpec
+from polymeter.data import Rows
+from polymeter.formats.task_yaml.extensions import check_code_needs
+from polymeter.formats.task_yaml.output_types import Provenance
+from polymeter.formats.task_yaml.rows import RowSamples
+from polymeter.formats.task_yaml.task_code import load_task_code
+from polymeter.guests import contained
+from polymeter.guests.opened_sources import loading_sources
+from polymeter.interop.lm_eval.tasks.asking import Asking, ask, modalities
+from polymeter.interop.lm_eval.tasks.config import (
+    GENERATE,
+    MOST_TOKENS,
+    MULTIPLE_CHOICE,
+    LmTaskConfig,
+    check_config,
+    config_of,
+)
+from polymeter.interop.lm_eval.tasks.docs import TaskDocs, open_docs
+from polymeter.interop.lm_eval.tasks.examples import Shown, example_notes, examples
+from polymeter.interop.lm_eval.tasks.fields import Fields, bind_fields
+from polymeter.interop.lm_eval.tasks.instances import Instances, choice_delimiter
+from polymeter.interop.lm_eval.tasks.load import provenance
+from polymeter.interop.lm_eval.tasks.prompts import Contexts
+from polymeter.interop.lm_eval.tasks.reduction import reduce
+from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, make_scorer
+from polymeter.interop.lm_eval.tasks.settings import (
+    LmRunOptions,
+    fewshot_count,
+    read_run_options,
+    run_metadata,
+)
+
+_MOST_TRIES = 3
+_MUTUAL = "acc_mutual_info"
+
+
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The task for a model with these traits. Runs its authors' code.
+
+    Raises:
+        PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
+        DataError: if its dataset is missing or empty.
+    """
+    options = read_run_options(context)
+    if "class" in spec.config:
+        raise PlanError(f"Task {spec.name!r} is a Python class, which cannot be read yet.", where=str(spec.file))
+    config, locate = config_of(spec), provenance(spec.file)
+    check_config(config, locate)
+    if not options.predict_only:
+        check_code_needs(spec, context.parity)
+    has_code = load_task_code(spec)
+    n_fewshot = fewshot_count(config, context)
+    docs = open_docs(spec, config, context, options, n_fewshot, locate)
+    rows = docs.measured
+    samples = _samples(spec, docs, options)
+    fields = bind_fields(config, rows.columns, locate)
+    sees_media = bool(rows.media) and (has_code or config.doc_to_image is not None or config.doc_to_audio is not None)
+    first = samples[0].full_doc() if sees_media else samples[0].doc
+    n_inputs, n_targets = _counts(fields, first)
+    scorer = make_scorer(spec, config, TaskFacts(fields, n_inputs, n_targets, options.predict_only), context.parity)
+    shown = Shown(
+        config, docs, samples, 0 if options.samples.get(spec.name) else context.offset, n_fewshot, bool(n_inputs)
+    )
+    contexts = Contexts(
+        task=spec.name,
+        fields=fields,
+        examples=examples(shown, fields, context, options, locate) if n_fewshot else None,
+        system=context.system_prompt,
+        target_delimiter=config.target_delimiter,
+        fewshot_delimiter=config.fewshot_delimiter,
+        has_several_inputs=bool(n_inputs),
+        is_chat=options.is_chat,
+        has_turns=options.has_turns,
+    )
+    instances = Instances(
+        task=spec.name,
+        output_type=config.output_type,
+        fields=fields,
+        contexts=contexts,
+        delimiter=choice_delimiter(config.target_delimiter, config.gen_prefix, is_chat=options.is_chat),
+        generation_kwargs=_generation_kwargs(config),
+        repeats=config.repeats,
+        has_bare_choices=config.output_type == MULTIPLE_CHOICE and _MUTUAL in scorer.metrics,
+        sees_media=sees_media,
+    )
+    asking = _asking(spec, config, context, options, rows)
+    with contained():
+        shown_modalities = _try_rows(samples, instances)
+    is_generated = config.output_type == GENERATE
+    notes = (*docs.notes, *(example_notes(shown, context) if n_fewshot else ()))
+    return Task(
+        spec=spec,
+        needs=Needs(frozenset({"generate" if is_generated else "loglikelihood"}), shown_modalities),
+        samples=samples,
+        rollout=partial(_rollout, asking, instances),
+        score=partial(_score, None if options.predict_only else scorer, instances),
+        reduce=partial(reduce, scorer=scorer),
+        row_functions=RowFunctions(
+            full_doc=lambda index: samples[index].full_doc(),
+            target=lambda index: fields.target(samples[index].full_doc()),
+            choices=(lambda index: fields.choices(samples[index].full_doc())) if fields.has_choices else None,
+            context=None if n_inputs else lambda index: str(contexts.of(samples[index].full_doc(), index)),
+        ),
+        parameters=(asking.settings(instances.generation_kwargs)[1] if is_generated else Loglikelihood(()),),
+        fingerprint=f"{rows.fingerprint}:{config.eval_split}",
+        score_digest=fingerprint([spec.source_hash, scorer.digest, bool(n_inputs), bool(n_targets)]),
+        is_guest=has_code or scorer.is_guest,
+        is_thread_safe=config.metadata.get("thread_safe") is True,
+        num_fewshot=n_fewshot,
+        keeps_answers_only=options.predict_only,
+        notes=(*(f"Task {spec.name!r}: {note}" for note in notes), *scorer.notes),
+    )
+
+
+def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options: LmRunOptions, rows: Rows) -> Asking:
+    split = config.eval_split or ""
+    metadata = run_metadata(config, options, str(spec.file))
+    told = {"task": spec.name, "split": split, "repeats": config.repeats, **metadata}
+    return Asking(
+        provenance=Provenance(
+            spec.name, split, told, context.seed, () if context.parity.on("stop-in-reasoning") else REASONING_TAGS
+        ),
+        plan=context.generation,
+        fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
+        is_chat=options.is_chat,
+        parity=context.parity,
+        where=provenance(spec.file)("generation_kwargs"),
+    )
+
+
+class _Chosen(SampleView):
+    """Some rows of a task, in the order of the data; their ids are the rows' numbers."""
+
+    def __init__(self, samples: Samples, numbers: Sequence[int]) -> None:
+        self._samples, self._numbers = samples, sorted(set(numbers))
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def _sample(self, index: int) -> Sample:
+        return replace(self._samples[self._numbers[index]], index=index)
+
+
+def _samples(spec: TaskSpec, docs: TaskDocs, options: LmRunOptions) -> Samples:
+    samples = RowSamples(spec.name, docs.measured)
+    chosen = options.samples.get(spec.name)
+    if not chosen:
+        return samples
+    outside = [number for number in chosen if not 0 <= number < len(samples)]
+    if outside:
+        raise PlanError(
+            f"Task {spec.name!r} has no row {outside[0]}: its rows are 0 to {len(samples) - 1}.",
+            where="dialect_options lm_eval samples",
+        )
+    return _Chosen(samples, chosen)
+
+
+def _counts(fields: Fields, doc: object) -> tuple[int, int]:
+    """How many inputs and how many targets the first row has; 0 for one. All rows are read as it is."""
+    target, text = fields.target(doc), fields.text(doc)
+    n_inputs = len(fields.choices(doc)) if fields.has_choices and isinstance(text, int) else 0
+    return n_inputs, len(target) if isinstance(target, list) else 0
+
+
+def _generation_kwargs(config: LmTaskConfig) -> dict[str, object]:
+    if config.generation_kwargs is None:
+        greedy: dict[str, object] = {"temperature": 0.0, "do_sample": False, "max_gen_toks": MOST_TOKENS}
+        return {**greedy, "until": [config.fewshot_delimiter]}
+    return {**config.generation_kwargs, "until": config.generation_kwargs.get("until", [config.fewshot_delimiter])}
+
+
+def _try_rows(samples: Samples, instances: Instances) -> frozenset[Modality]:
+    """Make the instances of a few rows; returns the modalities that a model must take.
+
+    One broken row is no problem: further ones are tried, and only if all fail is the first failure raised.
+    """
+    first_error: PolymeterError | None = None
+    n = len(samples)
+    for index in dict.fromkeys(round(i * (n - 1) / (_MOST_TRIES - 1)) for i in range(_MOST_TRIES)):
+        sample = samples[index]
+        try:
+            with loading_sources(is_data=partial(is_of_row, row=str(sample.doc))):
+                return modalities(instances.of(sample))
+        except (DataError, ScoreError) as error:
+            first_error = first_error or error
+    assert first_error is not None
+    raise PlanError(first_error.what, where=first_error.where, hint=first_error.hint) from first_error
+
+
+def _rollout(asking: Asking, instances: Instances, sample: Sample) -> RolloutSteps:
+    return (yield from ask(asking, sample, instances.of(sample)))
+
+
+def _score(scorer: Scorer | None, instances: Instances, sample: Sample, rollout: Rollout) -> Score:
+    if scorer is None:
+        answers = [instance.resps for instance in rollout.returned]
+        return Score({}, None, str(answers[0] if len(answers) == 1 else answers))
+    return scorer.score(instances.row(sample), rollout.returned)

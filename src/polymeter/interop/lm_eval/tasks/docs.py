@@ -1,0 +1,189 @@
+"""The rows of a task: what is measured, and what examples are drawn from.
+
+``process_docs`` is called once for each split, straight after seeding: first for the split of the examples, then for
+the measured one, as lm-eval's constructor does, so that a function that draws at random gives the rows that a run of
+this task alone has there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
+from polymeter.core.format import OpenContext
+from polymeter.core.task import TaskSpec
+from polymeter.data import Rows, Source, make_rows, media_folder_notes, open_plain, open_splits
+from polymeter.formats.task_yaml.rows import placed
+from polymeter.guests import resolve, seeded
+from polymeter.interop.lm_eval.tasks.config import ExampleConfig, LmTaskConfig, Locate
+from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, run_metadata, seed_of
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDocs:
+    """The rows of a task.
+
+    Attributes:
+        measured: What is measured.
+        pool: What examples are drawn from; ``None``: there are no examples.
+        is_pool_measured: Whether examples are drawn from the measured rows themselves.
+        notes: What is odd about the folder that they come from.
+    """
+
+    measured: Rows
+    pool: Rows | None = None
+    is_pool_measured: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A split with what is done to it."""
+
+    name: str
+    process: Any
+
+
+def open_docs(
+    spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options: LmRunOptions, n_fewshot: int, locate: Locate
+) -> TaskDocs:
+    """The rows of a task.
+
+    Raises:
+        PlanError: if the task's code fails.
+        DataError: if the dataset is missing or empty.
+    """
+    opening = _Opening(spec, config, context, options, locate)
+    measured = _Split(str(config.eval_split), config.process_docs)
+    told = config.examples
+    pool = _pool_split(config, told)
+    has_rows_of_its_own = pool is None
+    wanted = [measured] if not n_fewshot or pool is None or pool == measured else [pool, measured]
+    with opening.seeds():
+        before = random.getstate()
+        opened = opening.splits(wanted)
+        is_drawn = random.getstate() != before
+        fixed = opening.samples(told) if n_fewshot and has_rows_of_its_own else None
+    if is_drawn and not n_fewshot and pool is not None and pool != measured:
+        # Where process_docs draws, rows rest on what was drawn before: examples are read even if none is shown.
+        with opening.seeds():
+            opened = opening.splits([pool, measured])
+    rows = opened[measured]
+    if not n_fewshot:
+        return TaskDocs(rows, notes=opening.notes)
+    if fixed is not None:
+        return TaskDocs(rows, fixed, notes=opening.notes)
+    assert pool is not None
+    return TaskDocs(rows, opened[pool], pool == measured, opening.notes)
+
+
+def _pool_split(config: LmTaskConfig, told: ExampleConfig) -> _Split | None:
+    """The split that examples come from; ``None``: the task lists them."""
+    if told.split is not None:
+        return _Split(told.split, told.process_docs)
+    if told.samples is not None:
+        return None
+    split = config.training_split or config.validation_split or config.test_split
+    return _Split(str(split), config.process_docs)
+
+
+class _Opening:
+    """Opens the splits of one task."""
+
+    def __init__(
+        self, spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options: LmRunOptions, locate: Locate
+    ) -> None:
+        self._spec, self._config, self._context, self._options = spec, config, context, options
+        self._locate = locate
+        self.notes: tuple[str, ...] = ()
+
+    @contextmanager
+    def seeds(self) -> Iterator[None]:
+        """Run the task's code inside this as straight after lm-eval's seeding."""
+        import numpy
+
+        with seeded(self._context.seed):
+            seed = seed_of(self._options.numpy_seed, self._context)
+            numpy.random.seed(seed % 2**32)  # noqa: NPY002  (task code draws from this generator)
+            yield
+
+    def splits(self, wanted: list[_Split]) -> dict[_Split, Rows]:
+        """The rows of splits, as their functions leave them; the last one is measured."""
+        names = list(dict.fromkeys(split.name for split in wanted))
+        plain = None if any(split.process for split in wanted) else self._plain(names)
+        if plain is not None:
+            return {split: plain[split.name] for split in wanted}
+        opened = self._opened(names)
+        self.notes = media_folder_notes(opened[wanted[-1].name])
+        return {split: self._rows(split, opened[split.name]) for split in wanted}
+
+    def samples(self, told: ExampleConfig) -> Rows:
+        """The rows that ``fewshot_config`` lists under ``samples``, or that a function there returns."""
+        samples = told.samples
+        what = f"the few-shot samples of task {self._spec.name!r}"
+        if callable(samples):
+            with boundary(PlanError, f"fewshot_config 'samples' of task {self._spec.name!r}"):
+                samples = list(resolve(samples)())
+        if not isinstance(samples, list) or not all(isinstance(row, Mapping) for row in samples):
+            raise PlanError(
+                f"{what.capitalize()} must be a list of rows, or a function that returns one.",
+                where=self._locate("fewshot_config"),
+            )
+        base = f"{self._spec.source_hash}:samples"
+        return make_rows(samples, what=what, base_fingerprint=base, cache_dir=self._context.cache_dir)
+
+    def _source(self) -> Source:
+        config = self._config
+        return Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, self._spec.file.parent)
+
+    def _plain(self, names: list[str]) -> Mapping[str, Rows] | None:
+        """The splits as files that are read without the library for datasets, where they are such files."""
+        if self._config.custom_dataset is not None:
+            return None
+        with placed(self._config, self._locate):
+            context = self._context
+            return open_plain(self._source(), names, overrides=context.data, cache_dir=context.cache_dir)
+
+    def _opened(self, names: list[str]) -> Mapping[str, Any]:
+        context = self._context
+        if self._config.custom_dataset is not None:
+            return self._custom(names)
+        with placed(self._config, self._locate):
+            return open_splits(self._source(), names, overrides=context.data, cache_dir=context.cache_dir)
+
+    def _custom(self, names: list[str]) -> Mapping[str, Any]:
+        """The splits of a dataset that the task's code makes."""
+        name, config = self._spec.name, self._config
+        metadata = run_metadata(config, self._options, str(self._spec.file))
+        function: Callable[..., Any] = resolve(config.custom_dataset)  # type: ignore[arg-type]  # the caller checks it
+        with boundary(PlanError, f"custom_dataset of task {name!r}"):
+            made = function(**metadata, **config.dataset_kwargs)
+        splits: Mapping[str, Any] = made if isinstance(made, Mapping) else {}
+        for split in names:
+            if split not in splits:
+                raise DataError(
+                    f"custom_dataset of task {name!r} gives no split {split!r}.",
+                    where=self._locate("custom_dataset"),
+                    hint=did_you_mean(split, splits) or f"It gives: {', '.join(map(str, splits)) or 'no splits'}.",
+                )
+        return splits
+
+    def _rows(self, split: _Split, data: Any) -> Rows:
+        name, context = self._spec.name, self._context
+        if split.process is not None:
+            with boundary(PlanError, f"process_docs of task {name!r}"):
+                data = resolve(split.process)(data)
+                # A generator is exhausted here, where its author's failures are attributed.
+                if not hasattr(data, "features"):
+                    data = list(data)
+        with placed(self._config, self._locate, "dataset_path" if split.process is None else "process_docs"):
+            return make_rows(
+                data,
+                what=f"split {split.name!r} of task {name!r}",
+                base_fingerprint=f"{self._spec.source_hash}:{split.name}:{context.seed}",
+                cache_dir=context.cache_dir,
+            )

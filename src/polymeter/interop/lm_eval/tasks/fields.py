@@ -1,0 +1,260 @@
+"""What a task says of a row: its question, target, choices, description, prefix and media.
+
+Each field is a column of the measured rows, a template, a constant or a function, and is compiled once to a plain
+function of a row. A template may use columns that only some rows have (examples may come from another split), so each
+row is checked as it is rendered.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polymeter.core.errors import DataError, PlanError, boundary
+from polymeter.formats.task_yaml.forms import Form, guest
+from polymeter.formats.task_yaml.templates import compile_template
+from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, Locate
+from polymeter.interop.lm_eval.tasks.named_prompts import NamedPrompt, named_prompt
+
+Doc = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of a task as functions of a row.
+
+    Attributes:
+        text: The question; a number where each choice is a question of its own.
+        target: What is expected: a text, a list of texts, the number of a choice, or whatever a column holds.
+        choices: The texts to choose from.
+        has_choices: Whether the task names any.
+        description: The text before everything; ``None``: there is none.
+        prefix: What the answer begins with; ``None``: nothing.
+        images: The row's images; ``None``: the task shows none.
+        sounds: The row's recordings; ``None``: the task plays none.
+    """
+
+    text: Form
+    target: Form
+    choices: Form
+    has_choices: bool
+    description: Form | None = None
+    prefix: Form | None = None
+    images: Form | None = None
+    sounds: Form | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleFields:
+    """The fields of a row that is shown as an example.
+
+    Attributes:
+        text: See ``Fields``.
+        target: See ``Fields``.
+        choices: See ``Fields``.
+        prefix: See ``Fields``.
+        has_code: Whether one of them is a function, which may give something else every time.
+    """
+
+    text: Form
+    target: Form
+    choices: Form | None
+    prefix: Form | None
+    has_code: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    task: str
+    columns: frozenset[str]
+    has_choices: bool
+    where: Locate
+
+
+def bind_fields(config: LmTaskConfig, columns: tuple[str, ...], where: Locate) -> Fields:
+    """The fields of a task over rows with these columns.
+
+    Raises:
+        PlanError: if a template is not valid, or a named prompt cannot be had.
+    """
+    binding = _binding(config, columns, where)
+    prompt = _prompt_of(config, where)
+    if prompt is not None:
+        return Fields(
+            prompt.text,
+            prompt.target,
+            prompt.choices,
+            binding.has_choices,
+            _own_column(config.description, "description", binding),
+            _field(config.gen_prefix, "gen_prefix", binding),
+        )
+    return Fields(
+        _text(config.doc_to_text, binding),
+        _target(config.doc_to_target, binding),
+        _choices(config.doc_to_choice, binding) or (lambda doc: []),
+        binding.has_choices,
+        _own_column(config.description, "description", binding),
+        _field(config.gen_prefix, "gen_prefix", binding),
+        _media(config.doc_to_image, "doc_to_image", binding),
+        _media(config.doc_to_audio, "doc_to_audio", binding),
+    )
+
+
+def bind_examples(config: LmTaskConfig, fields: Fields, columns: tuple[str, ...], where: Locate) -> ExampleFields:
+    """The fields of examples. A name counts as a column where the *measured* rows have it.
+
+    Raises:
+        PlanError: if a template is not valid.
+    """
+    binding, told = _binding(config, columns, where), config.examples
+    prefix = _own_column(told.gen_prefix, "gen_prefix", binding)
+    if config.use_prompt is not None:
+        choices = fields.choices if fields.has_choices else None
+        return ExampleFields(fields.text, fields.target, choices, prefix, has_code=False)
+    written = (told.doc_to_text, told.doc_to_target, told.doc_to_choice)
+    return ExampleFields(
+        _text(told.doc_to_text, binding),
+        _target(told.doc_to_target, binding),
+        _choices(told.doc_to_choice, binding) if told.doc_to_choice else None,
+        prefix,
+        has_code=any(callable(value) for value in written),
+    )
+
+
+def _binding(config: LmTaskConfig, columns: tuple[str, ...], where: Locate) -> _Binding:
+    return _Binding(config.task, frozenset(columns), config.doc_to_choice is not None, where)
+
+
+def _prompt_of(config: LmTaskConfig, where: Locate) -> NamedPrompt | None:
+    if config.use_prompt is None:
+        return None
+    return named_prompt(config.use_prompt, config.dataset_path, config.dataset_name, where("use_prompt"))
+
+
+def _text(value: Any, binding: _Binding) -> Form:
+    if isinstance(value, int):
+        return lambda doc: value
+    if not isinstance(value, str):
+        return _function(value, "doc_to_text", binding)
+    if value in binding.columns:
+        return _column(value)
+    render = _template(value, "doc_to_text", binding)
+    if not binding.has_choices:
+        return render
+    return _numbered(render, "doc_to_text", binding)
+
+
+def _target(value: Any, binding: _Binding) -> Form:
+    if isinstance(value, (int, list)):
+        return lambda doc: value
+    if not isinstance(value, str):
+        return _function(value, "doc_to_target", binding)
+    if value in binding.columns:
+        return _column(value)
+    render = _template(value, "doc_to_target", binding)
+    numbered = _numbered(render, "doc_to_target", binding) if binding.has_choices else render
+
+    def target(doc: Doc) -> Any:
+        text = numbered(doc)
+        if type(text) is not str or len(text) < 2 or text[0] != "[" or text[-1] != "]":
+            return text
+        try:
+            return ast.literal_eval(text)
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            return text
+
+    return target
+
+
+def _choices(value: Any, binding: _Binding) -> Form | None:
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        texts = [item if isinstance(item, str) else str(item) for item in value]
+        return lambda doc: texts
+    if not isinstance(value, str):
+        return _checked(_function(value, "doc_to_choice", binding), binding)
+    if value in binding.columns:
+        return _checked(_column(value), binding)
+    return _checked(_literal(_template(value, "doc_to_choice", binding), "doc_to_choice", binding), binding)
+
+
+def _media(value: Any, field: str, binding: _Binding) -> Form | None:
+    if not value:
+        return None
+    if isinstance(value, list):
+        forms = [form for item in value if (form := _media(item, field, binding)) is not None]
+        return lambda doc: [medium for form in forms if (medium := form(doc)) is not None]
+    if not isinstance(value, str):
+        return _function(value, field, binding)
+    if value in binding.columns:
+        return _column(value)
+    return _literal(_template(value, field, binding), field, binding)
+
+
+def _field(value: str | None, field: str, binding: _Binding) -> Form | None:
+    """A field that is a column of the measured rows, or a template."""
+    if value is None:
+        return None
+    return _column(value) if value in binding.columns else _template(value, field, binding)
+
+
+def _own_column(value: str | None, field: str, binding: _Binding) -> Form | None:
+    """A field that is a column of the row itself, or a template; an empty one is none."""
+    if not value:
+        return None
+    render = _template(value, field, binding)
+    return lambda doc: doc[value] if value in doc else render(doc)
+
+
+def _function(value: Any, field: str, binding: _Binding) -> Form:
+    if not callable(value):
+        raise PlanError(
+            f"{field} of task {binding.task!r} must be a column, a template or a !function, not {value!r:.60}.",
+            where=binding.where(field),
+        )
+    return guest(value, field, binding.task)
+
+
+def _column(name: str) -> Form:
+    return lambda doc: doc[name]
+
+
+def _template(text: str, field: str, binding: _Binding) -> Callable[[Doc], str]:
+    return compile_template(text, None, field=field, where=binding.where(field), keeps_newline=True)
+
+
+def _numbered(render: Callable[[Doc], str], field: str, binding: _Binding) -> Form:
+    """A template whose digits are the number of a choice."""
+
+    def number_or_text(doc: Doc) -> Any:
+        text = render(doc)
+        return _literal_of(text, field, binding) if text.isdigit() else text
+
+    return number_or_text
+
+
+def _literal(render: Callable[[Doc], str], field: str, binding: _Binding) -> Form:
+    return lambda doc: _literal_of(render(doc), field, binding)
+
+
+def _literal_of(text: str, field: str, binding: _Binding) -> Any:
+    with boundary(DataError, f"Reading {field} of task {binding.task!r} as a Python value"):
+        return ast.literal_eval(text)
+
+
+def _checked(form: Form, binding: _Binding) -> Form:
+    def choices(doc: Doc) -> list[str]:
+        texts = form(doc)
+        if not isinstance(texts, (list, tuple)):
+            raise DataError(
+                f"doc_to_choice of task {binding.task!r} must give a list of texts, not {texts!r:.80}.",
+                where=binding.where("doc_to_choice"),
+            )
+        return [item if isinstance(item, str) else str(item) for item in texts]
+
+    return choices

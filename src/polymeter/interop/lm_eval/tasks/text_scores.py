@@ -1,0 +1,168 @@
+"""The values of a generated answer: each metric on the answer and its reference, or on each of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import PlanError, ScoreError, boundary
+from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.formats.task_yaml.metrics import BoundMetric
+from polymeter.metrics.references import share_equal
+from polymeter.metrics.text import exact_match
+
+if TYPE_CHECKING:
+    from polymeter.interop.lm_eval.tasks.scoring import Fields
+
+_EXACT, _BYPASS, _ACC = "exact_match", "bypass", "acc"
+Values = tuple[Mapping[str, Any], Mapping[str, str]]
+
+
+def refuse_pairs_under_means(metrics: Sequence[BoundMetric], task: str) -> None:
+    """Refuse a metric that only passes reference and answer on, and then takes the mean of such pairs.
+
+    Raises:
+        PlanError: if there is one.
+    """
+    for metric in metrics:
+        is_mean = metric.aggregation is not None and metric.aggregation.name in ("mean", "nanmean", "median")
+        if metric.score is None and is_mean and metric.name not in (_EXACT, _BYPASS, _ACC):
+            raise PlanError(
+                f"Metric {metric.name!r} of task {task!r} leaves generated text to its aggregation, and there is no "
+                f"{metric.aggregation.name if metric.aggregation else 'mean'} of texts.",
+                hint="Name an aggregation of texts, or compute the value in process_results.",
+            )
+
+
+def text_scores(
+    metrics: Sequence[BoundMetric], fields: Fields, multiple_target: int = 0, parity: Parity = NO_PARITY
+) -> Callable[[Any, list[Any]], Values]:
+    """From a row and its filtered answers, the values by metric, and for those that are a part of another, the name of
+    that one.
+
+    A target of another type becomes text, as the answer is one. Of several targets a metric counts the nearest; one
+    that passes on reference and answer passes all of them on.
+
+    Args:
+        metrics: The metrics.
+        fields: What a row says; where it has choices, a target is the index of one.
+        multiple_target: Whether the first row has several targets, which decides for all where the run is at parity.
+        parity: Which other system's values are wanted.
+    """
+    is_any = parity.on("any-target")
+    keeps_list = parity.on("repeated-answers")
+    is_by_first_row = parity.on("first-row-targets")
+    casts = all(metric.name != _BYPASS for metric in metrics)
+
+    def references(doc: Any, answer: Any) -> tuple[list[Any], bool]:
+        """The references, and whether there are several."""
+        target = fields.target(doc)
+        if target is None and not parity.on("none-target"):
+            raise ScoreError(
+                "The row has no target to compare the answer with.", hint="Leave it out with process_docs."
+            )
+        if fields.has_choices:
+            choices = list(fields.choices(doc))
+            if isinstance(target, (list, tuple)):
+                return [_choice(item, choices) for item in target], True
+            return [_choice(target, choices)], False
+        is_several = bool(multiple_target) if is_by_first_row else isinstance(target, (list, tuple))
+        if is_several:
+            # A text among rows with lists is taken apart into characters there.
+            return list(target) if is_by_first_row or not isinstance(target, str) else [target], True
+        return [_cast(target, answer) if casts else target], False
+
+    def values(doc: Any, results: list[Any]) -> Values:
+        answer = results[0]
+        golds, is_several = references(doc, answer)
+        made: dict[str, Any] = {}
+        sources: dict[str, str] = {}
+        for metric in metrics:
+            value = _several(metric, golds, answer, is_any) if is_several else _single(metric, golds[0], answer)
+            if keeps_list and is_several and metric.name == _EXACT:
+                answer = [answer] * len(golds)  # there the variable is overwritten, and later metrics get the list
+            if isinstance(value, Mapping):
+                made |= {str(name): item for name, item in value.items()}
+                sources |= {str(name): metric.name for name in value if str(name) != metric.name}
+            else:
+                made[metric.name] = value
+        return made, sources
+
+    return values
+
+
+def _single(metric: BoundMetric, gold: Any, answer: Any) -> Any:
+    if metric.score is not None:
+        return _called(metric, gold, answer)
+    if metric.name == _EXACT:
+        return _exact(metric, [gold], answer)
+    if _is_accuracy(metric):
+        return share_equal([gold], [answer])
+    return answer if metric.name == _BYPASS else [gold, answer]
+
+
+def _several(metric: BoundMetric, golds: list[Any], answer: Any, is_any: bool) -> Any:
+    if metric.score is None and metric.name == _EXACT:
+        return _exact(metric, golds, answer)
+    if metric.score is None:
+        if _is_accuracy(metric):
+            return share_equal(golds, [answer])
+        return answer if metric.name == _BYPASS else [golds, answer]
+    scores = [_called(metric, gold, answer) for gold in golds]
+    scores = [_own_value(metric, score) for score in scores]
+    if is_any:
+        return float(any(scores))
+    return (min if metric.higher_is_better is False else max)(scores)
+
+
+def _exact(metric: BoundMetric, golds: list[Any], answer: Any) -> float:
+    """Whether the answer equals a reference; of several answers the share that does."""
+    answers = answer if isinstance(answer, list) else [answer]
+    if not answers:
+        raise ScoreError("The filters left no answer to score.")
+    return sum(exact_match(golds, [each], **metric.kwargs) for each in answers) / len(answers)
+
+
+def _called(metric: BoundMetric, gold: Any, answer: Any) -> Any:
+    """The value of an author's metric, called with names, or if that fails with one list, the older form."""
+    assert metric.score is not None
+    with boundary(ScoreError, f"Metric {metric.name!r}"):
+        try:
+            return metric.score(references=[gold], predictions=[answer], **metric.kwargs)
+        except TypeError as first:
+            try:
+                return metric.score([gold, answer])
+            except TypeError:
+                raise first from None
+
+
+def _own_value(metric: BoundMetric, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    if metric.name not in value:
+        raise ScoreError(f"Metric {metric.name!r} gave {sorted(map(str, value))} but not itself.")
+    return value[metric.name]
+
+
+def _is_accuracy(metric: BoundMetric) -> bool:
+    """Whether it is ``acc`` as a mean: no number in lm-eval; here it says whether answer and target are equal."""
+    return metric.name == _ACC and metric.aggregation is not None
+
+
+def _cast(target: Any, answer: Any) -> Any:
+    """A target of the answer's type, if it can be made; several answers have none."""
+    if answer is None or isinstance(answer, list) or type(target) is type(answer):
+        return target
+    try:
+        return type(answer)(target)
+    except (TypeError, ValueError):  # then no answer of that type equals it
+        return target
+
+
+def _choice(item: Any, choices: Sequence[Any]) -> Any:
+    """The choice of an index; a text is taken as it is."""
+    if not isinstance(item, int):
+        return item
+    if not -len(choices) <= item < len(choices):
+        raise ScoreError(f"The target is choice {item}, but there are {len(choices)} choices.")
+    return choices[item]

@@ -1,0 +1,111 @@
+"""What separates a generated program from this machine: ``bwrap`` where it is installed, else namespaces of the kernel,
+else nothing but limits. Landlock, which needs no rights, is added inside of each (``code_child``).
+
+Each kind is tried once with an empty program before it is relied on.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import site
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/localtime")
+
+
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """One way to separate a program from this machine.
+
+    Attributes:
+        name: Its name: ``bwrap``, ``namespaces`` or ``limits``.
+        has_own_files: Whether the program sees no files but the system's, Python's, and its own folder.
+        has_no_network: Whether it has no network.
+        has_own_processes: Whether it sees no process but its own.
+    """
+
+    name: str
+    has_own_files: bool = False
+    has_no_network: bool = False
+    has_own_processes: bool = False
+
+    @property
+    def words(self) -> str:
+        """What the program can and cannot reach, for the user."""
+        reach = [
+            text
+            for text, is_closed in (
+                ("your files", self.has_own_files),
+                ("the network", self.has_no_network),
+                ("your processes", self.has_own_processes),
+            )
+            if not is_closed
+        ]
+        limited = "with limits of time, memory, files and processes"
+        if not reach:
+            how = "bubblewrap" if self.name == "bwrap" else "namespaces of its own"
+            return f"in {how}, without network or your files, {limited}"
+        return f"{limited}, but it can reach {' and '.join([', '.join(reach[:-1]), reach[-1]] if reach[1:] else reach)}"
+
+    def command(self, folder: Path) -> list[str]:
+        """The words before the program's own command.
+
+        Args:
+            folder: The program's folder, the only place where it may write.
+        """
+        if self.name == "bwrap":
+            return _bwrap(folder)
+        if self.name == "namespaces":
+            flags = ("--user", "--map-root-user", "--net", "--pid", "--ipc", "--uts", "--fork", "--mount-proc")
+            return [_found("unshare"), *flags, "--kill-child"]
+        return []
+
+
+ALL_WALLS = (
+    Walls("bwrap", has_own_files=True, has_no_network=True, has_own_processes=True),
+    Walls("namespaces", has_no_network=True, has_own_processes=True),
+    Walls("limits"),
+)
+"""All kinds, the best first."""
+
+
+def is_installed(walls: Walls) -> bool:
+    """Whether the program that makes such walls is on this machine."""
+    return walls.name == "limits" or bool(_found("bwrap" if walls.name == "bwrap" else "unshare"))
+
+
+def readable_places() -> list[str]:
+    """The folders that a Python program has to read: the system's libraries, Python's own, and installed packages."""
+    python = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values(), *site.getsitepackages()}
+    python |= {str(Path(sys.executable).parent), str(Path(sys.executable).resolve().parent)}
+    own = sorted(path for path in python if path.startswith("/") and len(Path(path).parts) > 1 and os.path.exists(path))
+    return [*(path for path in _SYSTEM_FOLDERS if os.path.exists(path)), *_outermost(own)]
+
+
+def _outermost(paths: Sequence[str]) -> list[str]:
+    """Paths without those that lie in another, or in the system's folders."""
+    kept: list[str] = []
+    for path in paths:
+        if not any(path == other or path.startswith(f"{other}/") for other in (*_SYSTEM_FOLDERS, *kept)):
+            kept.append(path)
+    return kept
+
+
+def _bwrap(folder: Path) -> list[str]:
+    words = [_found("bwrap"), "--unshare-all", "--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
+    words += ["--tmpfs", "/tmp"]
+    for path in readable_places():
+        if os.path.islink(path) and path in _SYSTEM_FOLDERS:
+            words += ["--symlink", os.readlink(path), path]
+        else:
+            words += ["--ro-bind", path, path]
+    return [*words, "--bind", str(folder), str(folder), "--chdir", str(folder), "--"]
+
+
+def _found(program: str) -> str:
+    return shutil.which(program) or ""

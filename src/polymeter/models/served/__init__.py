@@ -1,0 +1,9 @@
+"""Models behind servers that the run starts: vLLM, SGLang, llama.cpp, and Transformers' own.
+
+The program that a package brings is started as a child process on a free loopback port, asked like any other
+OpenAI-compatible endpoint (``polymeter.models.openai``), and stopped when the run ends, however it ends.
+"""
+
+from polymeter.models.served.model import LlamaCppModel, SglangModel, TransformersServeModel, VllmModel
+
+__all__ = ["LlamaCppModel", "SglangModel", "TransformersServeModel", "VllmModel"]

@@ -1,0 +1,118 @@
+"""The arguments that a user gives a server: which of them can change an answer, and which the run sets itself."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.models.hf.digest import file_digest
+from polymeter.models.served.kinds import ServerKind
+
+_WHERE = "--server-args"
+_OPTION = re.compile(r"--?[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOption:
+    """An option of a server's command line.
+
+    Attributes:
+        name: Its name without dashes, aliases resolved, with hyphens.
+        values: What follows it.
+    """
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerArguments:
+    """What a user wrote.
+
+    Attributes:
+        words: The words, as they are passed on.
+        options: The same as options.
+    """
+
+    words: tuple[str, ...]
+    options: tuple[ServerOption, ...]
+
+    def identity(self, kind: ServerKind) -> list[Any]:
+        """The options that can change an answer, sorted by name. A file counts by its content, wherever it is."""
+        kept = [option for option in self.options if option.name not in kind.runtime]
+        return [[option.name, *map(_content, option.values)] for option in sorted(kept, key=lambda one: one.name)]
+
+    def n_gpus(self, kind: ServerKind) -> int:
+        """How many GPUs one server uses, as far as its options say.
+
+        Raises:
+            PlanError: if one of these options is not a number.
+        """
+        n = 1
+        for option in self.options:
+            if option.name in kind.gpu_options:
+                value = " ".join(option.values)
+                if not value.isdecimal() or int(value) < 1:
+                    raise PlanError(f"--{option.name} must be a number from 1, not {value!r}.", where=_WHERE)
+                n *= int(value)
+        return n
+
+
+def read_arguments(kind: ServerKind, given: str | Sequence[str]) -> ServerArguments:
+    """The arguments that a user wrote, as a shell would split them.
+
+    Args:
+        kind: The server.
+        given: The text, or its words.
+
+    Raises:
+        PlanError: if a quote is not closed, a word belongs to no option, or an option is the run's own.
+    """
+    if isinstance(given, str):
+        try:
+            words = tuple(shlex.split(given))
+        except ValueError as error:
+            raise PlanError(f"The server's arguments cannot be split: {error}.", where=_WHERE) from None
+    else:
+        words = tuple(map(str, given))
+    grouped: list[tuple[str, list[str]]] = []
+    for word in words:
+        if _OPTION.match(word):
+            name, equals, value = word.partition("=")
+            grouped.append((_plain(kind, name), [value] if equals else []))
+        elif grouped:
+            grouped[-1][1].append(word)
+        else:
+            raise PlanError(
+                f"{word!r} belongs to no option of {kind.title}.",
+                where=_WHERE,
+                hint=f"The model is named with --model {kind.backend}:NAME; the rest is written as in its own command "
+                'line: --server-args "--dtype bfloat16".',
+            )
+    for name, _ in grouped:
+        if name in kind.reserved:
+            raise PlanError(
+                f"--{name} is set by Polymeter, which starts the server for itself.",
+                where=_WHERE,
+                hint="Leave it out, or start the server yourself and name its address: --model openai:NAME --base-url "
+                "URL.",
+            )
+    return ServerArguments(words, tuple(ServerOption(name, tuple(values)) for name, values in grouped))
+
+
+def _plain(kind: ServerKind, word: str) -> str:
+    name = word.lstrip("-").replace("_", "-")
+    return kind.aliases.get(name, name)
+
+
+def _content(value: str) -> str:
+    path = Path(value)
+    try:
+        return f"content:{file_digest(path)}" if path.is_file() else value
+    except OSError:  # too long for a path, or unreadable: the server will say so
+        return value

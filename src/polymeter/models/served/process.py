@@ -1,0 +1,170 @@
+"""One server as a child process: started on a port, awaited, and stopped, with its log in a file."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from polymeter.core.secrets import hide_secrets
+from polymeter.models.served.kinds import HOST
+
+GRACE_S = 10.0
+"""How long a server may take to end before it is killed, in seconds."""
+
+_KEEPER = Path(__file__).with_name("keeper.py")
+_ASK_S = 5.0
+_TAIL_BYTES = 64 * 1024
+_SHOWN_LINES = 12
+_LONGEST_LINE = 300
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+_TAKEN = re.compile(r"address already in use|errno 98|errno 48|couldn't bind|port \d+ is (?:already )?in use", re.I)
+
+
+class ServerProcess:
+    """A server.
+
+    Args:
+        command: Its whole command line.
+        port: Where it listens.
+        log: The file for what it prints; appended to.
+        environment: What is added to the environment.
+
+    Attributes:
+        command: Its command line.
+        port: Where it listens.
+        log: The file.
+        is_ready: Whether it has answered.
+    """
+
+    def __init__(self, command: Sequence[str], port: int, log: Path, environment: Mapping[str, str]) -> None:
+        self.command = tuple(command)
+        self.port = port
+        self.log = log
+        self.is_ready = False
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if name not in _NOT_PASSED},
+            "PYTHONUNBUFFERED": "1",
+            **environment,
+        }
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._began_at = 0
+
+    def start(self) -> None:
+        """Start it.
+
+        Raises:
+            OSError: if the log cannot be written or no process can be started.
+        """
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self._began_at = log.tell()
+            log.write(f"$ {hide_secrets(shlex.join(self.command))}\n".encode())
+            log.flush()
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(_KEEPER), str(GRACE_S), *self.command],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                start_new_session=True,  # Ctrl-C is for the run, which ends its servers in order
+            )
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended; ``None`` as long as it runs, or before it was started."""
+        return None if self._keeper is None else self._keeper.poll()
+
+    def is_healthy(self, name: str) -> bool:
+        """Whether it answers, and serves a model under this name; an empty name is not looked for. Once it was, it is
+        not asked again.
+        """
+        if self.is_ready or self.exit_code is not None:
+            return self.is_ready and self.exit_code is None
+        status, _ = self._get("/health")
+        if status != 200:
+            return False
+        if name:
+            status, body = self._get("/v1/models")
+            self.is_ready = status == 200 and name in _model_names(body)
+        else:
+            self.is_ready = True
+        return self.is_ready
+
+    def lines(self, n: int = _SHOWN_LINES) -> list[str]:
+        """The last lines that it printed since it was started, without what a terminal would act on."""
+        try:
+            with self.log.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(self._began_at, size - _TAIL_BYTES))
+                text = file.read().decode(errors="replace")
+        except OSError:
+            return []
+        lines = [
+            _CONTROL.sub("", line.rpartition("\r")[2] if "\r" in line.rstrip("\r") else line)
+            for line in text.split("\n")
+        ]
+        told = [hide_secrets(line.strip())[:_LONGEST_LINE] for line in lines if line.strip()]
+        return [line for line in told if not line.startswith("$ ")][-n:]
+
+    @property
+    def is_port_taken(self) -> bool:
+        """Whether it says that somebody else listens on its port."""
+        return any(_TAKEN.search(line) for line in self.lines())
+
+    def stop(self) -> None:
+        """Have it ended, at the latest after the grace; waits for the end."""
+        keeper = self._keeper
+        if keeper is None:
+            return
+        if keeper.stdin is not None:
+            with suppress(OSError):
+                keeper.stdin.close()
+        try:
+            keeper.wait(GRACE_S + _ASK_S)
+        except subprocess.TimeoutExpired:
+            keeper.kill()
+            keeper.wait()
+
+    def _get(self, path: str) -> tuple[int, bytes]:
+        """The status and body of one request; 0 if there is no answer."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=_ASK_S)
+        try:
+            with closing(connection):
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                return answer.status, answer.read()
+        except (OSError, http.client.HTTPException):
+            return 0, b""
+
+
+def free_ports(n: int) -> list[int]:
+    """Ports of the loopback that nobody listens on now."""
+    held = [socket.socket() for _ in range(n)]
+    try:
+        for one in held:
+            one.bind((HOST, 0))
+        return [one.getsockname()[1] for one in held]
+    finally:
+        for one in held:
+            one.close()
+
+
+_NOT_PASSED = frozenset({"VLLM_API_KEY", "LLAMA_API_KEY", "SGLANG_API_KEY"})
+"""With one of these a server would want a key."""
+
+
+def _model_names(body: bytes) -> list[str]:
+    try:
+        listed = json.loads(body)["data"]
+        return [str(one["id"]) for one in listed]
+    except (ValueError, KeyError, TypeError):
+        return []

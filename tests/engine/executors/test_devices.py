@@ -1,0 +1,52 @@
+"""The GPUs and cores of a machine, divided among replicas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polymeter.core.errors import PlanError
+from polymeter.core.gpus import VISIBLE
+from polymeter.engine.executors.devices import divided
+
+
+@pytest.mark.parametrize(
+    ("replicas", "each", "gpus", "seen"),
+    [
+        ("auto", None, 4, ["0", "1", "2", "3"]),
+        ("auto", 2, 5, ["0,1", "2,3"]),
+        (3, 0.5, 2, ["0", "1", "0"]),
+        (2, None, 4, ["0", "1"]),
+        (2, 0, 4, ["", ""]),
+        (2, None, 0, ["", ""]),
+    ],
+)
+def test_each_replica_sees_its_own_gpus(replicas: Any, each: float | None, gpus: int, seen: list[str]) -> None:
+    division = divided(replicas, each, None, list(map(str, range(gpus))))
+    assert [division.environment(slot)[VISIBLE] for slot in range(division.n_replicas)] == seen
+    assert not division.note
+
+
+def test_without_gpus_auto_is_one_replica_and_says_so() -> None:
+    division = divided("auto", None, None, [])
+    assert division.n_replicas == 1
+    assert "--replicas N makes more" in division.note
+
+
+def test_gpus_that_are_not_there_are_refused() -> None:
+    with pytest.raises(PlanError, match="There is no GPU on this machine"):
+        divided(2, 1, None, [])
+    with pytest.raises(PlanError, match="3 of them do not fit on the 2"):
+        divided(3, None, None, ["0", "1"])
+
+
+def test_cores_are_shared_unless_somebody_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("polymeter.engine.executors.devices.available_cores", lambda: 8)
+    assert divided(3, None, None, []).environment(0)["OMP_NUM_THREADS"] == "2"
+    assert divided(99, None, None, []).environment(0)["OMP_NUM_THREADS"] == "1"
+    assert divided(3, None, 5, []).environment(0)["OMP_NUM_THREADS"] == "5"
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert divided(3, None, None, []).environment(0)["OMP_NUM_THREADS"] == "7", "what the user has set stays"
+    assert divided(3, None, 5, []).environment(0)["OMP_NUM_THREADS"] == "5", "and the option wins over it"
