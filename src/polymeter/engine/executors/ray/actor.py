@@ -133,7 +133,5 @@ def code_mark() -> str:
 
 def _portable(error: BaseException) -> PolymeterError:
     """An error as one that every process can read, with the node that it comes from."""
-    node = socket.gethostname()
-    if isinstance(error, PolymeterError):
-        return type(error)(f"On node {node}: {error.what}", where=error.where, hint=error.hint)
-    return PlanError(f"On node {node}: a replica failed with {type(error).__name__}: {error}")
+    plain = portable_error(error)
+    return type(plain)(f"On node {socket.gethostname()}: {plain.what}", where=plain.where, hint=plain.hint)
