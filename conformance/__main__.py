@@ -13,7 +13,7 @@ SUITES = {
     "lmms-eval": "conformance.lmms_eval.suite",
     "evalscope": "conformance.evalscope.suite",
     "ulmeval": "conformance.ulmeval.suite",
-    "lm-eval": "conformance.logs.suite",
+    "lm-eval": "conformance.lm_eval.suite",
 }
 """Each module has ``run(seed, work, parity, only) -> bool`` and may have ``census(work) -> bool``."""
 

@@ -6,7 +6,7 @@ import fnmatch
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,8 +58,9 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """What was compared, and what differs."""
+    """What was compared, how closely, and what differs."""
 
+    tolerance: float = 1e-12
     tasks: set[str] = field(default_factory=set)
     n_values: int = 0
     n_between: int = 0
@@ -71,15 +72,29 @@ class Comparison:
     failures: dict[str, str] = field(default_factory=dict)
 
 
-def compare(theirs: Observations, ours: Observations, expected: Sequence[Expected] = ()) -> Comparison:
+def compare(
+    theirs: Observations,
+    ours: Observations,
+    expected: Sequence[Expected] = (),
+    *,
+    models_of: Callable[[str], Sequence[str]] = lambda _task: MODELS,
+    tolerance: float = 1e-12,
+) -> Comparison:
     """Compare two sides, task by task.
 
     A task counts as compared if there all models gave values; what only one side can run is a failure, listed with
     both sides' reasons.
+
+    Args:
+        theirs: What the original made.
+        ours: What Polymeter made.
+        expected: Differences that have a row.
+        models_of: The models that answer a task.
+        tolerance: How far apart equal numbers may be, relative to them.
     """
-    made = Comparison()
+    made = Comparison(tolerance=tolerance)
     for task in sorted({task for task, _ in theirs}):
-        pairs = [(theirs.get((task, model)), ours.get((task, model))) for model in MODELS]
+        pairs = [(theirs.get((task, model)), ours.get((task, model))) for model in models_of(task)]
         if any(one is None or one.failure for one, _ in pairs):
             continue
         failed = next((here for _, here in pairs if here is None or here.failure), ...)
@@ -102,12 +117,12 @@ def _compare_task(task: str, pairs: Sequence[tuple[Observation, Observation]], m
         for name, value, other in _joined(there.values, here.values):
             made.n_values += 1
             made.n_between += _is_between(value, extremes.get(name.split(",")[0], ()))
-            if not same(value, other):
+            if not same(value, other, made.tolerance):
                 made.differences.append(Difference(task, there.model, f"value:{name}", value, other))
         for sample in sorted(there.samples.keys() | here.samples.keys()):
             for name, value, other in _joined(there.samples.get(sample, {}), here.samples.get(sample, {})):
                 made.n_sample_values += 1
-                if not same(value, other):
+                if not same(value, other, made.tolerance):
                     made.differences.append(Difference(task, there.model, f"sample:{name}", value, other, sample))
         for sample, prompt, other in _joined(there.prompts, here.prompts):
             made.n_prompts += 1
@@ -128,16 +143,16 @@ def _joined(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[tuple
         yield name, there.get(name, _MISSING), here.get(name, _MISSING)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any, tolerance: float = 1e-12) -> bool:
     """Whether two values are equal; floats to twelve digits, since sums may be taken in another order."""
     if isinstance(one, bool) or isinstance(other, bool):
         return float(one) == float(other) if _is_number(one) and _is_number(other) else bool(one == other)
     if _is_number(one) and _is_number(other):
-        return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-15)
+        return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(same(one[key], other[key], tolerance) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(same(*pair, tolerance) for pair in zip(one, other, strict=True))
     return bool(one == other)
 
 

@@ -22,7 +22,7 @@ class Observation:
 
     Attributes:
         task: The benchmark's name, the same in both tools.
-        model: One of `MODELS`.
+        model: One of `MODELS`, or what the suite calls another model.
         values: Aggregated values by name.
         samples: Scores of each sample: sample → name → value.
         prompts: What the model was shown: sample → text.

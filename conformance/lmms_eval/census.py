@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from conformance import contained
 from conformance.lmms_eval import installed
 from conformance.lmms_eval.templates import LIST, add_templates_once
 
@@ -54,15 +55,15 @@ def load_there(files: Mapping[str, Path]) -> dict[str, str]:
     import lmms_eval.evaluator  # noqa: F401 - so that imports of tasks find it
     from lmms_eval import utils
 
-    installed.only_this_machine()
+    contained.only_this_machine()
     installed.quiet()
     made = {}
     for name, file in files.items():
         try:
-            with installed.time_limit(SECONDS):
+            with contained.time_limit(SECONDS):
                 utils.load_yaml_config(yaml_path=str(file), mode="full")
             made[name] = ""
-        except (Exception, SystemExit, installed.OutOfTime) as error:
+        except (Exception, SystemExit, contained.OutOfTime) as error:
             made[name] = _whole(error)
     return made
 
@@ -74,18 +75,18 @@ def load_here(files: Mapping[str, Path], folder: Path, work: Path) -> dict[str, 
     from polymeter.core.errors import DataError
     from polymeter.engine.selection import select
 
-    installed.only_this_machine()
+    contained.only_this_machine()
     catalog = build_catalog([folder])
     made = {}
     for name in files:
         try:
-            with installed.time_limit(SECONDS):
+            with contained.time_limit(SECONDS):
                 for spec in select([name], catalog).tasks:
                     open_spec(spec)
             made[name] = ""
         except DataError:
             made[name] = DATA
-        except (Exception, SystemExit, installed.OutOfTime) as error:
+        except (Exception, SystemExit, contained.OutOfTime) as error:
             made[name] = _whole(error)
     (work / "catalog.txt").write_text("\n".join(map(str, catalog.problems)), encoding="utf-8")
     return made
@@ -94,7 +95,7 @@ def load_here(files: Mapping[str, Path], folder: Path, work: Path) -> dict[str, 
 def _whole(error: BaseException) -> str:
     causes = []
     while error is not None and len(causes) < 3:
-        causes.append(installed.reason(error))
+        causes.append(contained.reason(error))
         error = error.__cause__ or error.__context__  # type: ignore[assignment]
     return " ← ".join(causes)
 

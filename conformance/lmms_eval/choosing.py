@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from conformance.lmms_eval.schema import FunctionName, read_yaml
+from conformance.made_rows.schema import FunctionName, read_yaml
 
 PER_FOLDER = 3
 _HOOKS = (

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from conformance import contained
 from conformance.frame import MODELS, Observation, write_observation
 from conformance.lmms_eval import installed
 from conformance.lmms_eval.choosing import published_tasks, telling
@@ -37,7 +38,7 @@ def aggregating_groups(folder: Path) -> Iterator[tuple[str, list[Any]]]:
         try:
             chosen = select([entry.name], catalog)
         except Exception as error:
-            print(f"{entry.name}: {installed.reason(error)}", flush=True)
+            print(f"{entry.name}: {contained.reason(error)}", flush=True)
             continue
         if any(group.aggregates for group in chosen.groups):
             yield entry.name, list(chosen.tasks)
@@ -87,7 +88,7 @@ def original(work: Path, groups: Mapping[str, Any], out: Path) -> None:
     from conformance.lmms_eval import wrapper
 
     places: dict[str, str] = {}
-    installed.open_locally(places)
+    contained.open_locally(places)
     installed.without_waiting(work / "hub")
     managers = installed.task_managers()
     for name, group in groups.items():
@@ -97,7 +98,7 @@ def original(work: Path, groups: Mapping[str, Any], out: Path) -> None:
             made = wrapper.ScriptedSimple if group["kind"] == "simple" else wrapper.ScriptedChat
             lm = made(book=str(work / "group-rows" / name / "book.json"), model=model, as_result="true")
             try:
-                with installed.time_limit(SECONDS):
+                with contained.time_limit(SECONDS):
                     document = simple_evaluate(
                         model=lm,
                         tasks=[name],
@@ -107,8 +108,8 @@ def original(work: Path, groups: Mapping[str, Any], out: Path) -> None:
                         log_samples=True,
                         verbosity="ERROR",
                     )
-            except (Exception, SystemExit, installed.OutOfTime) as error:
-                write_observation(out, Observation(name, model, failure=installed.reason(installed.real_error(error))))
+            except (Exception, SystemExit, contained.OutOfTime) as error:
+                write_observation(out, Observation(name, model, failure=contained.reason(installed.real_error(error))))
                 break
             write_observation(out, Observation(name, model, values=_values(document or {})))
 
@@ -139,7 +140,7 @@ def ours(work: Path, groups: Mapping[str, Any], out: Path, *, has_parity: bool) 
                     **({"parity": "lmms-eval"} if has_parity else {}),
                 )
             except Exception as error:
-                write_observation(out, Observation(name, model, failure=installed.reason(error)))
+                write_observation(out, Observation(name, model, failure=contained.reason(error)))
                 break
             facts, errors = CommandFacts("scripted", "", ""), item_errors(result.folder)
             document = results_document(result.folder.read_manifest(), result.results, facts, errors=errors)
@@ -168,7 +169,7 @@ def main() -> None:
     installed.quiet()
     if arguments.what == "original":
         import lmms_eval.evaluator  # noqa: F401  - before functions of datasets are replaced
-    installed.only_this_machine()
+    contained.only_this_machine()
     installed.make_asked_files(arguments.work)
     if arguments.what == "members":
         book = json.loads((arguments.work / "book.json").read_text(encoding="utf-8"))

@@ -7,36 +7,11 @@ import copy
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 MEDIA = {".mp4", ".avi", ".mkv", ".webm", ".mov", ".wav", ".mp3", ".flac", ".png", ".jpg", ".jpeg", ".srt", ".vtt"}
-
-
-def open_locally(places: Mapping[str, str]) -> None:
-    """Let ``datasets.load_dataset`` read local rows: whatever is asked for, the rows of the current task are opened.
-
-    Args:
-        places: The folder of rows under ``current``, or by dataset, ``ID`` or ``ID:CONFIG``; the caller changes it.
-    """
-    import datasets
-
-    def load_dataset(path: Any = None, name: Any = None, *_: Any, split: Any = None, **__: Any) -> Any:
-        folder = Path(places.get(f"{path}:{name}") or places.get(str(path)) or places["current"])
-        splits = {
-            file.stem: datasets.Dataset.from_parquet(str(file), cache_dir=str(folder / "cache"))
-            for file in sorted(folder.glob("*.parquet"))
-        }
-        return splits[split] if split else datasets.DatasetDict(splits)
-
-    datasets.disable_progress_bars()
-    # A mapped split is otherwise read from the last run, with what was drawn at random then.
-    datasets.disable_caching()
-    datasets.load_dataset = load_dataset
-    datasets.load_from_disk = lambda dataset_path=None, *_, **__: load_dataset()
 
 
 def without_downloads(hub: Path) -> None:
@@ -68,20 +43,6 @@ def shorten_waits() -> None:
     """Task code that waits before it asks a judge again waits for a moment."""
     sleep = time.sleep
     time.sleep = lambda seconds: sleep(min(seconds, 0.01))
-
-
-def only_this_machine() -> None:
-    """Nothing else is reached: what wants the network fails at once, the same in both tools."""
-    import socket
-
-    resolve = socket.getaddrinfo
-
-    def resolve_here(host: Any, *arguments: Any, **options: Any) -> Any:
-        if host in {"127.0.0.1", "localhost", "::1", None, b"127.0.0.1"}:
-            return resolve(host, *arguments, **options)
-        raise socket.gaierror(socket.EAI_NONAME, f"{host} is not this machine")
-
-    socket.getaddrinfo = resolve_here
 
 
 def make_asked_files(folder: Path) -> None:
@@ -144,27 +105,6 @@ def command_line(output: Path) -> argparse.Namespace:
     )
 
 
-class OutOfTime(BaseException):
-    """A time limit is over. Task code that retries after every exception must not swallow it."""
-
-
-@contextmanager
-def time_limit(seconds: int) -> Iterator[None]:
-    """Raise `OutOfTime` in the main thread."""
-    import signal
-
-    def stop(*_: Any) -> None:
-        raise OutOfTime(f"took more than {seconds} s")
-
-    previous = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, previous)
-
-
 def quiet() -> None:
     """Silence what tasks log."""
     import logging
@@ -186,9 +126,3 @@ def real_error(error: BaseException) -> BaseException:
             break
         error = inner
     return error
-
-
-def reason(error: BaseException) -> str:
-    """One line about an error."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:200]}"

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from conformance import contained
 from conformance.frame import MODELS, Observation, read_observations, write_observation
 from conformance.lmms_eval import installed
 from conformance.lmms_eval.draws import Draws
@@ -35,7 +36,7 @@ def observe(name: str, model: str, kind: str, work: Path, manager: Any, book: Pa
     draws.are_noted = False
     lm = made(book=str(book), model=who, prompts=str(prompts), as_result="true")
     try:
-        with installed.time_limit(SECONDS):
+        with contained.time_limit(SECONDS):
             document = simple_evaluate(
                 model=lm,
                 tasks=[name],
@@ -46,8 +47,8 @@ def observe(name: str, model: str, kind: str, work: Path, manager: Any, book: Pa
                 verbosity="ERROR",
                 **seeds,
             )
-    except (Exception, SystemExit, installed.OutOfTime) as error:
-        return Observation(name, model, failure=installed.reason(installed.real_error(error)))
+    except (Exception, SystemExit, contained.OutOfTime) as error:
+        return Observation(name, model, failure=contained.reason(installed.real_error(error)))
     if document is None or name not in document["results"]:
         return Observation(name, model, failure="no result")
     return Observation(
@@ -88,9 +89,9 @@ def main() -> None:
     # A bootstrap gives other numbers for another seed or number of processes: it is not compared.
     metrics.bootstrap_stderr = lambda *_, **__: "bootstrap"
     metrics.bootstrap_chair_metric = lambda *_, **__: "bootstrap"
-    installed.open_locally(places)
+    contained.open_locally(places)
     installed.without_waiting(arguments.work / "hub")
-    installed.only_this_machine()
+    contained.only_this_machine()
     installed.make_asked_files(arguments.work)
     installed.quiet()
     draws = Draws()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance import contained
 from conformance.frame import MODELS, Observation, read_observations, write_observation
 from conformance.lmms_eval import installed
 from conformance.lmms_eval.choosing import Published, published_tasks
@@ -39,7 +40,7 @@ class Runs:
                 write_observation(self.out, made)
         except Exception as error:
             if len(tasks) == 1:
-                write_observation(self.out, Observation(tasks[0].name, model, failure=installed.reason(error)))
+                write_observation(self.out, Observation(tasks[0].name, model, failure=contained.reason(error)))
                 return
             good = [task for task in tasks if self._can_be_planned(task)]
             parts = [good] if 0 < len(good) < len(tasks) else [tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :]]
@@ -161,7 +162,7 @@ def main() -> None:
     parser.add_argument("--parity", action="store_true")
     arguments = parser.parse_args()
     folder = tasks_folder()
-    installed.only_this_machine()
+    contained.only_this_machine()
     installed.shorten_waits()
     installed.without_downloads(arguments.work / "hub")
     installed.make_asked_files(arguments.work)

@@ -9,32 +9,25 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.answers import generator, known, loss, scripted
-from conformance.frame import MODELS, plain
+from conformance import contained
+from conformance.answers import generator, known, loss
+from conformance.frame import MODELS
 from conformance.lmms_eval import installed
 from conformance.lmms_eval.choosing import Published, published_tasks
 from conformance.lmms_eval.hints import HINTS
-from conformance.lmms_eval.repair import Repairs
-from conformance.lmms_eval.rows import Shape, is_answer, make_rows, write_rows
-from conformance.lmms_eval.schema import columns_of
 from conformance.lmms_eval.templates import tasks_folder
+from conformance.made_rows.answering import candidates, choose, largest_gap, others, scripted_answers
+from conformance.made_rows.repair import Repairs
+from conformance.made_rows.rows import Shape, is_answer, make_rows, write_rows
+from conformance.made_rows.schema import columns_of
 
 N_ROWS = 12
 MOST_REPAIRS = 30
 SECONDS = 40
-ENOUGH_SECONDS = 5
-# How the expected text is dressed where the bare text is not what a task's scoring reads.
-DRESSES = (
-    "{0}", "Answer: {0}", "({0})", "\\boxed{{{0}}}", "<answer>{0}</answer>", "The answer is {0}.",
-    "{0}.",
-    "{{\"answer\": \"{0}\"}}", "```json\n{{\"answer\": \"{0}\"}}\n```", "[{0}]", "[[{0}]]",
-    "Final Answer: {0}", "Score: {0}",
-)  # fmt: skip
 
 
 class Preparation:
@@ -63,15 +56,15 @@ class Preparation:
         failure = ""
         for _ in range(MOST_REPAIRS):
             try:
-                with installed.time_limit(SECONDS):
+                with contained.time_limit(SECONDS):
                     made = self._try(shape)
                 if made.get("gap") == 0.0 and not self.is_slow:
                     made = self._with_other_answers(shape, made)
                 return {"kind": self.kind, "columns": dict(shape.kinds), "hooks": self.published.hooks, **made}
-            except (Exception, SystemExit, installed.OutOfTime) as error:
+            except (Exception, SystemExit, contained.OutOfTime) as error:
                 real = installed.real_error(error)
-                failure = installed.reason(real)
-                if isinstance(real, (ImportError, installed.OutOfTime)) or not repairs.repair(real, self.row):
+                failure = contained.reason(real)
+                if isinstance(real, (ImportError, contained.OutOfTime)) or not repairs.repair(real, self.row):
                     break
         return {"kind": self.kind, "failure": failure}
 
@@ -81,14 +74,14 @@ class Preparation:
         for kind in ("letter", "text", "number", "yesno") if len(answers) == 1 else ():
             other = Shape(shape.columns, {**shape.kinds, answers[0]: kind})
             try:
-                with installed.time_limit(SECONDS):
+                with contained.time_limit(SECONDS):
                     tried = self._try(other)
-            except (Exception, SystemExit, installed.OutOfTime):
+            except (Exception, SystemExit, contained.OutOfTime):
                 continue
             if tried.get("gap", 0.0) > 0:
                 shape.kinds.update(other.kinds)
                 return tried
-        with installed.time_limit(SECONDS):
+        with contained.time_limit(SECONDS):
             return self._try(shape)  # its rows are written again
 
     def _try(self, shape: Shape) -> dict[str, Any]:
@@ -146,92 +139,16 @@ class Preparation:
 
     def _answers(self, task: Any, scored_docs: Sequence[Any], docs: Sequence[Any]) -> dict[str, Any]:
         targets = [self._targets(task, doc) for doc in docs]
-        width = min(map(len, targets))
-        best: tuple[float, int, str] | None = None
-        started = time.monotonic()
-        # The bare text of every candidate first, then the first candidates in other dress.
-        tries = [(which, DRESSES[0]) for which in range(width)]
-        tries += [(which, dress) for which in range(min(width, 3)) for dress in DRESSES[1:]]
-        for which, dress in tries:
-            column = [one[which] for one in targets]
-            if len(set(column)) < 2:
-                continue
-            if (best is not None and best[0] > 0.5) or time.monotonic() - started > ENOUGH_SECONDS:
-                break
-            gap = self._gap(task, scored_docs, column, dress)
-            if gap is not None and (best is None or gap > best[0] + 0.05):
-                best = (gap, which, dress)
-        self.is_slow = time.monotonic() - started > ENOUGH_SECONDS
-        if best is None:
-            # No aggregated number is needed to run: a judge may decide, or nothing depends on the answer.
-            best = (0.0, 0, "{0}")
-        _, which, dress = best
-        column = [one[which] for one in targets]
-        answers: dict[str, Any] = {model: {} for model in MODELS}
-        knows = {model: known(model, len(docs), (self.seed, self.published.name)) for model in MODELS}
-        for model in MODELS:
-            for number in range(len(docs)):
-                others = [dress.format(one) for one in self._others(column, number)]
-                key = (self.seed, self.published.name, number)
-                repeats = max(1, min(task.config.repeats or 1, 4))
-                is_bare = sorted(knows[model]).index(number) % 2 == 0 if number in knows[model] else False
-                answers[model][number] = [
-                    scripted(
-                        model,
-                        dress.format(column[number]),
-                        others,
-                        (*key, again),
-                        is_known=number in knows[model],
-                        is_bare=is_bare,
-                    )
-                    for again in range(repeats)
-                ]
-        return {"answers": answers, "dress": dress, "gap": best[0]}
+        chosen = choose(targets, lambda column, dress: self._gap(task, scored_docs, column, dress))
+        self.is_slow = chosen.is_slow
+        repeats = max(1, min(task.config.repeats or 1, 4))
+        answers = scripted_answers(chosen, repeats, (self.seed, self.published.name))
+        return {"answers": answers, "dress": chosen.dress, "gap": chosen.gap}
 
     def _targets(self, task: Any, doc: Any) -> list[str]:
-        target = None
-        if task.config.doc_to_target is not None:
-            target = task.doc_to_target(doc)
-        found: list[str] = []
-        if isinstance(target, int) and task.config.doc_to_choice is not None:
-            found.append(str(task.doc_to_choice(doc)[target]))
-        for one in target if isinstance(target, list) else [target]:
-            if isinstance(one, (str, int, float)) and not isinstance(one, bool):
-                found.append(str(one))
-        if isinstance(target, (dict, list)):
-            found.append(json.dumps(plain(target)))
-        for name in (
-            "answer",
-            "label",
-            "gt",
-            "target",
-            "solution",
-            "correct_answer",
-            "ground_truth",
-            "Answer",
-            "answers",
-        ):
-            value = doc.get(name) if isinstance(doc, dict) else None
-            if isinstance(value, (str, int, float)):
-                found.append(str(value))
-            if isinstance(value, int) and 0 <= value < 26:
-                found.append("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[value])
-        # Where options stand in a list, the letter of what is expected.
-        expected = set(found)
-        for options in doc.values():
-            if isinstance(options, list):
-                found += [
-                    "ABCDEFGHIJ"[i] for i, one in enumerate(options[:10]) if isinstance(one, str) and one in expected
-                ]
-        found += [str(value) for value in doc.values() if isinstance(value, (str, int)) and len(str(value)) < 40]
-        return found[:12] or ["yes"]
-
-    def _others(self, column: Sequence[str], number: int) -> list[str]:
-        target = column[number]
-        others = [one for one in dict.fromkeys(column) if one != target]
-        if len(target) == 1 and target in "ABCDE":
-            others += [one for one in "ABCD" if one != target]
-        return others or ["something else"]
+        target = task.doc_to_target(doc) if task.config.doc_to_target is not None else None
+        needs_choices = isinstance(target, int) and task.config.doc_to_choice is not None
+        return candidates(doc, target, task.doc_to_choice(doc) if needs_choices else None)
 
     def _gap(self, task: Any, docs: Sequence[Any], column: Sequence[str], dress: str) -> float | None:
         """How far apart right and wrong answers are in the task's aggregated numbers; nothing if scoring fails."""
@@ -240,7 +157,7 @@ class Preparation:
             items: dict[str, list[Any]] = {}
             for number, doc in enumerate(docs):
                 self.row = doc
-                said = column[number] if is_right else self._others(column, number)[0]
+                said = column[number] if is_right else others(column, number)[0]
                 if task.OUTPUT_TYPE == "generate_until_multi_round":
                     scored = task.process_results(doc, [[dress.format(said)] * 2])
                 else:
@@ -248,12 +165,7 @@ class Preparation:
                 for name, value in scored.items():
                     items.setdefault(name, []).append(value)
             made.append({name: self._aggregate(task, name, values) for name, values in items.items()})
-        gaps = [
-            abs(float(value) - float(made[1][name])) / max(1.0, abs(float(value)), abs(float(made[1][name])))
-            for name, value in made[0].items()
-            if isinstance(value, (int, float)) and isinstance(made[1].get(name), (int, float))
-        ]
-        return max((gap for gap in gaps if gap == gap), default=None)
+        return largest_gap(made[0], made[1])
 
     @staticmethod
     def _aggregate(task: Any, name: str, values: list[Any]) -> Any:
@@ -280,9 +192,9 @@ def main() -> None:
     installed.quiet()
     import lmms_eval.evaluator  # noqa: F401 - before its functions are replaced
 
-    installed.open_locally(places)
+    contained.open_locally(places)
     installed.without_waiting(arguments.work / "hub")
-    installed.only_this_machine()
+    contained.only_this_machine()
     installed.make_asked_files(arguments.work)
     folder = tasks_folder()
     names = json.loads(arguments.names.read_text(encoding="utf-8"))

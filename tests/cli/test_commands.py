@@ -320,14 +320,17 @@ def test_models_explains_a_backend_that_knows_models_by_name(capsys):
 
 
 def test_missing_packages_of_an_extra_are_named(monkeypatch):
+    from importlib import metadata
+
     from polymeter.cli import extras
+    from polymeter.core import installing
 
     monkeypatch.setattr(
-        extras.metadata,
+        metadata,
         "requires",
         lambda name: ["no-such-package-here>=1; extra == 'x'", "pytest; extra == 'x'", "rich>=1"],
     )
-    assert extras.packages_of("x") == ["no-such-package-here", "pytest"]
+    assert installing.extra_packages("x") == ["no-such-package-here", "pytest"]
     assert extras.missing_packages("x") == ["no-such-package-here"]
 
 

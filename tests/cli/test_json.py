@@ -136,6 +136,7 @@ def test_tasks_are_a_document_without_running_any_code(place: Path) -> None:
     assert (code, document["kind"], said) == (0, "tasks", "")
     assert loud == {
         "name": "loud",
+        "qualified_name": "loud",
         "title": "loud",
         "format": "task_yaml",
         "file": str(place / "loud.yaml"),
@@ -147,7 +148,17 @@ def test_tasks_are_a_document_without_running_any_code(place: Path) -> None:
         "output_types": ["generate_until"],
         "requests": ["generate"],
         "metrics": ["exact_match"],
-        "needs": {"judge": "no", "packages": [], "missing": [], "extras": []},
+        "needs": {
+            "judge": "no",
+            "packages": [],
+            "optional_packages": [],
+            "missing": [],
+            "extras": [],
+            "keys": [],
+            "hub_token": False,
+        },
+        "dataset": "csv",
+        "is_cached": False,
         "problem": "",
     }
     assert (drawn["modalities"], drawn["requests"], drawn["n_samples"] > 0) == (["text"], ["generate_image"], True)

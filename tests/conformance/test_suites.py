@@ -17,8 +17,8 @@ from conformance.frame import MODELS, Observation, read_observations, write_obse
 from conformance.lmms_eval.choosing import chosen_tasks, published_tasks
 from conformance.lmms_eval.draws import Draws
 from conformance.lmms_eval.expected import EXPECTED
-from conformance.lmms_eval.rows import Shape, make_rows
-from conformance.lmms_eval.schema import columns_of, read_yaml
+from conformance.made_rows.rows import Shape, make_rows
+from conformance.made_rows.schema import columns_of, read_yaml
 
 
 @pytest.fixture

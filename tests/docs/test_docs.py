@@ -27,6 +27,7 @@ GUIDES = (
     "adapters.md",
     "image-generation.md",
     "models.md",
+    "servers.md",
     "judges.md",
     "runs.md",
     "settings.md",

@@ -208,10 +208,10 @@ def test_replicas_share_the_requests_and_the_gpus(here: Path, pids: Path, monkey
     assert gpus == ["4,5", "6,7"]
     manifest = result.folder.read_manifest()
     shares = manifest["requests_by_address"]["model"]
-    assert list(shares) == ["toy, server 1 of 2", "toy, server 2 of 2"]
+    assert list(shares) == ["toy in server 1 of 2", "toy in server 2 of 2"]
     assert sum(one["requests"] for one in shares.values()) == N
     assert all(one["requests"] > 0 for one in shares.values())
-    assert any("was asked at 2 addresses: toy, server 1 of 2" in note for note in result.results["notes"])
+    assert any("% from toy in server 1 of 2 (" in note for note in result.results["notes"])
     assert all(has_ended(pid) for pid in started(pids))
 
 
@@ -344,7 +344,7 @@ def test_a_server_that_does_not_end_when_asked_is_killed(
 @pytest.mark.parametrize(
     ("model", "args", "message", "hint"),
     [
-        ("sglang:toy", {}, "SGLang is not installed: there is no 'sglang.launch_server'", "pip install 'sglang[all]'"),
+        ("sglang:toy", {}, "SGLang is not installed: there is no 'sglang.launch_server'", "install 'sglang[all]'"),
         ("llamacpp:none.gguf", {}, "There is no file 'none.gguf'", ""),
         ("llamacpp:sums.yaml", {}, "llama.cpp is not installed: there is no 'llama-server'", "llama.cpp/releases"),
         ("vllm:toy", {"executable": "/no/where"}, "There is no program '/no/where'", ""),

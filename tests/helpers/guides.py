@@ -6,8 +6,8 @@ one. In an ``sh`` block every line is a command of another tool, and of a workfl
 
 What this machine lacks has a stand-in. ``http://localhost:8000/v1`` is a server that answers questions about capitals
 and grades such answers; ``Qwen/Qwen2.5-VL-3B-Instruct`` is the small model of the library; ``sbatch`` and ``srun`` are
-scripts that do here what Slurm does on its nodes. A quantisation whose package is missing must get as far as that, and
-the run is then repeated in half precision.
+scripts that do here what Slurm does on its nodes; ``vllm`` has vLLM's command line and a toy model. A quantisation
+whose package is missing must get as far as that, and the run is then repeated in half precision.
 """
 
 from __future__ import annotations

@@ -216,3 +216,7 @@ def guided(body: dict[str, Any], said: str) -> str:
 def text_of(content: Any) -> str:
     """The text of a message."""
     return content if isinstance(content, str) else " ".join(part.get("text", "<image>") for part in content)
+
+
+if __name__ == "__main__":
+    main()

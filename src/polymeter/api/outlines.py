@@ -4,15 +4,18 @@ code and uses no network.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from polymeter.api.catalog.beside import keys_behind, readme_summary
 from polymeter.api.catalog.facts import FactReader, Hider, Unknown, Value
 from polymeter.api.catalog.judging import JudgeNeed
 from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PolymeterError
 from polymeter.core.format import Outline
 from polymeter.engine import selection
+from polymeter.engine.missing_packages import needed_packages
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,11 @@ class TaskOutline:
         requests: The kinds of requests to the model.
         metrics: The names of its metrics.
         judge: Whether it needs a judge: ``yes``, ``possible`` or ``no``.
+        dataset: The dataset that it reads, by the name that its author gives it.
+        packages: Packages without which its code cannot be loaded.
+        optional_packages: Packages that its code imports only on some of its ways.
+        keys: Environment variables with keys that its code reads.
+        asks_token: Whether it asks for a token of the hub, as gated data needs it.
         problem: Why it cannot be used; empty if it can.
     """
 
@@ -41,6 +49,11 @@ class TaskOutline:
     requests: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     judge: JudgeNeed = "no"
+    dataset: str = ""
+    packages: tuple[str, ...] = ()
+    optional_packages: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    asks_token: bool = False
     problem: str = ""
 
 
@@ -58,18 +71,29 @@ def outline_tasks(catalog: Catalog, entries: Iterable[Entry]) -> Iterator[TaskOu
                 outline = of_format(spec)
             except PolymeterError as error:
                 problem = reader.problem_of(error)
+        needed = needed_packages(spec) if spec is not None else ()
         yield TaskOutline(
             entry,
             facts.title,
-            next(_known([facts.description]), ""),
+            next(_known([facts.description]), "") or (readme_summary(entry.file.parent) if entry.origin else ""),
             n_samples=outline.n_samples,
             modalities=outline.modalities,
             outputs=tuple(_known(facts.outputs)),
             requests=facts.requests,
             metrics=tuple(name.rstrip(" ↑↓") for name in _known(facts.metrics)),
             judge=facts.judge,
+            dataset=next(_known([facts.dataset]), ""),
+            packages=tuple(package.module for package in needed if package.is_certain) or entry.packages,
+            optional_packages=tuple(package.module for package in needed if not package.is_certain),
+            keys=keys_behind(spec.sources) if spec is not None else (),
+            asks_token=spec is not None and _asks_token(spec.config),
             problem=problem,
         )
+
+
+def _asks_token(config: Mapping[str, Any]) -> bool:
+    arguments = config.get("dataset_kwargs")
+    return isinstance(arguments, Mapping) and bool(arguments.get("token"))
 
 
 def _known(values: Iterable[Value]) -> Iterator[str]:

@@ -28,9 +28,17 @@ def build_catalog(
         PlanError: if an include path, or a system, does not exist.
     """
     settings = read_settings()
-    options = RunOptions(cache_dir=cache_dir or settings.cache_dir)
     wanted = parity_with(settings.parity if parity is None else parity)
-    return selection.build_catalog([*settings.include_paths, *include_paths], plan.cache_folder(options), wanted)
+    return selection.build_catalog([*settings.include_paths, *include_paths], index_folder(cache_dir), wanted)
+
+
+def index_folder(cache_dir: Path | None = None) -> Path:
+    """Where indexes of benchmarks are stored: as told, else as in the settings.
+
+    Raises:
+        PlanError: if no folder can be there.
+    """
+    return plan.cache_folder(RunOptions(cache_dir=cache_dir or read_settings().cache_dir))
 
 
 def describe_task(name: str, include_paths: Sequence[Path] = ()) -> list[tuple[str, Any, Path]]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from importlib import metadata
 from importlib.util import find_spec
 
+from polymeter.core.installing import extra_packages, installed_version
+
 _EVERYTHING = "all"
-_REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)[^;]*;.*\bextra\s*==\s*['\"]([^'\"]+)['\"]")
 
 
 def missing_packages(extra: str) -> list[str]:
     """The packages of an extra that are not installed; also empty if Polymeter itself is not installed."""
-    return [name for name in packages_of(extra) if not _is_installed(name)]
+    return [name for name in extra_packages(extra) if installed_version(name) is None]
 
 
 def missing_modules(names: Iterable[str]) -> frozenset[str]:
@@ -31,23 +31,5 @@ def extras_with(modules: Iterable[str]) -> list[str]:
     return [
         extra
         for extra in sorted(extras)
-        if extra != _EVERYTHING and wanted & {name.lower().replace("-", "_") for name in packages_of(extra)}
+        if extra != _EVERYTHING and wanted & {name.lower().replace("-", "_") for name in extra_packages(extra)}
     ]
-
-
-def packages_of(extra: str) -> list[str]:
-    """The packages of an extra."""
-    try:
-        required = metadata.requires("polymeter") or []
-    except metadata.PackageNotFoundError:
-        return []
-    parsed = (_REQUIREMENT.match(line) for line in required)
-    return [match[1] for match in parsed if match and match[2] == extra]
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True

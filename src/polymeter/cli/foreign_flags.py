@@ -18,9 +18,9 @@ from typing import Any, Literal, NoReturn
 from polymeter.cli.pairs import parse_pairs
 from polymeter.core.errors import PlanError, did_you_mean
 
-Kind = Literal["text", "int", "float", "switch", "names", "repeated", "mapping", "object"]
-"""What a flag takes: one value, no value, several values after one flag, one value each time it is given,
-``key=value,…`` or a JSON object, only a JSON object.
+Kind = Literal["text", "int", "float", "switch", "optional", "names", "repeated", "mapping", "object"]
+"""What a flag takes: one value, no value, one or none (which is true), several values after one flag, one value
+each time it is given, ``key=value,…`` or a JSON object, only a JSON object.
 """
 Fate = Literal["done", "noted", "refused"]
 """How a flag is treated: it takes effect, it is accepted without effect because nothing is lost without it, or it is
@@ -80,6 +80,8 @@ class Flag:
             group.add_argument(self.key, nargs="?", choices=self.choices, default=self.default, **shared)
         elif self.kind == "switch":
             group.add_argument(*self.names, dest=self.key, action="store_true", **shared)
+        elif self.kind == "optional":
+            group.add_argument(*self.names, dest=self.key, nargs="?", const=True, **shared)
         elif self.kind == "names":
             group.add_argument(*self.names, dest=self.key, nargs="+", **shared)
         elif self.kind == "repeated":

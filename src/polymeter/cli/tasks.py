@@ -12,6 +12,7 @@ from polymeter.cli.completion import task_names
 from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
+from polymeter.core.catalog import LIBRARY, QUALIFIES
 from polymeter.core.errors import PlanError
 from polymeter.core.registries import stored_format
 
@@ -24,6 +25,11 @@ _ANSWERS = {"generate": "text", "loglikelihood": "log-likelihoods", "generate_im
 _DESCRIPTION_LENGTH = 100
 MOST_OUTLINED = 100
 """The number of tasks up to which a listing says what each measures: for that, every file is read."""
+_MOST_FOUND = 20
+_MOST_PROBLEMS = 3
+_MOST_TAGS = 40
+_TOLD_FROM = 300
+"""From so many tasks of a package on, reading them for the first time takes long enough to be told."""
 
 
 def tasks(
@@ -41,6 +47,24 @@ def tasks(
     ] = None,
     tag: Annotated[
         list[str] | None, typer.Option(help="Only tasks with this tag.", metavar="TAG", show_default=False)
+    ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="Only what an installed package brings (lmms-eval, lm-eval, evalscope), or polymeter: what comes with "
+            "it.",
+            metavar="PACKAGE",
+            show_default=False,
+        ),
+    ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            help="Search names, tags, descriptions and READMEs, also of installed packages; the best come first.",
+            metavar="WORDS",
+            show_default=False,
+        ),
     ] = None,
     yaml: Annotated[
         bool, typer.Option("--yaml", help="Print one task as a YAML file that needs no other file.")
@@ -63,28 +87,120 @@ def tasks(
         return 0
     with stdout_kept(is_json=as_json):
         catalog = build_catalog(paths)
-    if len(names) == 1 and not tag and names[0] not in catalog.tags() and not _GLOB & set(names[0]):
-        entry = catalog.get(names[0])
-        if entry.kind == "task":
-            values = describe_task(entry.name, paths)
-            outline = next(outline_tasks(catalog, [entry]), None)
-            if as_json:
-                print_document("task", {"task": _as_data(entry, outline, values)})
-            else:
-                _echo(_description(entry, outline, values))
-            return 0
-    rows = _rows(catalog, catalog.choose(names, tag or ()))
-    shown = list({entry.name: entry for _, entry in rows}.values())
-    is_outlined = as_json or sum(entry.kind == "task" for entry in shown) <= MOST_OUTLINED
-    outlines = {outline.entry.name: outline for outline in outline_tasks(catalog, shown)} if is_outlined else {}
-    if as_json:
-        print_document("tasks", _catalog_as_data(catalog, shown, outlines))
+    if search is not None:
+        if names or tag:
+            raise PlanError("--search looks through all tasks.", where="--search", hint="Leave out names and --tag.")
+        _search(catalog, search, origin or "", is_json=as_json)
         return 0
+    if origin is not None:
+        own = catalog.of_origin(origin)
+        chosen = own.choose([name.removeprefix(f"{origin}{QUALIFIES}") for name in names], tag or ())
+    elif len(names) == 1 and not tag and not _GLOB & set(names[0]) and _is_task(catalog, names[0]):
+        entry = catalog.get(names[0])
+        values = describe_task(names[0], paths)
+        outline = next(outline_tasks(catalog.home(entry), [entry]), None)
+        if as_json:
+            print_document("task", {"task": _as_data(entry, outline, values)})
+        else:
+            _echo(_description(entry, outline, values))
+        return 0
+    else:
+        chosen = _chosen(catalog, names, tag or ())
+    _list(catalog, chosen, names, origin or "", is_json=as_json)
+    return 0
+
+
+def _is_task(catalog: Catalog, name: str) -> bool:
+    """Whether a name is that of one task, or of nothing at all, so that it is looked up as one."""
+    home, bare = catalog.place(name)
+    return bare not in home.tags() and (bare not in home.entries or home.entries[bare].kind == "task")
+
+
+def _chosen(catalog: Catalog, names: Sequence[str], tags: Sequence[str]) -> list[Entry]:
+    """What names, globs and tags stand for: in the user's folders and Polymeter's own, else in installed packages."""
+    if not names:
+        return catalog.choose((), tags)
+    chosen: dict[str, Entry] = {}
+    for name in names:
+        qualifier, mark, bare = name.partition(QUALIFIES)
+        if mark and qualifier in (LIBRARY, *catalog.packages):
+            found = catalog.of_origin(qualifier).choose([bare], tags)
+        else:
+            having = [one for one in catalog.packages.values() if one.matches(name)]
+            is_elsewhere = bool(having) and not catalog.matches(name) and not tags
+            found = [e for one in having for e in one.choose([name])] if is_elsewhere else catalog.choose([name], tags)
+        chosen.update((entry.qualified_name, entry) for entry in found)
+    return list(chosen.values())
+
+
+def _list(catalog: Catalog, chosen: Sequence[Entry], names: Sequence[str], origin: str, *, is_json: bool) -> None:
+    """Print groups and tasks: of installed packages what each measures and needs; of others, if they are not many."""
+    rows = _rows(catalog, chosen)
+    shown = list({entry.qualified_name: entry for _, entry in rows}.values())
+    n_own = sum(entry.kind == "task" and not entry.origin for entry in shown)
+    is_outlined = is_json or n_own <= MOST_OUTLINED
+    outlines = _outlines(catalog, shown) if is_outlined else {}
+    if is_json:
+        print_document("tasks", _catalog_as_data(catalog, shown, outlines, origin))
+        return
     _echo(_listing(rows, outlines, names))
     if not is_outlined:
         _echo([f"Name at most {MOST_OUTLINED} of them to see what they measure."])
+    if origin and origin in catalog.packages:
+        _echo_unread(catalog.packages[origin])
+        return
+    if not names:
+        _echo(_packages(catalog))
     _echo_problems(catalog)
-    return 0
+
+
+def _search(catalog: Catalog, words: str, origin: str, *, is_json: bool) -> None:
+    from polymeter.api.catalog.searching import search_benchmarks
+
+    hits = search_benchmarks(catalog, words, origin=origin)
+    best = hits[:_MOST_FOUND]
+    outlines = _outlines(catalog, [hit.entry for hit in best])
+    if is_json:
+        found = [
+            {**_any_as_data(hit.entry, outlines.get(hit.entry.qualified_name)), "score": round(hit.score, 3)}
+            for hit in best
+        ]
+        print_document("found", {"search": words, "n_found": len(hits), "found": found})
+        return
+    if not hits:
+        _echo([f"Nothing fits {words!r}: installed packages are searched too, and none may be installed."])
+        return
+    _echo(list(_lines([(0, hit.entry) for hit in best], outlines)))
+    if len(hits) > len(best):
+        _echo(["", f"The best {len(best)} of {len(hits):,}; more words make it narrower."])
+
+
+def _outlines(catalog: Catalog, entries: Sequence[Entry]) -> dict[str, TaskOutline]:
+    """What is known of tasks, by qualified name."""
+    from polymeter.api import outline_tasks
+    from polymeter.api.catalog.package_outlines import package_outlines
+    from polymeter.api.tasks import index_folder
+
+    outlines = list(outline_tasks(catalog, [entry for entry in entries if not entry.origin]))
+    for qualifier, package in catalog.packages.items():
+        of_package = [entry for entry in entries if entry.origin == qualifier]
+        if of_package:
+            outlines += package_outlines(package, of_package, index_folder(), _tracked)
+    return {outline.entry.qualified_name: outline for outline in outlines}
+
+
+def _tracked(outlines: Iterable[TaskOutline], n: int) -> Iterable[TaskOutline]:
+    """Say that many tasks are read, with a bar on a terminal."""
+    if n < _TOLD_FROM:
+        return outlines
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        say(f"Reading {n:,} tasks for the first time.", err=True)
+        return outlines
+    return track(outlines, "reading tasks for the first time", total=n, console=console, transient=True)
 
 
 def _rows(catalog: Catalog, chosen: Sequence[Entry]) -> list[tuple[int, Entry]]:
@@ -100,29 +216,47 @@ def _rows(catalog: Catalog, chosen: Sequence[Entry]) -> list[tuple[int, Entry]]:
 def _listing(
     rows: Sequence[tuple[int, Entry]], outlines: Mapping[str, TaskOutline], named: Iterable[str]
 ) -> Iterator[str]:
-    from polymeter.cli.extras import missing_modules
-    from polymeter.report.formatting import clip, count, one_line
+    from polymeter.report.formatting import count, one_line
 
-    missing = missing_modules(package for _, entry in rows for package in entry.packages)
-    width = min(max((2 * depth + len(entry.name) for depth, entry in rows), default=0), 48)
+    yield from _lines(rows, outlines)
+    n_tasks = len({entry.qualified_name for _, entry in rows if entry.kind == "task"})
+    tags = sorted({tag for _, entry in rows for tag in entry.tags} - set(named))
+    more = f" and {len(tags) - _MOST_TAGS:,} more" if len(tags) > _MOST_TAGS else ""
+    yield ""
+    yield count(n_tasks, "task") + (f"; tags: {one_line(', '.join(tags[:_MOST_TAGS]))}{more}" if tags else "")
+
+
+def _lines(rows: Sequence[tuple[int, Entry]], outlines: Mapping[str, TaskOutline]) -> Iterator[str]:
+    """A line for each task and group, and one for its description."""
+    from polymeter.cli.extras import missing_modules
+    from polymeter.report.formatting import clip, one_line
+
+    missing = missing_modules(package for _, entry in rows for package in _packages_of(entry, outlines))
+    width = min(max((2 * depth + len(_shown_name(entry)) for depth, entry in rows), default=0), 48)
     for depth, entry in rows:
-        label = f"{'  ' * depth}{one_line(entry.name)}"
+        label = f"{'  ' * depth}{one_line(_shown_name(entry))}"
         name = label.ljust(width)
-        outline = outlines.get(entry.name)
+        outline = outlines.get(entry.qualified_name)
         about = one_line(_about(entry, outline, missing))
         yield f"{_bold(name) if entry.kind == 'group' else name}  {_dim(about)}".rstrip()
         if outline is not None and outline.description:
             yield f"{' ' * (2 * depth + 2)}{_dim(clip(one_line(outline.description), _DESCRIPTION_LENGTH))}"
-    n_tasks = len({entry.name for _, entry in rows if entry.kind == "task"})
-    tags = sorted({tag for _, entry in rows for tag in entry.tags} - set(named))
-    yield ""
-    yield count(n_tasks, "task") + (f"; tags: {one_line(', '.join(tags))}" if tags else "")
+
+
+def _shown_name(entry: Entry) -> str:
+    """The name by which a user can name an entry, whatever else is installed."""
+    return entry.qualified_name if entry.origin else entry.name
+
+
+def _packages_of(entry: Entry, outlines: Mapping[str, TaskOutline]) -> tuple[str, ...]:
+    outline = outlines.get(entry.qualified_name)
+    return entry.packages if outline is None else outline.packages
 
 
 def _tree(catalog: Catalog, entry: Entry, depth: int = 0, above: tuple[str, ...] = ()) -> Iterator[tuple[int, Entry]]:
     yield depth, entry
     for name in entry.members:
-        member = catalog.entries.get(name)
+        member = catalog.home(entry).entries.get(name)
         if member is not None and name not in above:
             yield from _tree(catalog, member, depth + 1, (*above, entry.name))
 
@@ -130,7 +264,8 @@ def _tree(catalog: Catalog, entry: Entry, depth: int = 0, above: tuple[str, ...]
 def _about(entry: Entry, outline: TaskOutline | None, missing: frozenset[str]) -> str:
     """A title, what is measured, and what is needed for it, in one line."""
     title = entry.alias if outline is None else outline.title
-    own_missing = [name for name in entry.packages if name in missing]
+    packages = entry.packages if outline is None else outline.packages
+    own_missing = [name for name in packages if name in missing]
     needs = f"needs {', '.join(own_missing)}" if own_missing else ""
     return ", ".join(
         part
@@ -151,21 +286,47 @@ def _measured(outline: TaskOutline | None) -> Iterator[str]:
     shown = " + ".join(outline.modalities) or ("?" if answers else "")
     yield f"{shown} → {answers}" if answers else shown
     yield {"yes": "needs a judge", "possible": "may use a judge"}.get(outline.judge, "")
+    if outline.keys:
+        yield f"reads {', '.join(outline.keys)}"
+    if outline.entry.origin:
+        yield "data asks for a token of the hub" if outline.asks_token else ""
+        yield "data is cached" if _is_cached(outline) else ""
 
 
-def _catalog_as_data(catalog: Catalog, shown: Iterable[Entry], outlines: Mapping[str, TaskOutline]) -> dict[str, Any]:
-    groups = [entry for entry in shown if entry.kind == "group"]
+def _is_cached(outline: TaskOutline) -> bool:
+    from polymeter.data.source import BUILDERS, is_cached
+
+    return bool(outline.dataset) and outline.dataset not in BUILDERS and is_cached(outline.dataset)
+
+
+def _catalog_as_data(
+    catalog: Catalog, shown: Iterable[Entry], outlines: Mapping[str, TaskOutline], origin: str
+) -> dict[str, Any]:
+    listed = [_any_as_data(entry, outlines.get(entry.qualified_name)) for entry in shown]
+    own = catalog.packages.get(origin, catalog)
     return {
-        "tasks": [_as_data(entry, outlines.get(entry.name)) for entry in shown if entry.kind == "task"],
-        "groups": [{**_entry_as_data(entry), "members": list(entry.members)} for entry in groups],
-        "problems": [{"where": problem.where, "message": problem.message} for problem in catalog.problems],
-        "clashes": {name: [str(file) for file in files] for name, files in catalog.clashes.items()},
+        "tasks": [data for data in listed if "members" not in data],
+        "groups": [data for data in listed if "members" in data],
+        "problems": [{"where": problem.where, "message": problem.message} for problem in own.problems],
+        "clashes": {name: [str(file) for file in files] for name, files in own.clashes.items()},
+        "packages": {
+            qualifier: {"n_tasks": len(one.by_kind("task")), "n_groups": len(one.by_kind("group"))}
+            for qualifier, one in catalog.packages.items()
+        },
     }
+
+
+def _any_as_data(entry: Entry, outline: TaskOutline | None) -> dict[str, Any]:
+    """A task, or a group with its members, as plain data."""
+    if entry.kind == "group":
+        return {**_entry_as_data(entry), "members": list(entry.members)}
+    return _as_data(entry, outline)
 
 
 def _entry_as_data(entry: Entry) -> dict[str, Any]:
     return {
         "name": entry.name,
+        "qualified_name": entry.qualified_name,
         "title": entry.alias or entry.name,
         "format": stored_format(entry.format),
         "file": str(entry.file),
@@ -183,7 +344,7 @@ def _as_data(
     from polymeter.core.codec import jsonable
 
     outline = outline or TaskOutline(entry, entry.alias or entry.name)
-    missing = sorted(missing_modules(entry.packages))
+    missing = sorted(missing_modules(outline.packages or entry.packages))
     config = [{"key": key, "value": jsonable(value), "file": str(file)} for key, value, file in values or ()]
     return {
         **_entry_as_data(entry),
@@ -196,10 +357,15 @@ def _as_data(
         "metrics": list(outline.metrics),
         "needs": {
             "judge": outline.judge,
-            "packages": list(entry.packages),
+            "packages": list(outline.packages or entry.packages),
+            "optional_packages": list(outline.optional_packages),
             "missing": missing,
             "extras": extras_with(missing),
+            "keys": list(outline.keys),
+            "hub_token": outline.asks_token,
         },
+        "dataset": outline.dataset,
+        "is_cached": _is_cached(outline),
         "problem": outline.problem,
         **({} if values is None else {"config": config}),
     }
@@ -209,8 +375,8 @@ def _description(entry: Entry, outline: TaskOutline | None, values: Iterable[tup
     from polymeter.cli.extras import missing_modules
     from polymeter.report.formatting import one_line
 
-    yield f"{_bold(_one_line(entry.name))}  {_dim(one_line(str(entry.file)))}"
-    about = one_line(_about(entry, outline, missing_modules(entry.packages)))
+    yield f"{_bold(_one_line(_shown_name(entry)))}  {_dim(one_line(str(entry.file)))}"
+    about = one_line(_about(entry, outline, missing_modules(entry.packages if outline is None else outline.packages)))
     if outline is not None and about:
         yield f"  {about}"
     if outline is not None and outline.description:
@@ -230,6 +396,29 @@ def _one_line(value: Any) -> str:
     return clip(one_line(value if isinstance(value, str) else repr(value)), 160)
 
 
+def _packages(catalog: Catalog) -> Iterator[str]:
+    """What installed packages have besides, and how it is listed."""
+    from polymeter.core.installed import installed_packages
+    from polymeter.report.formatting import count
+
+    for package in installed_packages():
+        one = catalog.packages.get(package.qualifier)
+        if one is not None:
+            n_tasks = count(len(one.by_kind("task")), "task")
+            yield f"{package.qualifier}: {n_tasks} of {package}; polymeter tasks --from {package.qualifier} lists them."
+
+
+def _echo_unread(package: Catalog) -> None:
+    """Tell of files of a package that cannot be read: how many, and the first of them."""
+    from polymeter.report.formatting import count
+
+    for problem in package.problems[:_MOST_PROBLEMS]:
+        say(f"{problem.where}: {problem.message}", err=True)
+    n_more = len(package.problems) - _MOST_PROBLEMS
+    if n_more > 0:
+        say(f"{count(n_more, 'more file')} cannot be read (--json names all). {package.advice}".rstrip(), err=True)
+
+
 def _echo_problems(catalog: Catalog) -> None:
     for problem in catalog.problems:
         say(f"{problem.where}: {problem.message}", err=True)
@@ -238,7 +427,8 @@ def _echo_problems(catalog: Catalog) -> None:
 
 
 def _echo(lines: Iterable[str]) -> None:
-    typer.echo("\n".join(lines))
+    for line in [*lines]:
+        typer.echo(line)
 
 
 def _bold(text: str) -> str:

@@ -51,6 +51,7 @@ class Entry:
         tags: Labels by which it can be selected.
         members: For a group, the names of its members.
         packages: Importable modules that its code needs, as far as its source shows.
+        about: What its author says of it and which data it reads, as far as the index knows: for searching.
         origin: What its name is qualified with if an installed package brings it (``lmms-eval``); else empty.
     """
 
@@ -63,12 +64,13 @@ class Entry:
     tags: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    about: str = ""
     origin: str = ""
 
     @property
     def qualified_name(self) -> str:
-        """The name that always means this entry, unless it is in a folder of the user's."""
-        return f"{self.origin or LIBRARY}{QUALIFIES}{self.name}"
+        """The name that always means this entry: in a folder of the user's its own, which wins over all others."""
+        return self.name if self.is_user else f"{self.origin or LIBRARY}{QUALIFIES}{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class Catalog:
             catalog of its own, so that its groups hold its own tasks.
         origin: What the names are qualified with, in the catalog of an installed package.
         advice: What to do about files of that package that cannot be read.
+        state: What changes when a file of that package does.
         preferred: Where a name is looked for first if several have it, by what qualifies it.
     """
 
@@ -135,6 +138,7 @@ class Catalog:
     packages: dict[str, Catalog] = field(default_factory=dict)
     origin: str = ""
     advice: str = ""
+    state: str = ""
     preferred: tuple[str, ...] = ()
 
     def add(self, entry: Entry) -> None:
@@ -206,6 +210,10 @@ class Catalog:
         """Whether a name or tag is here, apart from installed packages."""
         return name in self.entries or name in self.clashes or any(name in entry.tags for entry in self)
 
+    def matches(self, pattern: str) -> bool:
+        """Whether a name, tag or glob selects something here, apart from installed packages."""
+        return self.has(pattern) or any(fnmatchcase(entry.name, pattern) for entry in self)
+
     def is_users(self, name: str) -> bool:
         """Whether a name or tag is in a folder that the user named."""
         if name in self.entries:
@@ -221,6 +229,29 @@ class Catalog:
             if not entry.is_user:
                 own.add(entry)
         return own
+
+    def of_origin(self, qualifier: str) -> Catalog:
+        """The catalog of what a qualifier stands for.
+
+        Raises:
+            PlanError: if it stands for nothing here.
+        """
+        if qualifier == LIBRARY:
+            return self.library()
+        if qualifier not in self.packages:
+            known = [LIBRARY, *self.packages]
+            raise PlanError(
+                f"There are no benchmarks of {qualifier!r} here.",
+                where="--from",
+                hint=did_you_mean(qualifier, known) or f"There are those of {_listed(known)}.",
+            )
+        return self.packages[qualifier]
+
+    def everything(self) -> Iterator[Entry]:
+        """The entries of the user's folders, of what comes with Polymeter, and of all installed packages."""
+        yield from self
+        for one in self.packages.values():
+            yield from one
 
     def home(self, entry: Entry) -> Catalog:
         """The catalog in which the members of a group, and what else an entry names, are looked up."""

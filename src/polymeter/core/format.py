@@ -145,6 +145,8 @@ class Format:
             before any of its code runs; ``None``, also as what it gives: only a run shows them.
         outline: ``spec → Outline``: for listings. Raises PlanError if the configuration is broken. ``None``: nothing is
             known.
+        code: ``spec → files``: the files of a task's authors that are loaded before its first sample, which import
+            the others. ``None``: there is no code.
         get_ready: Imports what ``compile`` needs, for a moment in which a run waits anyway. It opens no data and runs
             no code of benchmarks. ``None``: there is little to import.
     """
@@ -163,4 +165,5 @@ class Format:
     page_keys: PageKeys = field(default_factory=PageKeys)
     metrics: Callable[[TaskSpec], Collection[str] | None] | None = None
     outline: Callable[[TaskSpec], Outline] | None = None
+    code: Callable[[TaskSpec], Collection[Path]] | None = None
     get_ready: Callable[[], None] | None = None

@@ -7,10 +7,39 @@ shell finds may belong to another Python than the one that misses the package.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
 from pathlib import Path
+
+_REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)[^;]*;.*\bextra\s*==\s*['\"]([^'\"]+)['\"]")
+_PIP_NAMES = {
+    "antlr4": "antlr4-python3-runtime",
+    "azure.identity": "azure-identity",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "docx": "python-docx",
+    "dotenv": "python-dotenv",
+    "fitz": "pymupdf",
+    "google.genai": "google-genai",
+    "google.generativeai": "google-generativeai",
+    "Levenshtein": "python-Levenshtein",
+    "more_itertools": "more-itertools",
+    "PIL": "pillow",
+    "pptx": "python-pptx",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""What pip calls packages whose importable name it does not know."""
+
+
+def pip_name(module: str) -> str:
+    """What pip calls the package of an importable name."""
+    top = module.partition(".")[0]
+    return _PIP_NAMES.get(module, _PIP_NAMES.get(top, top))
 
 
 def installed_version(package: str) -> str | None:
@@ -28,6 +57,18 @@ def installed_version(package: str) -> str | None:
     fields = (found.read_text("METADATA") or "").partition("\n\n")[0].splitlines()
     version = next((field for field in fields if field.lower().startswith("version:")), None)
     return found.version if version is None else version.partition(":")[2].strip()
+
+
+def extra_packages(extra: str) -> list[str]:
+    """The packages that an extra of Polymeter brings; none if Polymeter itself is not installed."""
+    from importlib import metadata
+
+    try:
+        required = metadata.requires("polymeter") or []
+    except metadata.PackageNotFoundError:
+        return []
+    parsed = (_REQUIREMENT.match(line) for line in required)
+    return [match[1] for match in parsed if match and match[2] == extra]
 
 
 def pip_install(*packages: str, extra: str = "") -> str:

@@ -348,12 +348,22 @@ def is_of_hub(path: str, directory: Path, overrides: Mapping[str, str]) -> bool:
         return False
     if any(place.exists() for place in (directory / path, Path(path))):
         return False
+    return not is_cached(path)
+
+
+def is_cached(path: str) -> bool:
+    """Whether a cache of this machine holds a dataset of a hub, whole or in part.
+
+    Args:
+        path: Its id.
+    """
     home = Path(os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser())
     caches = {
         Path(os.environ.get("HF_HUB_CACHE") or home / "hub") / f"datasets--{path.replace('/', '--')}",
         Path(os.environ.get("HF_DATASETS_CACHE") or home / "datasets") / path.replace("/", "___").lower(),
+        Path(os.environ.get("MODELSCOPE_CACHE") or Path("~/.cache/modelscope/hub").expanduser()) / "datasets" / path,
     }
-    return not any(place.exists() for place in caches)
+    return any(place.exists() for place in caches)
 
 
 def _release_buffers() -> None:

@@ -21,7 +21,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import TimeoutError as FuturesTimeout
 from contextlib import suppress
 from functools import partial
 from itertools import compress
@@ -99,6 +98,7 @@ class EndpointDispatcher:
             model, name, self._settings, on_wait=on_wait, on_note=on_note, on_gone=self._give_up
         )
         self._is_gone = self._is_closing = False
+        self._has_loaded = threading.Event()
         self._make = model.prepare if type(model).prepare is not AsyncModel.prepare else None
         self._prefetcher = prefetcher
         self._random = random.Random()
@@ -149,8 +149,10 @@ class EndpointDispatcher:
             self._loop.run_until_complete(self._shut())
             self._loop.close()
             return
-        with suppress(FuturesTimeout):  # a model that is being loaded, and cannot be interrupted
-            asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=CLOSE_S)
+        if not self._has_loaded.is_set() and type(self._model).interrupt is AsyncModel.interrupt:
+            self._out.close()  # nothing makes it come back, and its thread ends with the process
+            return
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=CLOSE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=CLOSE_S)
         if not self._thread.is_alive():
@@ -161,6 +163,7 @@ class EndpointDispatcher:
         # The loop's thread runs the model and nothing else of others: a guest never answers on it.
         with in_mode("model"):
             self._load()
+            self._has_loaded.set()
             self._loop.run_forever()
 
     def _load(self) -> None:

@@ -38,7 +38,7 @@ def read_package(package: Package, cache_dir: Path | None, parity: Parity) -> Ca
         parity: Whose reading of files is wanted where Polymeter differs from another system.
     """
     content = _content_of(package, cache_dir)
-    catalog = Catalog(parity=parity, origin=package.qualifier, advice=_advice(package))
+    catalog = Catalog(parity=parity, origin=package.qualifier, advice=_advice(package), state=content["state"])
     for row in content["entries"]:
         entry = _entry(row, package)
         catalog.entries[entry.name] = entry
@@ -103,8 +103,9 @@ def _entry(row: Iterable[Any], package: Package) -> Entry:
 
 def _stamps(package: Package) -> Iterator[tuple[str, int, int]]:
     """Path, size and time of modification of every file that the index rests on."""
-    reading = Path(FORMATS.get(package.record.format).index.__code__.co_filename).parent
-    for folder in (package.folder, reading):
+    record = package.record
+    formats = [FORMATS.get(name) for name in (record.format, record.dialect) if name in FORMATS]
+    for folder in (package.folder, *(Path(each.index.__code__.co_filename).parent for each in formats)):
         waiting = [str(folder)]
         while waiting:
             try:

@@ -219,7 +219,7 @@ def notes(
     told = []
     for role, addresses_of in balanced.items():
         shown = ", ".join(
-            f"{address} {one['share']:.1%} ({one['requests']:,} answered"
+            f"{one['share']:.1%} from {address} ({one['requests']:,} answered"
             + (f", {one['failures']:,} failed)" if one["failures"] else ")")
             for address, one in addresses_of.items()
         )

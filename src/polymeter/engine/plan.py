@@ -22,6 +22,7 @@ from polymeter.core.registries import stored_format
 from polymeter.core.task import Task, TaskSpec
 from polymeter.engine.data_places import AskedPlaces, check_places
 from polymeter.engine.generation_settings import passed_on_notes, with_passed_on
+from polymeter.engine.missing_packages import missing_later
 from polymeter.engine.selection import Selection, format_of
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
@@ -163,7 +164,8 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     unused = check_places(places, plan.typed_data, may_ask_later=any(task.is_guest for task in opened) or bool(unfit))
     passed = passed_on_notes(options.generation, opened, plan.model, model_name(plan))
     warnings = (*_how_code_runs(opened), *(warning for task in opened for warning in task.warnings))
-    plan.warnings = told = (*ignored_settings(opened, plan.model, model_name(plan)), *passed, *warnings, *unused)
+    ignored = ignored_settings(opened, plan.model, model_name(plan))
+    plan.warnings = told = (*ignored, *passed, *warnings, *unused, *missing_later(task.spec for task in opened))
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
 
 

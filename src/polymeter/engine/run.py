@@ -28,6 +28,7 @@ from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.engine.generation_settings import check_typed_settings
+from polymeter.engine.missing_packages import check_packages
 from polymeter.engine.models import check_model, make_model, parse_model
 from polymeter.engine.panel import panel_of
 from polymeter.engine.plan import Plan, cache_folder, check_learned, compile_tasks, model_name, skip
@@ -106,6 +107,7 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
         finished = _if_finished(plan, folder, progress)
         if finished is not None:
             return finished
+    check_packages(plan)
     manifests.identity_of(plan)  # what is no identity is told before anything is spent
     if not plan.options.is_restart:
         refuse_changes(plan, folder)

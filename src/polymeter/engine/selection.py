@@ -117,7 +117,7 @@ def select(patterns: Sequence[str], catalog: Catalog) -> Selection:
     """
     if not patterns:
         raise PlanError("No task is named.", hint="Name some with --tasks; 'polymeter tasks' lists them.")
-    entries = {(entry.origin, entry.name): entry for pattern in patterns for entry in matching(pattern, catalog)}
+    entries = {entry.qualified_name: entry for pattern in patterns for entry in matching(pattern, catalog)}
     tasks: dict[str, TaskSpec] = {}
     groups: dict[str, GroupSpec] = {}
     layout: list[tuple[str, str, int]] = []

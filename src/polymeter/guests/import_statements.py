@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from polymeter.guests.alarms import serve_alarms
 from polymeter.guests.neighbours import (
     beside_checkout,
     checkout_path,
@@ -75,6 +76,7 @@ class ImportStatements:
                 found = self._real(name, globals, locals, fromlist or (), 0)
                 serve_datasets(name.partition(".")[0])
                 serve_metrics(name.partition(".")[0])
+                serve_alarms()
                 return found
             if fromlist:
                 return self._real(private, globals, locals, fromlist, 0)

@@ -20,7 +20,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, blame, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context
-from polymeter.core.installing import pip_install
+from polymeter.core.installing import pip_install, pip_name
 from polymeter.core.registry import missing_package
 from polymeter.core.systems import import_roots
 from polymeter.guests.contain import contained
@@ -30,17 +30,6 @@ from polymeter.guests.packages import GUEST_LOCK, PREFIX
 from polymeter.guests.shims import switch_on_shims
 
 _PYTHONS_OWN = sys.stdlib_module_names | {"__main__"}
-_PIP_NAMES = {
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python-headless",
-    "fitz": "pymupdf",
-    "google.genai": "google-genai",
-    "Levenshtein": "python-Levenshtein",
-    "PIL": "pillow",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-}
 
 
 @contextmanager
@@ -207,11 +196,10 @@ class _MissingModuleError(PlanError):
         package = self.module.partition(".")[0]
         if package in import_roots():
             return PlanError(self.what, where=f"{ref.where}; imported at {self.where}")
-        install = _PIP_NAMES.get(self.module, _PIP_NAMES.get(package, package))
         return PlanError(
             f"'!function {ref.name}' needs the package {self.module!r}, which is not installed.",
             where=f"{ref.where}; imported at {self.where}",
-            hint=f"Install it with: {pip_install(install)}",
+            hint=f"Install it with: {pip_install(pip_name(self.module))}",
         )
 
 

@@ -25,7 +25,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
-from polymeter.core.installed import installed_packages
+from polymeter.core.installed import installed_packages, is_benchmark_file
 from polymeter.core.systems import import_roots, systems
 from polymeter.guests.shims import is_shim
 
@@ -154,8 +154,8 @@ def checkout_path(name: str, folder: Path) -> Path | None:
 def beside_checkout(top: str, folder: Path) -> Path | None:
     """The folder around the copy of a system's package that a folder lies in, if it has a module of that name."""
     root = package_root(folder)
-    if root is None or top in package_names():
-        return None
+    if root is None or top in package_names() or is_benchmark_file(f"{folder}/"):
+        return None  # beside an installed package lie all other installed packages
     around = root.parent
     return around if (around / f"{top}.py").is_file() or (around / top).is_dir() else None
 

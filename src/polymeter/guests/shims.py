@@ -13,6 +13,8 @@ when the first name below the root is asked for. The table of *aliases* says wha
         "other.models.simple": {},  # a package without names of its own
     }
 
+Names and modules that a root lacks are looked for below another one, if its record names that (``otherwise``).
+
 A module with others below it is a package; those in between need no entry. The table of *refused names* says what to do
 instead of using a class, or a function (with ``()``) that can be named and not used::
 
@@ -28,7 +30,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.abc import Loader, MetaPathFinder
@@ -74,14 +76,15 @@ def _finder() -> _ShimFinder:
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """What a module of a table holds: targets by name, refused names, the target of everything else, and the full
-    names of the modules below it.
+    """What a module of a table holds: targets by name, refused names, the target of everything else, the full names of
+    the modules below it, and the module of that name below another root, which has what this one lacks.
     """
 
     names: Mapping[str, str]
     refused: Mapping[str, Callable[[], object]]
     rest: str
     modules: frozenset[str]
+    otherwise: str = ""
 
     def public_names(self) -> list[str]:
         """What a star import binds."""
@@ -114,9 +117,15 @@ class ShimModule(ModuleType):
             value = contents.refused[name]()
         elif f"{self.__name__}.{name}" in contents.modules:
             return importlib.import_module(f"{self.__name__}.{name}")
-        elif contents.rest and not name.startswith("__"):
+        elif (
+            contents.rest
+            and not name.startswith("__")
+            and (not contents.otherwise or hasattr(load(contents.rest), name))
+        ):
             # Not kept: such a module may answer anew each time, with what the user's files have defined by then.
             return getattr(load(contents.rest), name)
+        elif contents.otherwise and not name.startswith("__"):
+            return getattr(importlib.import_module(contents.otherwise), name)
         else:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         setattr(self, name, value)
@@ -186,11 +195,10 @@ class _ShimFinder(MetaPathFinder):
         root, _, below = fullname.partition(".")
         if root not in self._roots:
             return None
-        for answering in self._answering(root):
-            name = f"{answering}.{below}" if below else answering
-            tables = self._tables_of(answering)
-            if name in tables.modules:
-                return self._spec(fullname, name, tables)
+        names = [f"{answering}.{below}" if below else answering for answering in self._answering(root)]
+        found = [name for name in names if name in self._tables_of(name.partition(".")[0]).modules]
+        if found:
+            return self._spec(fullname, found[0], found[1] if len(found) > 1 else "")
         private = self._in_a_tree(fullname)
         if private is not None:
             return private
@@ -198,7 +206,8 @@ class _ShimFinder(MetaPathFinder):
             raise ModuleNotFoundError(self._what_is_missing(fullname), name=fullname)
         return None
 
-    def _spec(self, fullname: str, name: str, tables: _Tables) -> ModuleSpec:
+    def _spec(self, fullname: str, name: str, otherwise: str) -> ModuleSpec:
+        tables = self._tables_of(name.partition(".")[0])
         target = tables.target(name) or (name if name != fullname else "")
         if target:
             real = importlib.util.find_spec(target)
@@ -206,7 +215,7 @@ class _ShimFinder(MetaPathFinder):
             origin = real.origin if real is not None else None
             return ModuleSpec(fullname, _Alias(target), origin=origin, is_package=is_package)
         modules = self._modules(fullname.partition(".")[0])
-        loader = _Made(tables.contents(name, modules), tables.file)
+        loader = _Made(replace(tables.contents(name, modules), otherwise=otherwise), tables.file)
         return ModuleSpec(fullname, loader, origin=tables.file, is_package=tables.is_package(name, modules))
 
     def serves(self, name: str) -> bool:
@@ -226,8 +235,8 @@ class _ShimFinder(MetaPathFinder):
         return ModuleSpec(fullname, _Alias(private), origin=origin, is_package=hasattr(module, "__path__"))
 
     def _answering(self, root: str) -> Iterator[str]:
-        """An import root and those that answer for what it lacks."""
-        while root:
+        """An import root and those that answer for what it lacks, as far as they are there."""
+        while root in self._roots:
             yield root
             root = self._roots[root][1].otherwise
 

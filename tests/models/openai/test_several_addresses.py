@@ -129,8 +129,8 @@ def test_a_run_uses_all_and_says_who_answered_how_much(tmp_path: Path) -> None:
     assert [one["requests"] for one in found.values()] == counts
     assert list(found) == [a.base_url, b.base_url]
     (note,) = [note for note in result.results["notes"] if "2 addresses" in note]
-    assert note.startswith(f"The model was asked at 2 addresses: {a.base_url} ")
-    assert f"({counts[0]} answered)" in note
+    assert note.startswith("The model was asked at 2 addresses: ")
+    assert f"% from {a.base_url} ({counts[0]} answered)" in note
     assert manifest["sessions"][-1]["endpoints"]["model"] == ",".join(sorted([a.base_url, b.base_url]))
     report = result.report.read_text(encoding="utf-8")
     assert "Addresses of the role model" in report

@@ -90,6 +90,13 @@ def _outline(spec: TaskSpec) -> Outline:
     return outline(spec)
 
 
+def _code(spec: TaskSpec) -> Collection[Path]:
+    """The files that the task's tags name, and the metrics beside it."""
+    from polymeter.formats.task_yaml.task_code import loaded_files
+
+    return loaded_files(spec)
+
+
 _PAGE_KEYS = PageKeys(
     description="",  # in this format it is part of the prompt
     tags="tag",
@@ -123,5 +130,6 @@ FORMAT = Format(
     page_keys=_PAGE_KEYS,
     metrics=_metrics,
     outline=_outline,
+    code=_code,
     get_ready=_get_ready,
 )

@@ -123,6 +123,7 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
             "name": str(task),
             "alias": str(values.get("task_alias") or ""),
             "tags": list(dict.fromkeys(tags)),
+            "about": about(values),
             "packages": list(scanner.packages(files)),
         }
     if isinstance(task, list):
@@ -134,11 +135,20 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
             "name": group,
             "alias": str(values.get("group_alias") or ""),
             "tags": _names(values.get("tag"), resolved, "tag"),
+            "about": about(values),
             "members": [name for name in members if name],
         }
     if task is not None:
         raise PlanError(f"'task' must be a name or a list, not {type(task).__name__}.", where=resolved.where("task"))
     return {"kind": "template"}
+
+
+def about(values: Mapping[str, Any]) -> str:
+    """The description of a task or group, and the data that it reads, for searching."""
+    metadata = values.get("metadata")
+    description = metadata.get("description") if isinstance(metadata, Mapping) else None
+    named = (description, values.get("dataset_path"), values.get("dataset_name"))
+    return " ".join(str(item) for item in named if isinstance(item, (str, int)))
 
 
 def member_name(item: Any) -> str:
@@ -238,6 +248,7 @@ def _add(catalog: Catalog, file: Path, record: Record, root: Root, format_name: 
                 tuple(record["tags"]),
                 tuple(record.get("members", ())),
                 tuple(record.get("packages", ())),
+                record.get("about", ""),
             )
         )
 

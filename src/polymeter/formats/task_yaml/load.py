@@ -138,7 +138,7 @@ class _Loading:
         """Add a task. The same name with other overrides becomes ``name-1``, then ``name-2``."""
         spec = make_spec(resolved, overrides)
         name, number = spec.name, 0
-        while name in self.tasks and not _is_same(self.tasks[name], spec):
+        while name in self.tasks and not is_same_task(self.tasks[name], spec):
             number += 1
             name = f"{spec.name}-{number}"
         if name not in self.tasks:
@@ -224,7 +224,8 @@ def _aggregates(items: Any, resolved: Resolved) -> tuple[Mapping[str, Any], ...]
     return tuple(entries)
 
 
-def _is_same(one: TaskSpec, other: TaskSpec) -> bool:
+def is_same_task(one: TaskSpec, other: TaskSpec) -> bool:
+    """Whether two specs differ in nothing but their names."""
     return one.file == other.file and {**one.config, "task": ""} == {**other.config, "task": ""}
 
 

@@ -58,6 +58,13 @@ def load_task_code(spec: TaskSpec) -> bool:
     return bool(refs) or has_metrics
 
 
+def loaded_files(spec: TaskSpec) -> set[Path]:
+    """The files that ``load_task_code`` loads, apart from those that they import."""
+    found = {source for ref in function_refs(dict(spec.config)) if (source := ref.source_file())}
+    beside = spec.file.parent / METRICS_FILE
+    return found | {beside} if _registers(beside) else found
+
+
 def source_files(file: Path, values: Mapping[str, Any], scanner: PackageScanner) -> set[Path]:
     """The files of a task's code, which its hash covers: those of its functions, all Python files beside them, and the
     files that these import from other folders.

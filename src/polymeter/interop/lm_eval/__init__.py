@@ -4,29 +4,49 @@ The index of Polymeter's task YAML lists its task files too, as a dialect; ``tas
 """
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import Installed, System
+from polymeter.core.systems import Command, ImportRoot, Installed, Scripts, System
+
+_HERE = "polymeter.interop.lm_eval"
 
 SYSTEM = System(
     name="lm_eval",
     title="lm-eval",
     summary="task folders, LM classes and logs of lm-eval (lm-evaluation-harness)",
-    formats={"lm_eval": Target("polymeter.interop.lm_eval.tasks:FORMAT", "polymeter", summary="YAML tasks of lm-eval")},
-    extensions={"task_yaml.dialect": "polymeter.interop.lm_eval.tasks.dialect:DIALECT"},
+    formats={"lm_eval": Target(f"{_HERE}.tasks:FORMAT", "polymeter", summary="YAML tasks of lm-eval")},
+    extensions={"task_yaml.dialect": f"{_HERE}.tasks.dialect:DIALECT"},
     models={
         "lm": Target(
-            "polymeter.interop.lm_eval.models:LmModel",
+            f"{_HERE}.models:LmModel",
             "polymeter",
             "",
             "A model written for lm-eval: a subclass of LM in a file or package",
             ("text", "image", "audio"),
             ("generate", "loglikelihood"),
-            read_args="polymeter.interop.lm_eval.models.arguments:simple_parse_args_string",
+            read_args=f"{_HERE}.models.arguments:simple_parse_args_string",
         ),
     },
-    logs="polymeter.interop.lm_eval.logs:READER",
+    command=Command(
+        "lm-eval",
+        "Run lm-eval's command line: run (or options alone), ls, validate.",
+        f"{_HERE}.command:run_command",
+        modules={"lm_eval": ()},
+        python_options={"--model-path": "--model_path", "--include-path": "--include_path"},
+    ),
+    scripts=Scripts(wrappers=f"{_HERE}.command:load_wrappers", wrapper_signs=("lm_eval.api", "TemplateLM")),
+    import_roots={
+        "lm_eval": ImportRoot(
+            aliases=f"{_HERE}.shim.aliases:LM_EVAL", refused=f"{_HERE}.shim.refused:LM_EVAL", otherwise="lmms_eval"
+        )
+    },
+    trees={"lm_eval.tasks.": ("_factory", "_index", "_yaml_loader", "manager")},
+    absent={
+        "tasks.": "If another task folder has it, put the two folders side by side, as in lm-eval, or name it with "
+        "--include-path."
+    },
+    logs=f"{_HERE}.logs:READER",
     exports={
         "lm-eval": Target(
-            "polymeter.interop.lm_eval.exports:write_export",
+            f"{_HERE}.exports:write_export",
             "polymeter",
             summary="lm-eval 0.4: results_*.json, samples_TASK_*.jsonl",
         )
@@ -35,8 +55,9 @@ SYSTEM = System(
         "lm_eval",
         "tasks",
         "task_yaml",
+        dialect="lm_eval",
         clone="https://github.com/EleutherAI/lm-evaluation-harness lm-evaluation-harness/lm_eval/tasks",
     ),
     version="0.4.13",
-    differences="polymeter.interop.lm_eval.differences:DIFFERENCES",
+    differences=f"{_HERE}.differences:DIFFERENCES",
 )

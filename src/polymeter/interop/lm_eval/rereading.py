@@ -134,7 +134,8 @@ def plain_config(spec: TaskSpec, num_fewshot: int, metadata: Mapping[str, Any]) 
     own: dict[str, Any] = {
         **told,
         "num_fewshot": num_fewshot,
-        "fewshot_config": {name: getattr(examples, name) for name in examples.__dataclass_fields__},
+        "fewshot_config": {name: getattr(examples, name) for name in examples.__dataclass_fields__}
+        | {"fewshot_indices": (config.fewshot_config or {}).get("fewshot_indices")},
         "metadata": {**config.metadata, **metadata, "config_source": str(spec.file)},
     }
     is_given = spec.config.keys()

@@ -12,7 +12,7 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from polymeter.store.export import read_samples
 from polymeter.store.folder import RunFolder
 
 _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
-_NAME_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
+NAME_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
 _NO_VERSION = "Yaml"
 _RANDOM_CHARACTERS = 8
 Seeds = tuple[int | None, int | None, int | None, int | None]
@@ -122,7 +122,7 @@ class StoredRun:
 
 def model_name(model_args: Mapping[str, Any]) -> str:
     """The model's name as lm-eval takes it from the model's arguments; eight random characters if none names it."""
-    named = next((str(model_args[key]) for key in _NAME_KEYS if key in model_args), "")
+    named = next((str(model_args[key]) for key in NAME_KEYS if key in model_args), "")
     letters = string.ascii_lowercase + string.digits
     return named or "".join(random.SystemRandom().choices(letters, k=_RANDOM_CHARACTERS))
 
@@ -135,7 +135,7 @@ def files_folder(output_path: str, name: str) -> Path:
 
 def time_stamp() -> str:
     """The local time, as file names have it."""
-    return datetime.now().isoformat().replace(":", "-")
+    return datetime.now(timezone.utc).astimezone().replace(tzinfo=None).isoformat().replace(":", "-")
 
 
 def write_files(run: StoredRun, output_path: str, name: str, *, has_samples: bool) -> tuple[Path, ...]:

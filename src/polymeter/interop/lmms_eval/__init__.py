@@ -26,7 +26,6 @@ SYSTEM = System(
     },
     import_roots={
         "lmms_eval": ImportRoot(aliases=f"{_SHIM}.aliases:LMMS_EVAL", refused=f"{_SHIM}.refused:LMMS_EVAL"),
-        "lm_eval": ImportRoot(otherwise="lmms_eval"),
     },
     trees={"lmms_eval.tasks.": (), "lmms_eval.models.": ()},
     absent={
@@ -41,7 +40,7 @@ SYSTEM = System(
         "lmms-eval",
         "Run lmms-eval's command line: eval (or options alone), tasks, models, power, version.",
         f"{_HERE}.command:run_command",
-        modules={"lmms_eval": (), "lm_eval": ()},
+        modules={"lmms_eval": ()},
         python_options={"--model-path": "--model_path", "--include-path": "--include_path"},
     ),
     scripts=Scripts(wrappers=f"{_HERE}.command:load_wrappers"),

@@ -21,11 +21,13 @@ class Batch:
             the media of all rows as the processor returns them. On the network's device, floats in its type.
         n_tokens: Tokens of each row, without padding.
         texts: The prompt of each row before it was tokenised, without its tail.
+        own_ids: The tokens of each row's text, without special ones; empty if they cannot be told from the inputs.
     """
 
     inputs: dict[str, Any]
     n_tokens: tuple[int, ...]
     texts: tuple[str, ...]
+    own_ids: tuple[list[int], ...] = ()
 
 
 class Encoder:
@@ -41,6 +43,7 @@ class Encoder:
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
         self._prompter = Prompter(loaded)
+        self._n_special = _n_special_in_front(loaded)
 
     def read(self, request: Request, *, is_plain: bool = False) -> Prompt:
         """A request's text and media, decoded, for ``encode``.
@@ -86,7 +89,8 @@ class Encoder:
         n_tokens = (
             tuple(encoded["attention_mask"].sum(dim=1).tolist()) if "input_ids" in inputs else (0,) * len(prompts)
         )
-        return Batch(inputs, n_tokens, texts)
+        own_ids = self._own_ids(prompts, encoded) if tails is None else ()
+        return Batch(inputs, n_tokens, texts, own_ids)
 
     def prompt_text(self, request: Request) -> str:
         """A request's text as the model sees it: the chat template rendered, one token per medium.
@@ -100,6 +104,15 @@ class Encoder:
     def token_ids(self, text: str, *, adds_special: bool = False) -> list[int]:
         """The tokens of a text, without special tokens unless they are asked for."""
         return list(self._loaded.tokenizer(text, add_special_tokens=adds_special)["input_ids"])
+
+    def _own_ids(self, prompts: Sequence[Prompt], encoded: Mapping[str, Any]) -> tuple[list[int], ...]:
+        if self._n_special is None or any(prompt.images or prompt.clips or prompt.sounds for prompt in prompts):
+            return ()
+        n_special = self._n_special if self._prompter.adds_special or prompts[0].is_raw else 0
+        return tuple(
+            [token for token, is_real in zip(ids, mask, strict=True) if is_real][n_special:]
+            for ids, mask in zip(encoded["input_ids"].tolist(), encoded["attention_mask"].tolist(), strict=True)
+        )
 
     def _process(self, prompts: Sequence[Prompt], texts: list[str], further: Mapping[str, Any]) -> Any:
         loaded = self._loaded
@@ -129,3 +142,14 @@ class Encoder:
     def _placed(self, tensor: Any) -> Any:
         loaded = self._loaded
         return tensor.to(loaded.device, loaded.dtype if tensor.is_floating_point() else None)
+
+
+def _n_special_in_front(loaded: Loaded) -> int | None:
+    """How many special tokens the tokenizer puts before a text; ``None`` if it does something else to it."""
+    if loaded.kind.is_speech or loaded.processor is not None:
+        return None
+    with_special, without = (
+        list(loaded.tokenizer("a b", add_special_tokens=adds)["input_ids"]) for adds in (True, False)
+    )
+    n_special = len(with_special) - len(without)
+    return n_special if with_special[n_special:] == without else None

@@ -19,6 +19,7 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.request import ChoiceLogprob, Error, Loglikelihood, Output, Request, Response, Usage
 from polymeter.models.hf.agreement import scores_agree
 from polymeter.models.hf.encode import Batch, Encoder
+from polymeter.models.hf.joint_tokens import JointTokens
 from polymeter.models.hf.load import Loaded
 from polymeter.models.hf.prefix import UnsharableError, rotary_owner
 from polymeter.models.hf.prompts import Prompt
@@ -69,6 +70,7 @@ class Scorer:
     def __init__(self, loaded: Loaded, encoder: Encoder) -> None:
         self._loaded, self._encoder = loaded, encoder
         self._network = loaded.network
+        self._joint_tokens = JointTokens(loaded.tokenizer)
         self.way: Way = "encoder_decoder" if loaded.kind.is_encoder_decoder else "shared"
         self._is_sure = not _decides_positions(loaded.network)
         self._first = _first_token(loaded)
@@ -175,9 +177,11 @@ class Scorer:
             return Split(0, 0, tuple(Tail(tuple(token_ids(text))) for text in continuations))
         text = batch.texts[row]
         kept, space = move_white_space(text, is_templated=self._loaded.is_chat and not manner.is_raw)
-        encoded = token_ids(text)
-        context = token_ids(kept) if space else encoded
-        parts = split(encoded, context, [token_ids(kept + space + one) if one else encoded for one in continuations])
+        encoded = batch.own_ids[row] if batch.own_ids else token_ids(text)
+        longer = dict.fromkeys([*([kept] if space else []), *(text + one for one in continuations if one)])
+        tokens = dict(zip(longer, self._joint_tokens(text, encoded, list(longer)), strict=True))
+        context = tokens[kept] if space else encoded
+        parts = split(encoded, context, [tokens[text + one] if one else encoded for one in continuations])
         dropped = encoded[len(encoded) - parts.n_dropped :]
         if dropped and batch.inputs["input_ids"][row, -len(dropped) :].tolist() != dropped:
             # The processor appends tokens to the prompt, so continuations are tokenised separately after them.

@@ -9,12 +9,13 @@ Prefixes are padded on the left and tails on the right, so that each tail lies r
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from polymeter.models.hf.heads import Head
 from polymeter.models.hf.packed import Layout
+from polymeter.models.hf.plain_cache import gathered, is_plain_cache, keeps_everything
 from polymeter.models.hf.score_plain import extended
 from polymeter.models.hf.score_rows import LOGIT_BYTES, Row, RowScores, accepted, right_padded, vocabulary
 
@@ -34,14 +35,17 @@ class PrefixReader:
 
     Args:
         model: The model.
+        head: What has been read before each prefix; the prefixes go on behind it.
 
     Attributes:
         cache: The keys and values of the prefixes.
         starts: The position behind each.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, head: Head | None = None) -> None:
         self._model = model
+        self._head = head
+        self._n_head = 0 if head is None else len(head.tokens)
         self._takes = accepted(model)
         self._rotary = rotary_owner(model)
         self._mask: Any = None
@@ -70,7 +74,10 @@ class PrefixReader:
         if rotary is not None:
             rotary.rope_deltas = None  # left over from an earlier batch
         elif "position_ids" in self._takes:
-            given["position_ids"] = _places(mask)
+            given["position_ids"] = _places(mask) + self._n_head
+        if self._head is not None:
+            mask = given["attention_mask"] = self._behind_head(mask)
+            given["past_key_values"] = self._head.copies(len(mask))
         output = self._model(**given)
         if not keeps_cache:
             return output.logits[:, -1]
@@ -115,9 +122,7 @@ class PrefixReader:
     @property
     def is_packable(self) -> bool:
         """Whether tails can be told where they stand, and see the whole of their prefix."""
-        from transformers.cache_utils import DynamicLayer
-
-        return "position_ids" in self._takes and all(type(layer) is DynamicLayer for layer in self.cache.layers)
+        return "position_ids" in self._takes and keeps_everything(self.cache)
 
     def score_apart(self, numbers: Sequence[int], rows: Sequence[Row], scores: RowScores) -> None:
         """Read some rows' tails beyond their first tokens, each on its own copy of its prefix.
@@ -161,9 +166,11 @@ class PrefixReader:
             dim=1,
         )
         given = extended(inputs, tokens, torch.ones_like(tokens))
-        given |= {"attention_mask": self._added(seen), "use_cache": False}
+        given |= {"attention_mask": self._added(self._behind_head(seen)), "use_cache": False}
+        if self._head is not None:
+            given["past_key_values"] = self._head.copies(len(mask))
         if self._rotary is None:
-            prefix, starts = _places(mask), mask.sum(-1)
+            prefix, starts = _places(mask) + self._n_head, mask.sum(-1) + self._n_head
         else:
             prefix = self._positions_along_axes(inputs)
             starts = prefix[:, :, -1].amax(0) + 1
@@ -193,6 +200,12 @@ class PrefixReader:
         given["past_key_values"] = gathered(self.cache, of)
         given["position_ids"] = self._along_axes(self.starts[of][:, None] + layout.offsets.to(device))
         return self._model(**given).logits
+
+    def _behind_head(self, mask: torch.Tensor) -> torch.Tensor:
+        """A mask over prefixes as one over head and prefixes: all see the head."""
+        import torch
+
+        return torch.nn.functional.pad(mask, (self._n_head, 0), value=1)
 
     def _added(self, sees: torch.Tensor) -> torch.Tensor:
         """A mask as numbers that are added to attention scores, which every implementation takes; truth values only
@@ -257,35 +270,6 @@ class PrefixReader:
 def _places(mask: torch.Tensor) -> torch.Tensor:
     """Positions of tokens, counted from the first that is not padding."""
     return (mask.cumsum(-1) - 1).clamp(min=0)
-
-
-def is_plain_cache(cache: Any) -> bool:
-    """Whether a cache is rows of keys and values and nothing else, so that its rows can be repeated.
-
-    A window that slides is fine; a recurrent state, a buffer of fixed size, quantised values or an encoder's cache is
-    not.
-    """
-    from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
-
-    plain = (DynamicLayer, DynamicSlidingWindowLayer)
-    return isinstance(cache, DynamicCache) and all(type(layer) in plain for layer in cache.layers)
-
-
-def gathered(cache: Any, rows: torch.Tensor) -> Any:
-    """A plain cache of the chosen rows; the given one is not changed."""
-    chosen = copy.copy(cache)
-    chosen.layers = [copy.copy(layer) for layer in cache.layers]
-    held = [layer for layer in chosen.layers if layer.is_initialized]
-    n_held = held[0].keys.shape[0]
-    if rows.tolist() == list(range(n_held)):
-        return chosen
-    if n_held > 1:
-        chosen.reorder_cache(rows)
-        return chosen
-    for layer in held:  # a single prefix is not copied here: adding the first tokens copies it
-        layer.keys = layer.keys.expand(len(rows), -1, -1, -1)
-        layer.values = layer.values.expand(len(rows), -1, -1, -1)
-    return chosen
 
 
 def rotary_owner(model: Any) -> Any:

@@ -1,5 +1,6 @@
 """Log-probabilities over a shared prefix, for decoders with a plain cache of keys and values: each prefix is computed
-once, media included, and what its continuations add is computed on top of it.
+once, media included, and what its continuations add is computed on top of it. What all prefixes of a batch begin with
+(few-shot examples) is computed once for all of them (``heads``).
 
 There are three ways, with the same numbers. The fastest is one forward over each prefix and all its tails, without a
 cache. Where that would take too much memory, prefixes are read first and their tails then, packed into one sequence.
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 from polymeter.core.errors import is_out_of_memory
 from polymeter.core.request import ChoiceLogprob
 from polymeter.models.hf.agreement import scores_agree
+from polymeter.models.hf.heads import Head, Heads, without_head
 from polymeter.models.hf.packed import Layout, Pack, rounds
-from polymeter.models.hf.prefix import PrefixReader
+from polymeter.models.hf.prefix import PrefixReader, rotary_owner
 from polymeter.models.hf.score_rows import LOGIT_BYTES, Row, RowScores, longest_first, shifted, vocabulary
 from polymeter.models.hf.score_tokens import Split
 
@@ -33,6 +35,7 @@ WHOLE_TOKENS: Final = 2048
 _ATTENTION = ("sdpa", "eager")
 """Implementations of attention that take a mask in four dimensions."""
 _TOLERANCE: Final = 1e-4
+_HEAD: Final = "head"
 _LOG = logging.getLogger("polymeter")
 
 
@@ -47,6 +50,7 @@ class SharedScorer:
         is_whole: For each kind of batch, by the names of its tensors, whether prefixes and tails are read in one
             forward. What is missing is not known yet.
         is_packed: Whether tails that are read on a cache are packed; ``None``: not known yet.
+        has_heads: Whether prefixes that begin alike are read behind what they share; ``None``: not known yet.
     """
 
     def __init__(self, model: Any, first_token: int) -> None:
@@ -56,6 +60,8 @@ class SharedScorer:
         self._takes_masks = getattr(text, "_attn_implementation", None) in _ATTENTION
         self.is_whole: dict[frozenset[str], bool] = {}
         self.is_packed: bool | None = None
+        self.has_heads: bool | None = None if rotary_owner(model) is None else False
+        self._heads = Heads(model)
 
     def score(self, inputs: Mapping[str, torch.Tensor], splits: Sequence[Split]) -> list[list[ChoiceLogprob]]:
         """Score every continuation of every request with one computation of each prefix.
@@ -73,13 +79,34 @@ class SharedScorer:
         """
         inputs = shifted(inputs, [split.n_dropped for split in splits], self._first_token)
         rows = [Row(request, tail) for request, split in enumerate(splits) for tail in split.tails]
+        results = iter(self._scores(inputs, rows).result(rows))
+        return [[next(results) for _ in split.tails] for split in splits]
+
+    def _scores(self, inputs: Mapping[str, torch.Tensor], rows: Sequence[Row]) -> RowScores:
+        """Scores behind the head that the prefixes have in common, if that is worth while and correct."""
+        if self.has_heads is False:
+            return self._behind(None, inputs, rows)
+        head = self._heads.of(inputs)
+        if head is None:
+            return self._behind(None, inputs, rows)
+        shorter = without_head(inputs, len(head.tokens))
+        if self.has_heads:
+            return self._behind(head, shorter, rows)
+        scores = self._behind(None, inputs, rows)
+        self.has_heads = self._agrees(lambda: self._behind(head, shorter, rows), rows, scores)
+        return scores
+
+    def _behind(self, head: Head | None, inputs: Mapping[str, torch.Tensor], rows: Sequence[Row]) -> RowScores:
+        """Scores of tails behind prefixes, themselves behind a head or without one."""
         longer = longest_first(rows)
-        kind, is_small = frozenset(inputs), self._is_small(inputs, rows)
+        n_head = 0 if head is None else len(head.tokens)
+        kind = frozenset(inputs) if head is None else frozenset({*inputs, _HEAD})
+        is_small = self._is_small(inputs, rows, n_head)
         scores = None
         if is_small and self.is_whole.get(kind):
-            scores = self._tried(lambda: self._whole(inputs, rows, longer))
+            scores = self._tried(lambda: self._whole(head, inputs, rows, longer))
         if scores is None:
-            reader = PrefixReader(self._model)
+            reader = PrefixReader(self._model, head)
             begun = _begun(rows, reader.read(inputs))
             if not longer:
                 scores = begun
@@ -87,25 +114,26 @@ class SharedScorer:
                 scores = _apart(reader, rows, longer, begun)
             elif is_small and kind not in self.is_whole:
                 scores = _apart(reader, rows, longer, begun)
-                self.is_whole[kind] = self._agrees(lambda: self._whole(inputs, rows, longer), rows, scores)
+                self.is_whole[kind] = self._agrees(lambda: self._whole(head, inputs, rows, longer), rows, scores)
             else:
                 scores = self._on_cache(reader, rows, longer, begun)
-        results = iter(scores.result(rows))
-        return [[next(results) for _ in split.tails] for split in splits]
+        return scores
 
-    def _is_small(self, inputs: Mapping[str, torch.Tensor], rows: Sequence[Row]) -> bool:
+    def _is_small(self, inputs: Mapping[str, torch.Tensor], rows: Sequence[Row], n_head: int) -> bool:
         """Whether one forward over prefixes and tails has a mask and logits within ``LOGIT_BYTES``."""
         n_requests, n_before = inputs["input_ids"].shape
         n_read = [0] * n_requests
         for row in rows:
             n_read[row.request] += row.n_read
         width = n_before + max(n_read)
-        n_numbers = max(width * width, (1 + max(n_read)) * vocabulary(self._model))
+        n_numbers = max(width * (n_head + width), (1 + max(n_read)) * vocabulary(self._model))
         return width <= WHOLE_TOKENS and max(n_read) <= PACK_TOKENS and 4 * n_requests * n_numbers <= LOGIT_BYTES
 
-    def _whole(self, inputs: Mapping[str, torch.Tensor], rows: Sequence[Row], longer: Sequence[int]) -> RowScores:
+    def _whole(
+        self, head: Head | None, inputs: Mapping[str, torch.Tensor], rows: Sequence[Row], longer: Sequence[int]
+    ) -> RowScores:
         """Scores by one forward over each prefix and its tails."""
-        reader = PrefixReader(self._model)
+        reader = PrefixReader(self._model, head)
         if not longer:
             return _begun(rows, reader.read(inputs, keeps_cache=False))
         own: list[list[int]] = [[] for _ in inputs["input_ids"]]

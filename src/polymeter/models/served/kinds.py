@@ -27,7 +27,7 @@ class ServerKind:
         module: That module.
         command: Words between the program and the arguments of the user, from model, port and name.
         packages: Packages of its environment whose versions can change an answer; the first one is the server itself.
-        install: How to install it, as words for pip; empty: not with pip.
+        install: What pip installs for it; empty: it is not installed with pip, or with an extra.
         extra: The extra of Polymeter that installs it.
         home: Where it is told how to install it, if not with pip.
         needs: Modules that must be there besides, where the program belongs to the Python that is running.
@@ -107,7 +107,7 @@ SGLANG = ServerKind(
         "--model-path", model, "--host", HOST, "--port", str(port), "--served-model-name", name,
     ],
     packages=("sglang", "torch", "transformers"),
-    install="'sglang[all]'",
+    install="sglang[all]",
     reserved=frozenset(
         {
             "admin-api-key", "api-key", "config", "fastapi-root-path", "grpc-mode", "host", "model", "model-path",

@@ -172,7 +172,7 @@ class ServedModel(AsyncModel):
         finally:
             tell("")
         self._instances = tuple(
-            _Instance(one, server, f"{self._served_name}, server {number} of {len(servers.all)}")
+            _Instance(one, server, f"{self._served_name} in server {number} of {len(servers.all)}")
             for number, (one, server) in enumerate(zip(self._model.instances, servers.all, strict=True), 1)
         )
 

@@ -156,7 +156,7 @@ def _missing(kind: ServerKind) -> PlanError:
 def _advice(kind: ServerKind) -> str:
     if kind.home:
         return f"Get it from {kind.home}, and name it if it is not on the path: --model-args executable=/path/to/it."
-    install = pip_install(extra=kind.extra) if kind.extra else f"pip install {kind.install}"
+    install = pip_install(extra=kind.extra) if kind.extra else pip_install(kind.install)
     own = "" if kind.extra else " in an environment of its own, since it pins its versions of torch and Transformers"
     wanted = "The Python" if kind.module else f"The {kind.program!r}"
     named = "of another environment is named with --model-args executable=/path/to/it."

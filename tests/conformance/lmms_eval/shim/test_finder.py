@@ -24,9 +24,25 @@ def test_both_names_are_one_module() -> None:
 
     theirs = importlib.import_module("lmms_eval.api.registry")
     assert theirs is ours
-    assert importlib.import_module("lm_eval.api.registry") is ours
     assert ours.__spec__ is not None
     assert ours.__spec__.name == "polymeter.interop.lmms_eval.shim.lmms_eval.registry"
+
+
+def test_what_one_root_lacks_another_has() -> None:
+    """Code of lmms-eval imports some names below ``lm_eval``, which has modules of its own for most of them."""
+    assert importlib.import_module("lm_eval.protocol") is importlib.import_module("lmms_eval.protocol")
+    own, other = importlib.import_module("lm_eval.utils"), importlib.import_module("lmms_eval.utils")
+    assert own.weighted_f1_score.__module__.startswith("polymeter.interop.lm_eval")
+    assert own.Collator is other.Collator
+    with pytest.raises(AttributeError, match="no attribute 'nothing_of_this_name'"):
+        own.nothing_of_this_name  # noqa: B018
+
+
+def test_a_root_whose_other_is_not_there_has_its_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = finder._ShimFinder()
+    monkeypatch.delitem(found._roots, "lmms_eval")
+    assert found.serves("lm_eval.api.filter")
+    assert not found.serves("lm_eval.protocol")
 
 
 def test_every_form_of_import_gives_the_same_module() -> None:

@@ -8,7 +8,7 @@ runs it, up to the prompts; ``compile`` makes the Task, whose parts stand in ``s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,11 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
+def _code(spec: TaskSpec) -> Collection[Path]:
+    """The adapter's file."""
+    return [spec.file]
+
+
 _PAGE_KEYS = PageKeys(
     default_output="generation",
     kinds={
@@ -92,4 +97,5 @@ FORMAT = Format(
     endings=(".py",),
     labels={"en": "data adapter", "zh": "数据适配器"},
     page_keys=_PAGE_KEYS,
+    code=_code,
 )

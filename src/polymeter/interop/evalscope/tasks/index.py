@@ -146,6 +146,9 @@ def _entry(registration: Registration, file: BenchmarkFile, root: Root) -> Entry
         alias if isinstance(alias, str) and alias != UNKNOWN else "",
         _tags(registration.value("tags")),
         packages=tuple(sorted(file.packages)),
+        about=" ".join(
+            value for key in ("description", "dataset_id") if isinstance(value := registration.value(key), str)
+        ),
     )
 
 

@@ -100,6 +100,15 @@ _PAGE_KEYS = PageKeys(
     prompts=("description", "doc_to_text", "doc_to_choice", "doc_to_target"),
     kinds=dict.fromkeys(("multiple_choice", "loglikelihood_rolling"), "loglikelihood"),
 )
+
+
+def _code(spec: TaskSpec) -> Collection[Path]:
+    """The files that the task's tags name."""
+    from polymeter.formats.task_yaml.task_code import loaded_files
+
+    return loaded_files(spec)
+
+
 FORMAT = Format(
     NAME,
     _index,
@@ -112,5 +121,6 @@ FORMAT = Format(
     page_keys=_PAGE_KEYS,
     metrics=_metrics,
     outline=_outline,
+    code=_code,
     get_ready=_get_ready,
 )

@@ -39,6 +39,7 @@ class Asking:
         plan: The run's generation settings, which win over the task's.
         fingerprint: Identity of the rows and of the task's code; with the row's number it identifies media.
         is_chat: Whether contexts are put into the model's chat template.
+        think_end: An answer is what follows the last of these in it; empty: all of it.
         parity: Whose values are wanted where Polymeter differs from another system.
         where: ``file:line`` of the generation settings, for messages.
     """
@@ -47,6 +48,7 @@ class Asking:
     plan: Mapping[str, Any]
     fingerprint: str
     is_chat: bool
+    think_end: str
     parity: Parity
     where: str
     _settings: list[tuple[Any, Mapping[str, Any], Generate]] = field(default_factory=list)
@@ -149,8 +151,13 @@ def ask(
         requests[number] = Request(before.messages, parameters, before.origin)
     responses = yield tuple(requests)
     for instance, number, place in places:
-        instance.resps = _answers(instance, responses, number, place)
+        instance.resps = _answers(instance, responses, number, place, asking.think_end)
     return instances
+
+
+def behind(text: str, think_end: str) -> str:
+    """The text behind the last of a mark, without leading white space; all of it if the mark is not there."""
+    return text.rpartition(think_end)[2].lstrip() if think_end in text else text
 
 
 def modalities(instances: Sequence[Instance]) -> frozenset[Modality]:
@@ -163,11 +170,14 @@ def modalities(instances: Sequence[Instance]) -> frozenset[Modality]:
     return modalities_of(parts)
 
 
-def _answers(instance: Instance, responses: Sequence[Response], number: int, place: int) -> list[Any]:
+def _answers(
+    instance: Instance, responses: Sequence[Response], number: int, place: int, think_end: str = ""
+) -> list[Any]:
     """What lm-eval's models return for an instance, once for each repeat."""
     repeats = instance.repeats or 1
     if place < 0:
-        return [responses[number + repeat].outputs[0].text or "" for repeat in range(repeats)]
+        texts = [responses[number + repeat].outputs[0].text or "" for repeat in range(repeats)]
+        return [behind(text, think_end) for text in texts] if think_end else texts
     given = responses[number].outputs[0].logprobs[place]
     answer: Any = given.logprob if instance.request_type == ROLLING else (given.logprob, given.is_greedy)
     return [answer] * repeats

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
 from polymeter.core.format import OpenContext
@@ -12,15 +12,15 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
 from polymeter.core.opened_files import is_of_row
-from polymeter.core.parts import Modality
-from polymeter.core.reasoning import REASONING_TAGS
+from polymeter.core.parity import Parity
+from polymeter.core.reasoning import REASONING_TAGS, Tags
 from polymeter.core.request import Loglikelihood
 from polymeter.core.rows import RowFunctions
-from polymeter.core.task import Rollout, RolloutSteps, Sample, Samples, SampleView, Score, Task, TaskSpec
+from polymeter.core.task import Rollout, RolloutSteps, Sample, Samples, Score, Task, TaskSpec
 from polymeter.data import Rows
 from polymeter.formats.task_yaml.extensions import check_code_needs
 from polymeter.formats.task_yaml.output_types import Provenance
-from polymeter.formats.task_yaml.rows import RowSamples
+from polymeter.formats.task_yaml.rows import full_row
 from polymeter.formats.task_yaml.task_code import load_task_code
 from polymeter.guests import contained
 from polymeter.guests.opened_sources import loading_sources
@@ -33,7 +33,7 @@ from polymeter.interop.lm_eval.tasks.config import (
     check_config,
     config_of,
 )
-from polymeter.interop.lm_eval.tasks.docs import TaskDocs, open_docs
+from polymeter.interop.lm_eval.tasks.docs import open_docs, wanted_samples
 from polymeter.interop.lm_eval.tasks.examples import Shown, example_notes, examples
 from polymeter.interop.lm_eval.tasks.fields import Fields, bind_fields
 from polymeter.interop.lm_eval.tasks.instances import Instances, choice_delimiter
@@ -48,6 +48,7 @@ from polymeter.interop.lm_eval.tasks.settings import (
     run_metadata,
 )
 
+T = TypeVar("T")
 _MOST_TRIES = 3
 _MUTUAL = "acc_mutual_info"
 
@@ -61,7 +62,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     """
     options = read_run_options(context)
     if "class" in spec.config:
-        raise PlanError(f"Task {spec.name!r} is a Python class, which cannot be read yet.", where=str(spec.file))
+        from polymeter.interop.lm_eval.tasks.class_task import compile_class
+
+        return compile_class(spec, traits, context, options)
     config, locate = config_of(spec), provenance(spec.file)
     check_config(config, locate)
     if not options.predict_only:
@@ -70,11 +73,11 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     n_fewshot = fewshot_count(config, context)
     docs = open_docs(spec, config, context, options, n_fewshot, locate)
     rows = docs.measured
-    samples = _samples(spec, docs, options)
+    samples = wanted_samples(spec, rows, options)
     fields = bind_fields(config, rows.columns, locate)
     sees_media = bool(rows.media) and (has_code or config.doc_to_image is not None or config.doc_to_audio is not None)
-    first = samples[0].full_doc() if sees_media else samples[0].doc
-    n_inputs, n_targets = _counts(fields, first)
+    with contained():
+        n_inputs, n_targets = _tried(samples, partial(_counts, fields, sees_media))
     scorer = make_scorer(spec, config, TaskFacts(fields, n_inputs, n_targets, options.predict_only), context.parity)
     shown = Shown(
         config, docs, samples, 0 if options.samples.get(spec.name) else context.offset, n_fewshot, bool(n_inputs)
@@ -103,7 +106,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     )
     asking = _asking(spec, config, context, options, rows)
     with contained():
-        shown_modalities = _try_rows(samples, instances)
+        shown_modalities = _tried(samples, lambda sample: modalities(instances.of(sample)))
     is_generated = config.output_type == GENERATE
     notes = (*docs.notes, *(example_notes(shown, context) if n_fewshot else ()))
     return Task(
@@ -136,45 +139,27 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
     told = {"task": spec.name, "split": split, "repeats": config.repeats, **metadata}
     return Asking(
         provenance=Provenance(
-            spec.name, split, told, context.seed, () if context.parity.on("stop-in-reasoning") else REASONING_TAGS
+            spec.name, split, told, context.seed, _reasoning_tags(options.think_end_token, context.parity)
         ),
         plan=context.generation,
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         is_chat=options.is_chat,
+        think_end=options.think_end_token,
         parity=context.parity,
         where=provenance(spec.file)("generation_kwargs"),
     )
 
 
-class _Chosen(SampleView):
-    """Some rows of a task, in the order of the data; their ids are the rows' numbers."""
-
-    def __init__(self, samples: Samples, numbers: Sequence[int]) -> None:
-        self._samples, self._numbers = samples, sorted(set(numbers))
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def _sample(self, index: int) -> Sample:
-        return replace(self._samples[self._numbers[index]], index=index)
+def _reasoning_tags(think_end: str, parity: Parity) -> Tags:
+    """The tags around reasoning, in which stop strings do not count; one that a run names is among them."""
+    known = () if parity.on("stop-in-reasoning") else REASONING_TAGS
+    is_known = any(closing == think_end for _, closing in known)
+    return known if is_known or not think_end else (*known, (think_end, think_end))
 
 
-def _samples(spec: TaskSpec, docs: TaskDocs, options: LmRunOptions) -> Samples:
-    samples = RowSamples(spec.name, docs.measured)
-    chosen = options.samples.get(spec.name)
-    if not chosen:
-        return samples
-    outside = [number for number in chosen if not 0 <= number < len(samples)]
-    if outside:
-        raise PlanError(
-            f"Task {spec.name!r} has no row {outside[0]}: its rows are 0 to {len(samples) - 1}.",
-            where="dialect_options lm_eval samples",
-        )
-    return _Chosen(samples, chosen)
-
-
-def _counts(fields: Fields, doc: object) -> tuple[int, int]:
-    """How many inputs and how many targets the first row has; 0 for one. All rows are read as it is."""
+def _counts(fields: Fields, sees_media: bool, sample: Sample) -> tuple[int, int]:
+    """How many inputs and how many targets a row has; 0 for one. What the first row has, all have."""
+    doc = full_row(sample) if sees_media else sample.doc
     target, text = fields.target(doc), fields.text(doc)
     n_inputs = len(fields.choices(doc)) if fields.has_choices and isinstance(text, int) else 0
     return n_inputs, len(target) if isinstance(target, list) else 0
@@ -187,18 +172,20 @@ def _generation_kwargs(config: LmTaskConfig) -> dict[str, object]:
     return {**config.generation_kwargs, "until": config.generation_kwargs.get("until", [config.fewshot_delimiter])}
 
 
-def _try_rows(samples: Samples, instances: Instances) -> frozenset[Modality]:
-    """Make the instances of a few rows; returns the modalities that a model must take.
+def _tried(samples: Samples, make: Callable[[Sample], T]) -> T:
+    """What can be made of the first row, or of a later one: one broken row is no problem.
 
-    One broken row is no problem: further ones are tried, and only if all fail is the first failure raised.
+    Raises:
+        PlanError: if all that are tried fail.
     """
     first_error: PolymeterError | None = None
     n = len(samples)
     for index in dict.fromkeys(round(i * (n - 1) / (_MOST_TRIES - 1)) for i in range(_MOST_TRIES)):
         sample = samples[index]
         try:
+            # A file that a hook opens, and that is none of this row's, may be kept for all rows.
             with loading_sources(is_data=partial(is_of_row, row=str(sample.doc))):
-                return modalities(instances.of(sample))
+                return make(sample)
         except (DataError, ScoreError) as error:
             first_error = first_error or error
     assert first_error is not None

@@ -27,7 +27,7 @@ _OF_EXAMPLES = (
     "sampler split process_docs fewshot_indices samples doc_to_text doc_to_choice doc_to_target gen_prefix "
     "fewshot_delimiter target_delimiter"
 )
-_FEWSHOT_KEYS = tuple(_OF_EXAMPLES.split())
+FEWSHOT_KEYS = tuple(_OF_EXAMPLES.split())
 _NULL_COUNTS = frozenset({"unsafe_code"})
 """Fields in which ``null`` is not the default."""
 
@@ -94,9 +94,8 @@ class LmTaskConfig(BaseModel):
     @classmethod
     def _known_keys(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
         for key in value or {}:
-            if key not in _FEWSHOT_KEYS:
-                hint = did_you_mean(str(key), _FEWSHOT_KEYS, n=1) or f"It takes {', '.join(_FEWSHOT_KEYS)}."
-                raise ValueError(f"there is no key {key!r}. {hint.rstrip('.')}")
+            if key not in FEWSHOT_KEYS:
+                raise ValueError(f"there is no key {key!r}; it takes {', '.join(FEWSHOT_KEYS)}")
         return value
 
     @property

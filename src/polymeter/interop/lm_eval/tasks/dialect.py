@@ -12,11 +12,12 @@ from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.formats.task_yaml.dialects import Dialect
+from polymeter.formats.task_yaml.index import about
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, function_refs
 
 NAME = "lm_eval"
-_ONLY_THERE = frozenset({"custom_dataset", "doc_to_audio", "gen_prefix", "unsafe_code"})
+_ONLY_THERE = frozenset({"custom_dataset", "doc_to_audio", "gen_prefix"})
 _ROLLING = "loglikelihood_rolling"
 _NO_FIELDS = ("class", "group", "include", "tag", "task_list")
 """Keys of a file that are no fields of a task."""
@@ -54,6 +55,7 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> dict[str, Any]:
         "name": _name(values["task"], resolved, "task"),
         "alias": str(values.get("task_alias") or ""),
         "tags": tags_of(values, resolved),
+        "about": about(values),
         "packages": list(scanner.packages(files)),
     }
 

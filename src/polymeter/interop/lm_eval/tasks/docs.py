@@ -8,16 +8,16 @@ this task alone has there.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.format import OpenContext
-from polymeter.core.task import TaskSpec
+from polymeter.core.task import Sample, Samples, SampleView, TaskSpec
 from polymeter.data import Rows, Source, make_rows, media_folder_notes, open_plain, open_splits
-from polymeter.formats.task_yaml.rows import placed
+from polymeter.formats.task_yaml.rows import RowSamples, placed
 from polymeter.guests import resolve, seeded
 from polymeter.interop.lm_eval.tasks.config import ExampleConfig, LmTaskConfig, Locate
 from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, run_metadata, seed_of
@@ -187,3 +187,35 @@ class _Opening:
                 base_fingerprint=f"{self._spec.source_hash}:{split.name}:{context.seed}",
                 cache_dir=context.cache_dir,
             )
+
+
+class _Chosen(SampleView):
+    """Some rows of a task, in the order of the data; their ids are the rows' numbers."""
+
+    def __init__(self, samples: Samples, numbers: Sequence[int]) -> None:
+        self._samples, self._numbers = samples, sorted(set(numbers))
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def _sample(self, index: int) -> Sample:
+        return replace(self._samples[self._numbers[index]], index=index)
+
+
+def wanted_samples(spec: TaskSpec, rows: Rows, options: LmRunOptions) -> Samples:
+    """The samples of a task: those of all its rows, or of the rows that the run names.
+
+    Raises:
+        PlanError: if it names one that there is not.
+    """
+    samples = RowSamples(spec.name, rows)
+    chosen = options.samples.get(spec.name)
+    if not chosen:
+        return samples
+    outside = [number for number in chosen if not 0 <= number < len(samples)]
+    if outside:
+        raise PlanError(
+            f"Task {spec.name!r} has no row {outside[0]}: its rows are 0 to {len(samples) - 1}.",
+            where="dialect_options lm_eval samples",
+        )
+    return _Chosen(samples, chosen)

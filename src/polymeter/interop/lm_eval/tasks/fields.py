@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.errors import DataError, PlanError, boundary
+from polymeter.core.errors import DataError, PlanError
 from polymeter.formats.task_yaml.forms import Form, guest
 from polymeter.formats.task_yaml.templates import compile_template
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, Locate
@@ -243,8 +243,11 @@ def _literal(render: Callable[[Doc], str], field: str, binding: _Binding) -> For
 
 
 def _literal_of(text: str, field: str, binding: _Binding) -> Any:
-    with boundary(DataError, f"Reading {field} of task {binding.task!r} as a Python value"):
+    try:
         return ast.literal_eval(text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        what = f"{field} of task {binding.task!r} gives {text!r:.80}, which is no Python value."
+        raise DataError(what, where=binding.where(field)) from error
 
 
 def _checked(form: Form, binding: _Binding) -> Form:

@@ -21,7 +21,7 @@ from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.formats.task_yaml.load import portable
+from polymeter.formats.task_yaml.load import is_same_task, portable
 from polymeter.formats.task_yaml.reader import Document, Place, Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, source_files
 from polymeter.interop.lm_eval.tasks.config import validate
@@ -62,7 +62,7 @@ def make_spec(
     values = {**copy.deepcopy(resolved.values), **copy.deepcopy(dict(overrides))}
     if name is not None:
         values["task"] = name
-    alias, version = _shown(values, resolved)
+    alias, version, is_unsafe = _shown(values, resolved)
     sources = set(resolved.files) | source_files(resolved.file, values, scanner)
     return TaskSpec(
         name=str(values["task"]),
@@ -73,17 +73,20 @@ def make_spec(
         sources=tuple(sorted(sources)),
         alias=alias,
         version=version,
+        runs_generated_code=is_unsafe,
     )
 
 
-def _shown(values: Mapping[str, Any], resolved: Resolved) -> tuple[str, str]:
-    """The alias and the version of a task, which is validated if its fields and not a class define it."""
+def _shown(values: Mapping[str, Any], resolved: Resolved) -> tuple[str, str, bool]:
+    """The alias and the version of a task, and whether it runs code that a model writes. If its fields and not a class
+    define it, they are validated.
+    """
     if "class" not in values:
         config = validate(values, resolved.where, resolved.file)
-        return config.task_alias or "", config.version
+        return config.task_alias or "", config.version, config.is_unsafe
     metadata = values.get("metadata")
     version = metadata.get("version", "") if isinstance(metadata, Mapping) else ""
-    return str(values.get("task_alias") or ""), str(version)
+    return str(values.get("task_alias") or ""), str(version), False  # a class says so once there is an object of it
 
 
 def provenance(file: Path) -> Callable[[str], str]:
@@ -140,7 +143,7 @@ class _Loading:
                 log.warning("%s:%d: the key %r is written twice; this one counts.", *place, key)
         spec = make_spec(resolved, overrides, self._scanner, name)
         known, number = spec.name, 0
-        while known in self.tasks and self.tasks[known].source_hash != spec.source_hash:
+        while known in self.tasks and not is_same_task(self.tasks[known], spec):
             number += 1
             known = f"{spec.name}-{number}"
         if known not in self.tasks:

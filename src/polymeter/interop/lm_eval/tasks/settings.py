@@ -28,6 +28,7 @@ class LmRunOptions(Options):
     )
     predict_only: bool = identity(False, "Keep the answers and compute no metric.")
     metadata: dict[str, Any] = identity(dict, "Added to the metadata of every task; custom_dataset gets it.")
+    think_end_token: str = identity("", "An answer is what follows the last of these in it; default: all of it.")
     samples: dict[str, list[int]] = identity(
         dict, "The numbers of the rows to ask, by task; tasks that are not named are asked whole."
     )

@@ -83,4 +83,5 @@ FORMAT = Format(
     endings=(".py",),
     stored_name="tsv",
     page_keys=PAGE_KEYS,
+    code=lambda spec: [spec.file],
 )

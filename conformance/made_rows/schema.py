@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -73,12 +73,14 @@ class Use:
         keys: What is read of it by name.
         item: What is read of it by position, or in a loop.
         guarded: Names that are tested first, or read with a default.
+        least: How many items are read by position.
     """
 
     calls: set[str] = field(default_factory=set)
     literals: list[Any] = field(default_factory=list)
     keys: dict[str, Use] = field(default_factory=dict)
     guarded: set[str] = field(default_factory=set)
+    least: int = 0
     _item: Use | None = None
 
     @property
@@ -99,12 +101,24 @@ class Use:
             self.literals.append(value)
 
 
-def columns_of(config: Mapping[str, Any]) -> Use:
-    """How a task uses its rows: the columns are the keys of the result."""
+def columns_of(
+    config: Mapping[str, Any],
+    hooks: Sequence[str] = _HOOKS,
+    read_template: Callable[[str, Use], None] | None = None,
+) -> Use:
+    """How a task uses its rows: the columns are the keys of the result.
+
+    Args:
+        config: Its configuration.
+        hooks: The fields that hold a template, a column or a function of a row.
+        read_template: What reads a template, if it is to be read more closely than names and what stands beside them.
+    """
     row = Use()
-    for hook in _HOOKS:
+    for hook in hooks:
         value = config.get(hook)
-        if isinstance(value, str):
+        if isinstance(value, str) and read_template is not None and "{" in value:
+            read_template(value, row)
+        elif isinstance(value, str):
             _read_template(value, row, hook)
         elif isinstance(value, FunctionName):
             _Reader(value.file).call(value.name, [row], _DEPTH)
@@ -232,8 +246,8 @@ def _place(file: Path, node: ast.ImportFrom) -> Path | None:
     parts = (node.module or "").split(".")
     if node.level:
         base = file.parents[node.level - 1]
-    elif parts[:2] == ["lmms_eval", "tasks"]:
-        root = next((one for one in file.parents if one.name == "tasks" and one.parent.name == "lmms_eval"), None)
+    elif parts[1:2] == ["tasks"] and parts[0] in {"lmms_eval", "lm_eval"}:
+        root = next((one for one in file.parents if one.name == "tasks" and one.parent.name == parts[0]), None)
         if root is None:
             return None
         base, parts = root, parts[2:]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.answers import generator
-from conformance.lmms_eval.schema import Use
+from conformance.made_rows.schema import Use
 
 KINDS = (
     "text", "letter", "texts", "number", "digits", "image", "images", "mapping", "json", "literal", "options",
@@ -108,6 +108,8 @@ class _Row:
         if use.keys and not all(key.startswith("<") for key in use.keys) and depth < 4:
             if _AUDIO.search(name) or "array" in use.keys:
                 return audio(self.chance)
+            if {"text", "label"} <= use.keys.keys():
+                return {"text": [*self.options, "none"], "label": ["A", "B", "C", "D", "E"]}
             return {key: self.value(key, one, depth + 1) for key, one in use.keys.items() if not key.startswith("<")}
         if _PLURAL_IMAGE.search(name):
             return [image(self.chance), image(self.chance)]
@@ -133,7 +135,7 @@ class _Row:
             return [self.options[self.right], self.chance.choice(_WORDS)]
         if re.search(r"box|coord|point|polygon", name, re.I):
             return [0.1, 0.2, 0.6, 0.7]
-        count = 2 if depth else 3
+        count = max(2 if depth else 3, use.least)
         return [self.value(name.rstrip("s") or name, use.item, depth + 1) for _ in range(count)]
 
     def plain(self, name: str, use: Use) -> Any:

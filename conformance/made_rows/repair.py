@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.lmms_eval.rows import KINDS, Shape
+from conformance.made_rows.rows import KINDS, Shape
 
 # What the message of an error says about the form that the code wants.
 _WANTS = (
@@ -45,8 +46,17 @@ class Repairs:
         self.folder = folder
         self.tried: set[tuple[str, str]] = set()
 
-    def repair(self, error: BaseException, row: Mapping[str, Any]) -> bool:
-        """Change the shape; whether there was anything left to try."""
+    def repair(
+        self, error: BaseException, row: Mapping[str, Any], suspects: Sequence[str] = (), wanted: Sequence[str] = ()
+    ) -> bool:
+        """Change the shape; whether there was anything left to try.
+
+        Args:
+            error: The failure.
+            row: The row on which it happened.
+            suspects: The columns to change where the lines of code that failed name none.
+            wanted: The forms to try first, where the caller knows.
+        """
         missing = error.args[0] if isinstance(error, KeyError) and error.args else None
         if match := re.search(r"'([^']+)' is undefined|[Cc]olumn '?([\w ]+)'? ", str(error)):
             missing = match[1] or match[2]
@@ -62,9 +72,11 @@ class Repairs:
             return True
         if isinstance(error, KeyError) and error.args and self._from_table(error, row):
             return True
+        if "is not in list" in str(error) and self._from_list(error, row):
+            return True
         message = f"{type(error).__name__}: {error}"
-        wanted = [kind for pattern, kinds in _WANTS if re.search(pattern, message) for kind in kinds]
-        suspects = self._suspects(error, row)
+        wanted = [*wanted, *(kind for pattern, kinds in _WANTS if re.search(pattern, message) for kind in kinds)]
+        suspects = self._suspects(error, row) or [name for name in suspects if name in row]
         for kinds in (wanted, KINDS):
             for column in suspects:
                 for kind in kinds:
@@ -98,6 +110,22 @@ class Repairs:
                         return True
         return False
 
+    def _from_list(self, error: BaseException, row: Mapping[str, Any]) -> bool:
+        """Where a cell is looked for in a list of the task's code: the list is what the column may hold."""
+        sought = str(error).partition(" is not in list")[0]
+        columns = [name for name, cell in row.items() if repr(cell) == sought]
+        for frame, line in reversed(_frames(error)):
+            named = [frame.f_locals.get(word, frame.f_globals.get(word)) for word in re.findall(r"\w+", line)]
+            lists = [one for one in (*named, *_written_lists(line)) if isinstance(one, (list, tuple)) and one]
+            for column in columns:
+                for values in lists:
+                    kind = f"|{json.dumps([one for one in values if isinstance(one, (str, int))][:12])}"
+                    if kind != "|[]" and (column, kind) not in self.tried:
+                        self.tried.add((column, kind))
+                        self.shape.kinds[column] = kind
+                        return True
+        return False
+
     def _suspects(self, error: BaseException, row: Mapping[str, Any]) -> list[str]:
         found: list[str] = []
         for frame, line in reversed(_frames(error)):
@@ -113,6 +141,16 @@ class Repairs:
             if found:
                 break
         return list(dict.fromkeys(found))
+
+
+def _written_lists(line: str) -> list[list[Any]]:
+    """The lists of constants that are written in a line of code."""
+    try:
+        tree = ast.parse(line.strip())
+    except SyntaxError:
+        return []
+    lists = [node.elts for node in ast.walk(tree) if isinstance(node, (ast.List, ast.Tuple))]
+    return [[one.value for one in items if isinstance(one, ast.Constant)] for items in lists]
 
 
 def _is_cell(value: Any, cell: Any) -> bool:

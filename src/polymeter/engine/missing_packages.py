@@ -1,0 +1,78 @@
+"""Packages that the tasks of a run need and that are missing: named all at once, before anything is downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from polymeter.core.errors import PlanError
+from polymeter.core.installing import extra_packages, installed_version, pip_install, pip_name
+from polymeter.core.registries import MODELS
+from polymeter.core.task import TaskSpec
+from polymeter.engine.selection import format_of
+from polymeter.guests.needed_packages import NeededPackage, is_installed, packages_behind
+
+if TYPE_CHECKING:
+    from polymeter.engine.plan import Plan
+
+_MOST_NAMED = 5
+
+
+def needed_packages(spec: TaskSpec) -> tuple[NeededPackage, ...]:
+    """The packages that a task's code imports, certainly or perhaps. Nothing of it is run."""
+    code = format_of(spec).code
+    return () if code is None else packages_behind(code(spec))
+
+
+def check_packages(plan: Plan) -> None:
+    """Check that every package is there without which the code of a task cannot be loaded.
+
+    Raises:
+        PlanError: if some are missing. It names all of them, with one command that installs them and what the model
+            lacks.
+    """
+    missing: dict[str, list[tuple[str, NeededPackage]]] = {}
+    for spec in plan.selection.tasks:
+        for package in _missing(spec):
+            if package.is_certain:
+                missing.setdefault(package.module, []).append((spec.name, package))
+    if not missing:
+        return
+    names = ", ".join(f"{module} ({_named([task for task, _ in by])})" for module, by in missing.items())
+    what = "A package that this run needs is" if len(missing) == 1 else "Packages that this run needs are"
+    raise PlanError(
+        f"{what} not installed: {names}.",
+        where="; ".join(dict.fromkeys(by[0][1].where for by in missing.values())),
+        hint=f"Install what is missing with: {_command(missing, plan)}",
+    )
+
+
+def missing_later(specs: Iterable[TaskSpec]) -> Iterator[str]:
+    """Sentences about packages that are missing and that the code of tasks imports only on some of its ways."""
+    found: dict[str, tuple[NeededPackage, list[str]]] = {}
+    for spec in specs:
+        for package in _missing(spec):
+            found.setdefault(package.module, (package, []))[1].append(spec.name)
+    for module, (package, tasks) in found.items():
+        yield (
+            f"The code of {_named(tasks)} may need the package {module!r}, which is not installed ({package.where}): "
+            f"{pip_install(pip_name(module))}"
+        )
+
+
+def _missing(spec: TaskSpec) -> Iterator[NeededPackage]:
+    return (package for package in needed_packages(spec) if not is_installed(package.module))
+
+
+def _command(modules: Iterable[str], plan: Plan) -> str:
+    """The command that installs packages and the extras of the run's models that are not complete."""
+    backends = [spec.backend for spec in (plan.model_spec, *plan.role_specs.values()) if spec is not None]
+    extras = dict.fromkeys(extra for backend in backends if (extra := MODELS.find(backend).extra))
+    lacking = [extra for extra in extras if any(installed_version(name) is None for name in extra_packages(extra))]
+    return pip_install(*dict.fromkeys(map(pip_name, modules)), extra=",".join(lacking))
+
+
+def _named(tasks: Iterable[str]) -> str:
+    names = list(dict.fromkeys(tasks))
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"task{'s' if len(names) > 1 else ''} {', '.join(names[:_MOST_NAMED])}{more}"

@@ -1,0 +1,178 @@
+"""Which packages a guest's code needs, found by reading its import statements; nothing is run.
+
+What is imported when a file is loaded is needed, also by the files of the same task that it imports. What is imported
+inside functions, or under a condition, may be needed: only running the code tells. What is imported in a ``try`` that
+takes care of its absence is not needed.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from polymeter.core.systems import import_roots
+from polymeter.guests.neighbours import beside_checkout, tree_file, trees
+
+_MOST_PARSED = 4096
+_LEVELS = 3
+_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_NAMESPACES = ("azure", "google")
+"""Packages that many distributions share: of these the next name counts too."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeededPackage:
+    """A package that code imports.
+
+    Attributes:
+        module: Its importable name.
+        where: ``file:line`` of the import.
+        is_certain: Whether the code cannot be loaded without it.
+    """
+
+    module: str
+    where: str
+    is_certain: bool
+
+
+def packages_behind(files: Iterable[Path]) -> tuple[NeededPackage, ...]:
+    """The packages that some files and their neighbours import, each once, by name. Python's own, Polymeter, and
+    packages that have shims are not among them.
+
+    Args:
+        files: The files that are loaded first.
+    """
+    found: dict[str, NeededPackage] = {}
+    seen: dict[Path, bool] = {}
+    waiting = [(file, True) for file in files]
+    while waiting:
+        file, is_certain = waiting.pop()
+        if seen.get(file) or (file in seen and not is_certain):
+            continue
+        seen[file] = is_certain
+        for statement in _statements(file):
+            is_needed = is_certain and statement.is_certain
+            neighbours = [*_neighbours(file, statement)]
+            waiting += [(neighbour, is_needed) for neighbour in neighbours]
+            module = "" if neighbours else _package(file, statement)
+            if module and (module not in found or (is_needed and not found[module].is_certain)):
+                found[module] = NeededPackage(module, f"{file}:{statement.line}", is_needed)
+    return tuple(found[module] for module in sorted(found))
+
+
+def is_installed(module: str) -> bool:
+    """Whether a package can be imported, found without importing it."""
+    if module in sys.modules:
+        return True
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # a package around it is missing, or is a module that was made by hand
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """An import statement.
+
+    Attributes:
+        level: The number of dots of a relative one.
+        module: What stands after them, or the module that is imported.
+        names: What is imported from it.
+        line: Its line.
+        is_certain: Whether it runs whenever its file is loaded.
+    """
+
+    level: int
+    module: str
+    names: tuple[str, ...]
+    line: int
+    is_certain: bool
+
+
+def _statements(file: Path) -> tuple[_Statement, ...]:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return ()
+    return _parsed(str(file), found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=_MOST_PARSED)
+def _parsed(file: str, size: int, mtime_ns: int) -> tuple[_Statement, ...]:
+    """The import statements of a file in its present state, without those whose failure it expects."""
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the author's texts, at every listing
+            tree = ast.parse(Path(file).read_bytes())
+        return tuple(_within(tree.body, is_certain=True))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()  # loading the task says so
+
+
+def _within(nodes: Iterable[ast.AST], *, is_certain: bool) -> Iterator[_Statement]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield _Statement(0, alias.name, (), node.lineno, is_certain)
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names)
+            yield _Statement(node.level, node.module or "", names, node.lineno, is_certain)
+        elif isinstance(node, ast.Try):
+            if not any(map(_catches_absence, node.handlers)):
+                yield from _within(node.body, is_certain=is_certain)
+            rest = [*node.orelse, *node.finalbody, *(item for handler in node.handlers for item in handler.body)]
+            yield from _within(rest, is_certain=False)
+        elif isinstance(node, (ast.With, ast.ClassDef)):
+            yield from _within(node.body, is_certain=is_certain)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from _within(node.orelse, is_certain=is_certain)
+        else:
+            yield from _within(ast.iter_child_nodes(node), is_certain=False)
+
+
+def _catches_absence(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(ast.unparse(kind).rpartition(".")[2] in _CAUGHT for kind in kinds)
+
+
+def _neighbours(file: Path, statement: _Statement) -> Iterator[Path]:
+    """The files of the task's own that a statement loads."""
+    below = [statement.module, *(f"{statement.module}.{name}".lstrip(".") for name in statement.names)]
+    if statement.level:
+        base = file.parents[min(statement.level, len(file.parents)) - 1]
+        yield from (found for name in below if name and (found := _module_in(base, name)))
+    elif f"{statement.module}.".startswith(trees()):
+        yield from (found for name in below if (found := tree_file(name, file.parent)))
+    else:
+        # Folders above the file's own are where code looks that changes the search path.
+        folders = file.parents[: 1 if is_installed(statement.module.partition(".")[0]) else _LEVELS]
+        beside = next((found for folder in folders if (found := _module_in(folder, statement.module))), None)
+        if beside is not None and beside != file:
+            yield beside
+
+
+def _module_in(folder: Path, name: str) -> Path | None:
+    path = folder.joinpath(*name.split("."))
+    return next((each for each in (path.with_name(f"{path.name}.py"), path / "__init__.py") if each.is_file()), None)
+
+
+def _package(file: Path, statement: _Statement) -> str:
+    """The package that a statement needs; empty if that is nobody's, or one that is always there."""
+    top, _, below = statement.module.partition(".")
+    if statement.level or top in sys.stdlib_module_names or top == "polymeter" or top in import_roots():
+        return ""
+    if (file.parent / top).is_dir() or beside_checkout(top, file.parent):
+        return ""
+    if top in _NAMESPACES:
+        return ".".join([top, *(below.split(".")[:1] if below else statement.names[:1])])
+    return top

@@ -1,0 +1,146 @@
+"""``polymeter tasks`` over installed packages: what they bring, what tasks need, and searching all of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polymeter.cli.main import main
+from tests.helpers.installed import install
+
+pytestmark = pytest.mark.needs_system("lmms_eval", "lm_eval", "evalscope")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("POLYMETER_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    return install(tmp_path, monkeypatch)
+
+
+def document(words: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["tasks", *words, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_listing_says_what_packages_have_besides(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks"]) == 0
+    out = capsys.readouterr().out
+    assert "lmms-eval: 2 tasks of lmms_eval 0.7.2; polymeter tasks --from lmms-eval lists them." in out
+    assert "colours" not in out
+    assert document([], capsys)["packages"]["lm-eval"] == {"n_tasks": 2, "n_groups": 0}
+
+
+def test_from_lists_one_package_with_names_that_can_be_run(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "--from", "lmms-eval"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0].startswith("lmms-eval:painting")
+    assert "  lmms-eval:colours  text → text" in out
+    assert "2 tasks; tags: paint" in out
+    assert "'_template_that_was_left_out' does not exist" in err
+
+
+def test_from_takes_patterns_with_and_without_what_qualifies(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for pattern in ("siz*", "lm-eval:siz*"):
+        names = [task["qualified_name"] for task in document(["--from", "lm-eval", pattern], capsys)["tasks"]]
+        assert names == ["lm-eval:sizes"]
+
+
+def test_from_names_what_there_is(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "--from", "lmms_evl"]) == 2
+    assert "Did you mean 'lmms-eval'" in capsys.readouterr().err
+
+
+def test_patterns_find_what_only_packages_have(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [task["qualified_name"] for task in document(["siz*"], capsys)["tasks"]]
+    assert sorted(names) == ["lm-eval:sizes", "lmms-eval:sizes"]
+
+
+def test_one_task_is_described_by_its_qualified_name(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "lm-eval:sizes"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("lm-eval:sizes  ")
+    assert "dataset_path" in out
+    assert main(["tasks", "sizes"]) == 2
+    assert "Say which is meant: lm-eval:sizes or lmms-eval:sizes." in capsys.readouterr().err
+
+
+def test_what_a_task_needs_is_told_without_running_it(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = site / "lmms_eval/tasks/colours/utils.py"
+    code.write_text(
+        "import os\nimport no_such_package\nKEY = os.getenv('OPENAI_API_KEY')\n"
+        "def doc_to_text(doc):\n    import perhaps_no_package\n    return os.environ['HOME']\n"
+    )
+    yaml = code.with_name("colours.yaml")
+    yaml.write_text(yaml.read_text() + "dataset_kwargs: {token: true}\n")
+    (tmp_path / "hub" / "hub" / "datasets--made--colours").mkdir(parents=True)
+    (task,) = document(["--from", "lmms-eval", "colo*"], capsys)["tasks"]
+    assert task["needs"] | {"extras": []} == {
+        "judge": "no",
+        "packages": ["no_such_package"],
+        "optional_packages": ["perhaps_no_package"],
+        "missing": ["no_such_package"],
+        "extras": [],
+        "keys": ["OPENAI_API_KEY"],
+        "hub_token": True,
+    }
+    assert (task["dataset"], task["is_cached"]) == ("made/colours", True)
+    assert task["description"] == "Which colour a patch has."
+    assert main(["tasks", "--from", "lmms-eval", "colo*"]) == 0
+    line = capsys.readouterr().out.splitlines()[0]
+    assert line.endswith(
+        "text → text, reads OPENAI_API_KEY, data asks for a token of the hub, data is cached, needs no_such_package"
+    )
+
+
+def test_what_is_known_of_tasks_is_kept_until_a_file_changes(
+    site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = document(["--from", "evalscope"], capsys)
+    with monkeypatch.context() as patched:
+        patched.setattr("polymeter.api.catalog.package_outlines.outline_tasks", lambda *_: pytest.fail("read again"))
+        assert document(["--from", "evalscope"], capsys) == before
+    adapter = site / "evalscope/benchmarks/counting/counting_adapter.py"
+    adapter.write_text(adapter.read_text().replace("Adds two small numbers.", "Adds two large numbers."))
+    (task,) = document(["--from", "evalscope"], capsys)["tasks"]
+    assert task["description"] == "Adds two large numbers."
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("chart question answering", "lmms-eval:painting"),  # by its README
+        ("paint", "lmms-eval:painting"),
+        ("add numbers", "evalscope:counting"),
+        ("receipt totals", "polymeter:demo_receipt_total"),
+    ],
+)
+def test_a_search_finds_by_names_tags_descriptions_and_readmes(
+    site: Path, words: str, first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = document(["--search", words], capsys)["found"]
+    assert found[0]["qualified_name"] == first
+    assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
+
+
+def test_an_abbreviation_in_a_name_is_found_by_what_it_stands_for(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (site / "lm_eval/tasks/plotqa.yaml").write_text("include: sizes/sizes.yaml\ntask: plotqa\n")
+    found = document(["--search", "plot question answering"], capsys)["found"]
+    assert found[0]["qualified_name"] == "lm-eval:plotqa"
+
+
+def test_a_search_may_be_in_one_package_and_may_find_nothing(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = document(["--search", "sizes", "--from", "lm-eval"], capsys)["found"]
+    assert {one["qualified_name"] for one in found} == {"lm-eval:sizes", "lm-eval:more_sizes"}
+    assert main(["tasks", "--search", "zzzzzz"]) == 0
+    assert "Nothing fits 'zzzzzz'" in capsys.readouterr().out
+    assert main(["tasks", "--search", "?!"]) == 2
+    assert "There is nothing to search for." in capsys.readouterr().err

@@ -1,0 +1,116 @@
+"""lm-eval's files and table: the numbers that it states, its hashes, and a reader of its logs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import polymeter
+from polymeter.interop.lm_eval.models.base import LM_MODELS
+from polymeter.interop.lm_eval.sample_lines import hash_text
+from polymeter.interop.lm_eval.table import make_table
+from tests.cli.kit import Typing
+from tests.interop.lm_eval.house import ROWS, results, samples, write_house
+
+pytestmark = pytest.mark.needs_system("lm_eval")
+RUN = "lm-eval --model counts-letters --model_path model.py --include_path tasks -v WARNING --log_samples"
+DOCUMENT = {
+    "results": {
+        "a": {"name": "a", "alias": "A", "sample_len": 3, "acc,none": 0.5, "acc_stderr,none": 0.25, "f1,x": 1},
+        "g": {"name": "g", "alias": "grp", "acc,none": 0.5, "acc_stderr,none": "N/A", "sample_count": {"acc,none": 3}},
+        "z": {"name": "z", "alias": "zzz", "ppl,none": 12.34567, "ppl_stderr,none": "N/A"},
+    },
+    "groups": {"g": {"name": "g", "alias": "grp", "acc,none": 0.5, "acc_stderr,none": "N/A"}},
+    "versions": {"a": 1.0, "g": 2, "z": "Yaml"},
+    "n-shot": {"a": 0, "g": 0, "z": 5},
+    "higher_is_better": {"a": {"acc": True, "f1": None}, "g": {"acc": True}, "z": {"ppl": False}},
+    "group_subtasks": {"g": ["a"]},
+}
+TABLE = """\
+|Tasks|Version|Filter|n-shot|Metric|   | Value |   |Stderr|
+|-----|-------|------|-----:|------|---|------:|---|------|
+|grp  |2      |none  |     0|acc   |↑  | 0.5000|±  |   N/A|
+| - A |1      |none  |     0|acc   |↑  | 0.5000|±  |0.2500|
+|     |       |x     |     0|f1    |   | 1.0000|   |      |
+|zzz  |Yaml   |none  |     5|ppl   |↓  |12.3457|±  |   N/A|"""
+
+
+@pytest.fixture
+def typing(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Typing:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(LM_MODELS, "_models", dict(LM_MODELS._models))
+    write_house(tmp_path)
+    return Typing(tmp_path, capsys)
+
+
+def test_the_table_has_members_below_their_group_and_arrows() -> None:
+    assert make_table(DOCUMENT) == TABLE
+    assert make_table(DOCUMENT, "groups").splitlines()[2:] == [
+        "|grp   |      2|none  |     0|acc   |↑  |0.5000|±  |   N/A|"
+    ]
+
+
+def test_a_line_says_what_was_asked_answered_and_read(typing: Typing) -> None:
+    assert typing(f"{RUN} --tasks says,choice,rolls --num_fewshot 1 --output_path out").code == 0
+    line = samples(typing.folder / "out", "says")[0]
+    prompt = line["arguments"]["gen_args_0"]["arg_0"]
+    assert prompt.endswith("\n\nSay cat")
+    assert line["arguments"]["gen_args_0"]["arg_1"] == {"until": ["\n"], "max_gen_toks": 5}
+    assert (line["resps"], line["filtered_resps"], line["filter"]) == ([["I say cat"]], ["cat"], "last")
+    assert (line["target"], line["exact_match"], line["metrics"]) == ("cat", 1.0, ["exact_match"])
+    assert line["doc_hash"] == hash_text(json.dumps(ROWS[0], indent=2, ensure_ascii=False))
+    assert (line["prompt_hash"], line["target_hash"]) == (hash_text(prompt), hash_text("cat"))
+    choice = samples(typing.folder / "out", "choice")[0]
+    assert choice["target"] == "1", "the number that its author's doc_to_target gives"
+    assert choice["arguments"]["gen_args_1"]["arg_1"] == " yes"
+    assert choice["resps"] == [[["-7.0", "False"]], [["-4.0", "True"]]]
+    assert choice["filtered_resps"] == [["-7.0", "False"], ["-4.0", "True"]]
+    rolls = samples(typing.folder / "out", "rolls")[0]
+    assert (rolls["resps"], rolls["filtered_resps"]) == ([["-3.0"]], ["-3.0"])
+    assert rolls["word_perplexity"] == [-3.0, 1], "pairs stay pairs"
+
+
+def test_the_document_has_every_part(typing: Typing) -> None:
+    assert typing(f"{RUN} --tasks both,rolls --output_path out/run.json").code == 0
+    (file,) = (typing.folder / "out").glob("run_*.json")
+    document = json.loads(file.read_text())
+    assert list(document["results"]) == ["choice", "says", "rolls", "both"]
+    assert document["group_subtasks"] == {"both": ["choice", "says"]}
+    assert document["versions"] == {"both": 3, "choice": 2.0, "rolls": 1, "says": 1}
+    assert document["n-shot"] == {"both": 0, "choice": 0, "rolls": 0, "says": 0}
+    assert document["higher_is_better"]["both"] == {"acc": True, "acc_norm": True, "exact_match": True}
+    assert document["results"]["both"]["sample_count"] == {"acc,none": 3}
+    config = document["configs"]["says"]
+    assert config["process_docs"].startswith("def as_they_are(dataset):\n")
+    assert (config["target_delimiter"], config["repeats"], config["fewshot_config"]["sampler"]) == (" ", 1, "default")
+    assert document["task_hashes"].keys() == {"choice", "says", "rolls"}
+    assert document["model_source"] == "counts-letters"
+    assert document["chat_template"] is None
+    assert float(document["total_evaluation_time_seconds"]) >= 0
+
+
+def test_errors_are_those_that_lm_eval_states(typing: Typing) -> None:
+    assert typing(f"{RUN} --tasks both,rolls --output_path out").code == 0
+    found = results(typing.folder / "out")["results"]
+    assert found["choice"]["acc_stderr,none"] == pytest.approx((2 / 9 / 2) ** 0.5), "s / sqrt(n)"
+    assert found["rolls"]["word_perplexity_stderr,none"] == "N/A"
+
+
+def test_our_reader_of_its_logs_reads_them(typing: Typing) -> None:
+    assert typing(f"{RUN} --tasks both --output_path out").code == 0
+    (file,) = (path for path in (typing.folder / "out").rglob("results_*.json"))
+    assert typing(f"import {file} --output imported").code == 0
+    run = polymeter.open_run(typing.folder / "imported")
+    assert run.value("says", "exact_match", filter="last") == 1.0
+
+
+def test_a_task_of_another_system_is_written_too(typing: Typing) -> None:
+    done = typing("lm-eval --model mock --tasks demo --limit 1 --output_path out --log_samples -v WARNING")
+    assert done.code == 0, done.said
+    document = results(typing.folder / "out")
+    assert document["results"]["demo"]["alias"]
+    for task in document["configs"]:
+        (line,) = samples(typing.folder / "out", task)
+        assert line["resps"] == [["mock"]]
