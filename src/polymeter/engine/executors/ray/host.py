@@ -94,14 +94,16 @@ class RayHost:
         self._careful_until = 0.0
         self._actors: dict[int, _Actor] = {}
         self._happenings: queue.SimpleQueue[tuple[Happening, int, Any] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._hear_all, name="polymeter-ray", daemon=True)
-        self._thread.start()
+        self._is_heard = False
 
     def start(self, number: int, slot: int) -> None:
         """Start an actor; where it goes is up to Ray."""
         handle = self._actor_of.remote(self._cluster.cpus_per_replica)
         with self._lock:
             self._actors[number] = _Actor(handle)
+            is_first, self._is_heard = not self._is_heard, True
+        if is_first:
+            threading.Thread(target=self._hear_all, name="polymeter-ray", daemon=True).start()
         self._hear("loaded", number, handle.load.remote(self._code, self._setup))
         self._hear("ended", number, handle.live.remote())
 
