@@ -159,6 +159,8 @@ def test_resume_goes_on_with_a_folder(api, capsys):
         ("--retry-errors", {"retry_errors": True}),
         ("--no-retry-errors", {"retry_errors": False}),
         ("--strict-resume", {"is_strict_resume": True}),
+        ("--replicas=4", {"replicas": 4}),
+        ("--executor=ray", {"executor": "ray"}),
     ],
 )
 def test_resume_passes_on_what_was_decided(api, flag, option):

@@ -34,6 +34,7 @@ GUIDES = (
     "extending.md",
     "python.md",
     "statistics.md",
+    "scale.md",
     "tracking.md",
     "importing.md",
     "exporting.md",

@@ -18,7 +18,7 @@ from polymeter.api.result import RunResult, get_report_ready, open_run, write_re
 from polymeter.api.settings import read_settings
 from polymeter.api.thresholds import check_thresholds
 from polymeter.api.trackers import LogTo, make_trackers, send_to_all
-from polymeter.core.errors import PlanError, StorageError
+from polymeter.core.errors import PlanError, StorageError, did_you_mean
 from polymeter.core.garbage import RareCollections
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions, require_shallow
@@ -31,6 +31,7 @@ from polymeter.store.imported import imported_from
 
 if TYPE_CHECKING:
     pass
+_ELSEWHERE = ("executor", "replicas", "gpus_per_replica", "cpus_per_replica", "address", "lease_timeout_s")
 ModelLike = str | ModelSpec | Model
 Roles = Mapping[str, ModelLike | Sequence[ModelLike]]
 """Further models by role; several of one role are a panel."""
@@ -125,6 +126,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     fail_under: Mapping[str, float] | None = None,
     log_to: LogTo | None = None,
     on_end: str = "",
+    **elsewhere: Any,
 ) -> RunResult:
     """Continue a run that stopped, or return the results of one that is finished.
 
@@ -151,6 +153,8 @@ def resume(  # noqa: PLR0913  (callers name them)
         fail_under: As for ``evaluate``.
         log_to: As for ``evaluate``.
         on_end: As for ``evaluate``.
+        **elsewhere: Where the model is computed from now on, if not where it was: ``executor``, ``replicas``,
+            ``gpus_per_replica``, ``cpus_per_replica``, ``address``, ``lease_timeout_s``.
 
     Raises:
         PlanError: if there is no run at ``path``, it cannot be continued here, or ``is_strict_resume`` refuses it.
@@ -162,6 +166,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     if report_samples is not None:
         changes["report_samples"] = RunOptions.make({"report_samples": report_samples}).report_samples
     changes |= {} if publish is None else {"publish": publish}
+    changes |= _checked(elsewhere)
     models = {**(roles or {}), **({"model": model} if model is not None else {})}
     try:
         request = resume_request(Path(path), changes, command, models)
@@ -188,6 +193,20 @@ def resume(  # noqa: PLR0913  (callers name them)
         return send_to_all(result, trackers, log_to or {})
 
     return end.around(resumed)
+
+
+def _checked(elsewhere: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that say where a model is computed, and no others.
+
+    Raises:
+        PlanError: if one is another, or its value is not valid.
+    """
+    unknown = sorted(elsewhere.keys() - set(_ELSEWHERE))
+    if unknown:
+        hint = did_you_mean(unknown[0], _ELSEWHERE) or f"Such options are: {', '.join(_ELSEWHERE)}."
+        raise PlanError(f"A run does not go on with another {unknown[0]!r}.", hint=hint)
+    options = RunOptions.make(elsewhere)
+    return {name: getattr(options, name) for name in elsewhere}
 
 
 def _if_finished(path: Path) -> RunResult | None:

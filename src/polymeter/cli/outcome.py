@@ -120,13 +120,15 @@ def show_table(results: Mapping[str, Any]) -> None:
 
 
 def _show_results(result: RunResult) -> None:
-    from polymeter.report import endpoints
+    from polymeter.report import endpoints, replica_summary
 
     show_table(result.results)
     say(_counts(result.results))
     manifest = result.folder.read_manifest() if result.folder.is_begun() else {}
     for role, summary in endpoints(manifest).items():
         say(f"{'endpoint' if role == 'model' else role:<8} {summary}")
+    if replicas := replica_summary(manifest):
+        say(f"replicas {replicas}")
     say(f"results  {short(result.folder.results)}")
     if result.report.exists():
         say(f"report   {short(result.report)}")

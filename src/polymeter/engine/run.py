@@ -123,11 +123,16 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     if is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)
         check_learned(plan)
-    if plan.options.replicas is not None or plan.options.executor != "local":
+    if _names_replicas(plan.options):
         from polymeter.engine.executors.planning import planned_place
 
         plan.place = planned_place(plan, cache_folder(plan.options) / FETCHED_IMAGES)
     return run_plan(plan, folder, progress, command=request.command, began=request.began)
+
+
+def _names_replicas(options: RunOptions) -> bool:
+    told = (options.replicas, options.gpus_per_replica, options.cpus_per_replica, options.address)
+    return options.executor != "local" or any(one is not None for one in told)
 
 
 def _remove_if_empty(folder: RunFolder, *, with_parent: bool) -> None:
