@@ -50,6 +50,7 @@ OTHER_VALUES: dict[str, Any] = {
     "media": "none",
     "report_samples": "all",
     "journal_dir": Path("/local"),
+    "publish": "memory://runs/a",
     "cache_dir": Path("/cache"),
     "is_offline": True,
     "is_strict_resume": True,

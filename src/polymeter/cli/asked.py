@@ -102,6 +102,7 @@ def read_options(words: Mapping[str, Any]) -> Asked:
         "media": media.value if media else None,
         "report_samples": count_or_all(given("report_samples"), "--report-samples"),
         "journal_dir": given("journal_dir"),
+        "publish": given("publish") or None,
         "cache_dir": given("cache_dir"),
         "is_offline": given("offline") or None,
         "allow_generated_code": given("allow_generated_code") or None,

@@ -71,6 +71,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     media: option.Media = None,
     report_samples: option.ReportSamples = None,
     journal_dir: option.JournalDir = None,
+    publish: option.Publish = None,
     cache_dir: option.CacheDir = None,
     log_to: option.LogTo = None,
     on_end: option.OnEnd = None,

@@ -385,6 +385,16 @@ JournalDir = Annotated[
     Path | None,
     _option("--journal-dir", help="A local folder for the live journal.", panel=_OUTPUT, metavar="FOLDER"),
 ]
+Publish = Annotated[
+    str | None,
+    _option(
+        "--publish",
+        help="Copy the run's files there when it has ended, however it ended: a folder, or a URL that fsspec reads "
+        "(s3://bucket/runs/a).",
+        panel=_OUTPUT,
+        metavar="URL",
+    ),
+]
 CacheDir = Annotated[
     Path | None, _option("--cache-dir", help="Where prepared data is kept.", panel=_OUTPUT, metavar="FOLDER")
 ]

@@ -234,6 +234,10 @@ class RunOptions(Options):
     journal_dir: Path | None = runtime(
         None, "Where the live journal is stored if not in the run folder (it needs a local disk)."
     )
+    publish: str = runtime(
+        "",
+        "Where the run's files are copied when it has ended, however it ended: a folder, or a URL that fsspec reads.",
+    )
     cache_dir: Path | None = runtime(
         None, "Where prepared data and indexes are stored; default: the user's cache folder."
     )
