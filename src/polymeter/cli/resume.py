@@ -49,6 +49,7 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
     strict: Strict = False,
     fail_under: FailUnder = None,
     log_to: LogTo = None,
+    publish: option.Publish = None,
     on_end: option.OnEnd = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -70,6 +71,7 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
         "lease_timeout_s": lease_timeout,
         "fail_under": thresholds(fail_under) or None,
         "log_to": parse_trackers(log_to or (), "--log-to") or None,
+        "publish": publish,
         "on_end": on_end or None,
     }
     with stdout_kept(is_json=as_json), resumable(run):

@@ -20,7 +20,7 @@ from polymeter.engine.executors.wire import packed
 from polymeter.engine.plan import Plan, model_name
 from polymeter.engine.prefetch import Prefetcher
 
-_PLACES = {"local": "polymeter.engine.executors.processes", "ray": "polymeter.engine.executors.ray"}
+_PLACES = {"local": "polymeter.engine.executors.processes", "ray": "polymeter.engine.executors.ray.host"}
 """Modules with ``place(setup, options)``, which gives a ``Place``. Only the one that is asked for is imported."""
 
 
