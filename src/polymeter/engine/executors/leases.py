@@ -40,6 +40,29 @@ class Replica(Generic[T]):
     ready_since: float = 0.0
 
 
+class _Time:
+    """Seconds that add up over many spans, some of which go on, without a look at each of them."""
+
+    __slots__ = ("_ended_s", "_n_open", "_sum_of_begins")
+
+    def __init__(self) -> None:
+        self._ended_s, self._n_open, self._sum_of_begins = 0.0, 0, 0.0
+
+    def begin(self, now: float) -> None:
+        self._n_open += 1
+        self._sum_of_begins += now
+
+    def end(self, begun: float, now: float) -> float:
+        """A span ends; gives its seconds."""
+        self._n_open -= 1
+        self._sum_of_begins -= begun
+        self._ended_s += now - begun
+        return now - begun
+
+    def seconds(self, now: float) -> float:
+        return self._ended_s + self._n_open * now - self._sum_of_begins
+
+
 class Leases(Generic[T]):
     """Hands out work to replicas.
 
@@ -66,8 +89,9 @@ class Leases(Generic[T]):
         self._pace: dict[Hashable, float] = {}
         self._n_begun = 0
         self._waited_s = 0.0
-        self._n_suspected = 0
-        self._n_given_up = 0
+        self._busy = _Time()
+        self._there = _Time()
+        self._counts = dict.fromkeys(("n_lost", "n_returned", "n_asked_alone", "n_given_up"), 0)
 
     @property
     def n_waiting(self) -> int:
@@ -99,6 +123,7 @@ class Leases(Generic[T]):
         if replica is None or replica.state != "joining":
             return False
         replica.state, replica.ready_since = "ready", self._clock()
+        self._there.begin(replica.ready_since)
         self._n_joining -= 1
         self._n_ready += 1
         self._idle[number] = None
@@ -149,7 +174,7 @@ class Leases(Generic[T]):
             return None
         replica.leases.remove(lease)
         now = self._clock()
-        took_s = now - (now if lease.begun is None else lease.begun)
+        took_s = 0.0 if lease.begun is None else self._busy.end(lease.begun, now)
         record = self._records[replica.slot]
         record.n_leases += 1
         record.n_items += len(lease)
@@ -159,8 +184,9 @@ class Leases(Generic[T]):
         before = self._pace.get(lease.key, pace)
         self._pace[lease.key] = before + _PACE * (pace - before)
         if replica.leases:
-            if replica.leases[0].sent is not None:
-                self._begin(replica.leases[0])
+            head = replica.leases[0]
+            if head.sent is not None and head.begun is None:
+                self._begin(head)
             self._with_room[number] = None
         else:
             self._with_room.pop(number, None)
@@ -176,19 +202,22 @@ class Leases(Generic[T]):
         now = self._clock()
         if replica.state == "ready":
             self._n_ready -= 1
-            record.ready_s += now - replica.ready_since
+            record.ready_s += self._there.end(replica.ready_since, now)
         else:
             self._n_joining -= 1
         replica.state = "lost"
         self._idle.pop(number, None)
         self._with_room.pop(number, None)
         record.n_lost += 1
+        self._counts["n_lost"] += 1
         record.losses_in_a_row += 1
         record.reason = reason
         given_up = self._take_back(replica, record, now)
         record.is_given_up = record.losses_in_a_row >= self._limits.losses_in_a_row
-        n_held = sum(len(lease) for lease in replica.leases)
-        return Loss(replica.slot, given_up, n_held - len(given_up), not record.is_given_up)
+        n_returned = sum(len(lease) for lease in replica.leases) - len(given_up)
+        record.n_returned += n_returned
+        self._counts["n_returned"] += n_returned
+        return Loss(replica.slot, given_up, n_returned, not record.is_given_up)
 
     def overdue(self) -> list[int]:
         """The replicas that have computed one lease for longer than they may."""
@@ -221,10 +250,14 @@ class Leases(Generic[T]):
         return found
 
     def totals(self) -> Mapping[str, Any]:
-        """What all slots come to: how much was suspected and given up, and how long items waited for a replica."""
+        """What all slots come to, at a cost that does not depend on their number: the share of its time in which a
+        replica had something to compute, how many were lost, what became of their items, and how long an item waits.
+        """
+        now = self._clock()
+        ready_s = self._there.seconds(now)
         return {
-            "n_asked_alone": self._n_suspected,
-            "n_given_up": self._n_given_up,
+            "utilisation": self._busy.seconds(now) / ready_s if ready_s > 0 else 0.0,
+            **self._counts,
             "mean_wait_s": self._waited_s / self._n_begun if self._n_begun else 0.0,
         }
 
@@ -288,6 +321,7 @@ class Leases(Generic[T]):
 
     def _begin(self, lease: Lease[T]) -> None:
         lease.begun = now = self._clock()
+        self._busy.begin(now)
         self._n_begun += len(lease)
         self._waited_s += sum(now - one.since for one in lease.waiting)
         heapq.heappush(self._deadlines, (now + self._limits.deadline_s, lease.replica, lease.number))
@@ -302,18 +336,16 @@ class Leases(Generic[T]):
         untouched = []
         for lease in replica.leases:
             if lease.begun is None:
-                record.n_returned += len(lease)
                 untouched.append(lease)
                 continue
-            record.busy_s += now - lease.begun
+            record.busy_s += self._busy.end(lease.begun, now)
             for one in lease.waiting:
                 one.deaths += 1
                 if one.deaths >= self._limits.deaths:
                     given_up.append(one.item)
-                    self._n_given_up += 1
+                    self._counts["n_given_up"] += 1
                 else:
-                    record.n_returned += 1
-                    self._n_suspected += 1
+                    self._counts["n_asked_alone"] += 1
                     self._suspects.append(one)
         for lease in reversed(untouched):
             if lease.is_suspect:
