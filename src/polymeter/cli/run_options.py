@@ -127,7 +127,14 @@ Judge = Annotated[
     ),
 ]
 IncludePath = Annotated[
-    list[Path] | None, _option("--include-path", help="A folder of benchmarks.", panel=_WHAT, metavar="FOLDER")
+    list[Path] | None,
+    _option(
+        "--include-path",
+        help="A folder of benchmarks; SYSTEM:FOLDER says whose files they are where they could be another's, as in "
+        "lm-eval:tasks.",
+        panel=_WHAT,
+        metavar="FOLDER",
+    ),
 ]
 Imports = Annotated[
     list[Path] | None,
