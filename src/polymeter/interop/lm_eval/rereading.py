@@ -22,7 +22,7 @@ from polymeter.guests.door import in_mode
 from polymeter.guests.loading import FunctionRef
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.sample_lines import Arguments
-from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, config_of
+from polymeter.interop.lm_eval.tasks.config import GENERATE, LmTaskConfig, config_of
 from polymeter.interop.lm_eval.tasks.dialect import NAME
 from polymeter.interop.lm_eval.tasks.fields import bind_fields
 from polymeter.interop.lm_eval.tasks.load import provenance
@@ -117,13 +117,16 @@ def rereading_of(
     return TaskRereading(config, scorer, fields.target, plan)
 
 
-def plain_config(spec: TaskSpec, num_fewshot: int, metadata: Mapping[str, Any]) -> dict[str, Any]:
+def plain_config(
+    spec: TaskSpec, num_fewshot: int, metadata: Mapping[str, Any], reread: TaskRereading | None = None
+) -> dict[str, Any]:
     """A task's configuration as lm-eval writes it: fields that are set, functions as their source text.
 
     Args:
         spec: The task.
         num_fewshot: How many examples it had.
         metadata: What the run adds to its metadata.
+        reread: Its own view of its samples, with the generation settings that it had.
     """
     if spec.format != NAME or "class" in spec.config:
         values = {"task": spec.name, **spec.config, "num_fewshot": num_fewshot}
@@ -138,6 +141,8 @@ def plain_config(spec: TaskSpec, num_fewshot: int, metadata: Mapping[str, Any]) 
         | {"fewshot_indices": (config.fewshot_config or {}).get("fewshot_indices")},
         "metadata": {**config.metadata, **metadata, "config_source": str(spec.file)},
     }
+    if config.output_type == GENERATE and reread is not None:
+        own["generation_kwargs"] = reread.settings({})
     is_given = spec.config.keys()
     return {
         name: _plain(value) for name, value in own.items() if value is not None and (value != {} or name in is_given)

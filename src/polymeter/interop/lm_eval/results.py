@@ -22,7 +22,15 @@ from polymeter.core.parity import parity_with
 from polymeter.core.places import stored_at
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.interop.lm_eval.rereading import TaskRereading, plain_config, rereading_of
-from polymeter.interop.lm_eval.sample_lines import Record, TaskHash, file_line, filters_of, hash_text, sample_records
+from polymeter.interop.lm_eval.sample_lines import (
+    Record,
+    Render,
+    TaskHash,
+    file_line,
+    filters_of,
+    hash_text,
+    sample_records,
+)
 from polymeter.interop.lm_eval.tasks.groups import stated_group
 from polymeter.interop.lm_eval.tasks.stated_errors import ITERATIONS, NOT_STATED, stated_stderr
 from polymeter.store.export import read_samples
@@ -48,6 +56,8 @@ class CommandFacts:
         metadata: What the run adds to the tasks' metadata.
         seeds: Those of Python, NumPy, torch and the few-shot sampler.
         bootstrap_iters: How many resamples a standard error rests on; 0: none is stated.
+        checkpoint: What is known of a checkpoint on this machine, under the names that documents have.
+        render: The chat template that conversations were put into, if it is known.
         settings: Further options by name: ``batch_size``, ``device``, ``use_cache``, ``limit``, ``gen_kwargs``,
             ``system_instruction``, ``fewshot_as_multiturn``, ``chat_template``.
     """
@@ -61,6 +71,8 @@ class CommandFacts:
     seeds: Seeds = (0, 1234, 1234, 1234)
     bootstrap_iters: int = ITERATIONS
     settings: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: Mapping[str, Any] = field(default_factory=dict)
+    render: Render | None = None
 
 
 class StoredRun:
@@ -112,7 +124,7 @@ class StoredRun:
 
     def records(self, task: str) -> Iterator[Record]:
         """The samples of a task as lm-eval's Python interface gives them."""
-        return sample_records(lambda: self.read(task), self.filters(task), self.rereading(task))
+        return sample_records(lambda: self.read(task), self.filters(task), self.rereading(task), self.facts.render)
 
     def filters(self, task: str) -> tuple[str, ...]:
         """The filters of a task."""
@@ -204,6 +216,7 @@ def results_document(run: StoredRun, *, has_samples: bool = False) -> dict[str, 
         "transformers_version": manifest["packages"].get("transformers"),
         "lm_eval_version": f"polymeter {manifest['polymeter']['version']}",
         "upper_git_hash": None,
+        **facts.checkpoint,
     }
 
 
@@ -287,7 +300,7 @@ def _config(run: StoredRun, task: str) -> dict[str, Any]:
     spec, shots = run.facts.specs.get(task), int(run.tasks[task]["num_fewshot"])
     if spec is None:
         return {"task": task, **run.planned(task)["config"], "num_fewshot": shots}
-    return plain_config(spec, shots, run.facts.metadata)
+    return plain_config(spec, shots, run.facts.metadata, run.rereading(task))
 
 
 def _version(run: StoredRun, task: str) -> Any:
