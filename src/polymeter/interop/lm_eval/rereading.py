@@ -63,7 +63,7 @@ class TaskRereading:
     def target(self, sample: StoredSample) -> Any:
         """What its author's ``doc_to_target`` gives."""
         try:
-            with in_mode("hook"), contained():
+            with in_mode("hook"):
                 return self.target_of(sample["doc"])
         except PolymeterError:
             return sample["target"]
@@ -87,7 +87,7 @@ class TaskRereading:
         ]
         if chain is not None:
             try:
-                with in_mode("hook"), contained():
+                with in_mode("hook"):
                     return list(chain.apply(instances))
             except PolymeterError:
                 pass

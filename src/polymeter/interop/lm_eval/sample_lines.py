@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from polymeter.core.stored_samples import (
     numbers_of,
     text_of,
 )
+from polymeter.guests import contained
 
 Arguments = list[tuple[Any, ...]]
 """What each of a row's requests asked: ``(context, continuation)``, ``(context, settings)`` or ``(text,)``."""
@@ -67,10 +69,12 @@ def sample_records(
         reread: What the task's own files say; ``None``: the task is none of lm-eval's.
         render: The chat template that conversations were put into; ``None``: their turns are written as JSON.
     """
-    for name in filters or ("none",):
-        for sample in read():
-            if sample["status"] == "ok":
-                yield _record(sample, name, reread, render)
+    # Entered once for all samples: for each it would take longer than all the rest.
+    with contained() if reread is not None else nullcontext():
+        for name in filters or ("none",):
+            for sample in read():
+                if sample["status"] == "ok":
+                    yield _record(sample, name, reread, render)
 
 
 def file_line(record: Record) -> Record:
