@@ -63,7 +63,7 @@ _SHARED = (
     Flag(
         "use_vllm",
         "switch",
-        "Polymeter does not load models into vLLM",
+        "Polymeter does not load models into vLLM in its own process",
         "refused",
         False,
         hint="Name the model vllm:MODEL: a server of vLLM is then started for the run.",
