@@ -344,8 +344,10 @@ def test_a_port_that_somebody_took_meanwhile_is_changed(here: Path, monkeypatch:
     result = evaluate(limit=3)
     assert result.status == "complete"
     (server,) = servers_of(result)
-    log = (result.folder.path / server["log"]).read_text(encoding="utf-8")
-    assert log.count("$ ") == 2, "the log has both starts"
+    log = result.folder.path / server["log"]
+    assert log.read_text(encoding="utf-8").count("$ ") == 2, "the log has both starts"
+    evaluate(limit=3, is_restart=True)
+    assert log.read_text(encoding="utf-8").count("$ ") == 1, "what is thrown away takes its logs along"
 
 
 # --- its end ----------------------------------------------------------------------------------------------------------

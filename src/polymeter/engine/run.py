@@ -421,7 +421,7 @@ def _throw_away(folder: RunFolder) -> None:
     # The manifest goes last: as long as it is there, whatever is left is known to be of the old run.
     for suffix in ("-wal", "-shm", ""):
         folder.journal.with_name(folder.journal.name + suffix).unlink(missing_ok=True)
-    for path in (folder.media, folder.samples, folder.artifacts):
+    for path in (folder.media, folder.samples, folder.artifacts, folder.logs):
         shutil.rmtree(path, ignore_errors=True)
     for path in (folder.results, folder.report, folder.manifest):
         path.unlink(missing_ok=True)
