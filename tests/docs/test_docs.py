@@ -98,6 +98,10 @@ def _log(system: str, source: str, target: str) -> Callable[[Path], None]:
     return copy
 
 
+def _ray(folder: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed")
+
+
 _READER_HAS = {
     "trackers.md: When a run ends, or later": _a_run,
     "trackers.md: Samples as Parquet": _a_run,
@@ -107,6 +111,8 @@ _READER_HAS = {
     "importing.md: Import a log": _log_of_lm_eval,
     "importing.md: Inspect": _log("inspect_ai", "eval", "logs"),
     "importing.md: VLMEvalKit": _log("ulmeval", "xlsx/speaker", "outputs/speaker"),
+    "scale.md: Ray": _ray,
+    "scale.md: Slurm": _ray,
     "statistics.md: Different samples": _three_runs,
     "statistics.md: A gate for training and CI": _three_runs,
     "statistics.md: How many samples it takes": _three_runs,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from polymeter.core.registry import missing_package
 WHERE = "--executor ray"
 _HANDLED = (signal.SIGINT, signal.SIGTERM)
 _NO_REPORT = "RAY_USAGE_STATS_ENABLED"
+_FILES, _SHORT_PLACE, _LONGEST_PLACE = "RAY_TMPDIR", "/tmp", 30  # noqa: S108  (Ray makes a folder of its own there)
+"""Where Ray keeps its sockets, whose paths may have 107 bytes: 70 of them are its own."""
 
 
 def require_ray() -> None:
@@ -72,6 +75,8 @@ def join(options: RunOptions) -> Cluster:
     is_left = not ray.is_initialized()
     if is_left:
         os.environ.setdefault(_NO_REPORT, "0")  # of the cluster that is started here
+        if len(tempfile.gettempdir()) > _LONGEST_PLACE and os.path.isdir(_SHORT_PLACE):
+            os.environ.setdefault(_FILES, _SHORT_PLACE)
         place = f"the Ray cluster at {options.address}" if options.address else "a Ray cluster"
         hint = "'ray status' says whether one runs; without --address one is started on this machine."
         with boundary(PlanError, f"Joining {place}", hint=hint), _handlers_kept():
