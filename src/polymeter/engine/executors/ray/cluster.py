@@ -19,7 +19,7 @@ from polymeter.core.registry import missing_package
 WHERE = "--executor ray"
 _HANDLED = (signal.SIGINT, signal.SIGTERM)
 _NO_REPORT = "RAY_USAGE_STATS_ENABLED"
-_FILES, _SHORT_PLACE, _LONGEST_PLACE = "RAY_TMPDIR", "/tmp", 30  # noqa: S108  (Ray makes a folder of its own there)
+_FILES, _SHORT_PLACE, _LONGEST_PLACE = "RAY_TMPDIR", "/tmp", 30
 """Where Ray keeps its sockets, whose paths may have 107 bytes: 70 of them are its own."""
 
 
