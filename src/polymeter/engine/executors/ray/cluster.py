@@ -78,7 +78,10 @@ def join(options: RunOptions) -> Cluster:
         if len(tempfile.gettempdir()) > _LONGEST_PLACE and os.path.isdir(_SHORT_PLACE):
             os.environ.setdefault(_FILES, _SHORT_PLACE)
         place = f"the Ray cluster at {options.address}" if options.address else "a Ray cluster"
-        hint = "'ray status' says whether one runs; without --address one is started on this machine."
+        hint = (
+            "'ray status' says whether one runs, and one that asks for a token needs RAY_AUTH_MODE=token here. Without "
+            "--address a cluster is started on this machine."
+        )
         with boundary(PlanError, f"Joining {place}", hint=hint), _handlers_kept():
             ray.init(log_to_driver=False, logging_level="error", include_dashboard=False, **_where(options))
     try:
