@@ -76,7 +76,7 @@ readers: .venv/.installed $(READERS:%=.venv-%/.installed) ## open exported runs 
 bench: .venv/.installed ## run the performance benchmarks (BENCH_ARGS="--only text --save FILE")
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-bench-peers: .venv/.installed .venv-lmms-eval/.installed .venv-evalscope/.installed ## the same text rows beside other tools
+bench-peers: .venv/.installed .venv-lmms-eval/.installed .venv-evalscope/.installed .venv-lm-eval/.installed ## the same text rows beside other tools
 	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)
 
 dist: .venv/.installed-dist ## build the wheel and the source archive into dist/

@@ -23,6 +23,7 @@ GUIDES = (
     "getting-started.md",
     "recipes.md",
     "coming-from.md",
+    "by-name.md",
     "tasks.md",
     "adapters.md",
     "image-generation.md",

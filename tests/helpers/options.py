@@ -17,6 +17,7 @@ OTHER_VALUES: dict[str, Any] = {
     "system_prompt": "Be brief.",
     "dialect_options": {"task_yaml": {"a": 1}},
     "data": {"org/set": "/data/set"},
+    "revisions": {"org/set": "v2"},
     "weights": {"org/model": "/weights/model"},
     "parity": next((system.parity_name for system in systems() if system.differences), ""),
     "mcq": "text",

@@ -68,6 +68,7 @@ def read_options(words: Mapping[str, Any]) -> Asked:
         "seed": given("seed"),
         "generation": parse_pairs(given("gen_kwargs") or (), "--gen-kwargs"),
         "num_fewshot": given("num_fewshot"),
+        "revisions": parse_places(given("revision") or (), "--revision"),
         "prompt_key": given("prompt_key"),
         "system_prompt": given("system_prompt"),
         "mcq": mcq.value if mcq else None,

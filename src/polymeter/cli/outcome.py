@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from polymeter.cli.pairs import parse_value
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.core.secrets import HIDDEN
-from polymeter.report.formatting import count, listing, one_line
+from polymeter.report.formatting import clean, count, listing, one_line
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult
@@ -180,13 +180,18 @@ def _counts(results: dict[str, Any]) -> str:
 
 def show_how_to_resume(result: RunResult) -> None:
     """Print why a run ended early, and the command that continues it."""
-    reason = "Interrupted." if result.exit_code == INTERRUPTED else f"Stopped: {one_line(result.reason)}"
-    _say_how_to_resume(reason, result.folder.path)
+    if result.exit_code == INTERRUPTED:
+        _say_how_to_resume("Interrupted.", result.folder.path)
+        return
+    first, *lines = map(clean, result.reason.splitlines() or [""])
+    _say_how_to_resume(f"Stopped: {one_line(first)}", result.folder.path, lines)
 
 
-def _say_how_to_resume(reason: str, folder: Path) -> None:
+def _say_how_to_resume(reason: str, folder: Path, lines: Sequence[str] = ()) -> None:
+    kept = "All answers so far are kept. Continue with:"
     with suppress(OSError):  # a signal may have ended the run because the terminal is gone
-        say(f"{reason} All answers so far are kept. Continue with:", err=True)
+        for line in (reason, *lines, kept) if lines else (f"{reason} {kept}",):
+            say(line, err=True)
         say(f"  polymeter resume {shlex.quote(str(short(folder)))}", err=True)
 
 

@@ -38,6 +38,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     seed: option.Seed = None,
     gen_kwargs: option.GenKwargs = None,
     num_fewshot: option.NumFewshot = None,
+    revision: option.Revision = None,
     prompt_key: option.PromptKey = None,
     system_prompt: option.SystemPrompt = None,
     mcq: option.Mcq = None,

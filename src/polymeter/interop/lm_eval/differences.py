@@ -101,6 +101,13 @@ DIFFERENCES = (
                 switch=Stays.SAME,
             ),
             Difference(
+                rule="a Python class that overrides `doc_to_text(doc)`, with examples",
+                there="raises: the method is called with a second argument",
+                here="examples are written by the method",
+                why="nearly every class is written like that",
+                switch=Stays.CRASH,
+            ),
+            Difference(
                 rule="`--predict_only`",
                 there="every metric is replaced by `bypass`, whose result is 999",
                 here="answers are stored, and no score",
@@ -198,6 +205,20 @@ DIFFERENCES = (
                 here="reasoning is set apart first, and the answer behind it is cut",
                 why="a blank line in the reasoning left no answer",
                 switch="stop-in-reasoning",
+            ),
+            Difference(
+                rule="a text that leaves no room for its answer or its continuations in the model's window",
+                there="cut at its beginning",
+                here="a failed sample; with `cut_prompts=true` of `hf`, which `polymeter lm-eval --model hf` sets, it is cut",
+                why="a question without its beginning is another question",
+                switch="cut-prompts",
+            ),
+            Difference(
+                rule="the line break at the end of a chat template, for log-probabilities",
+                there="moved to the continuation, as all white space at the end of a context",
+                here="stays where the template put it; only spaces move",
+                why="the model was trained on answers that follow it",
+                switch="template-line-break",
             ),
             Difference(
                 rule="functions that draw at random (`process_docs`, `doc_to_text`)",
