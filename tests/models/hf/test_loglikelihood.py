@@ -10,11 +10,9 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.core.errors import ModelError
-from polymeter.core.parity import parity_with
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
 from polymeter.models.hf.loglikelihood import Scorer
-from tests.helpers.differences import difference
 
 WORDS = (
     "the",
@@ -380,24 +378,3 @@ def test_the_choice_is_part_of_the_models_identity_and_older_runs_stay_the_same(
         request_fingerprint(Request(message, Loglikelihood(("a",), *more))) for more in ((), ("none",), ("none", True))
     }
     assert len(prints) == 3
-
-
-@difference("template-line-break", here=0, there=1)
-def test_a_line_break_at_the_end_of_a_template(parity: str, expected: int, checkpoint: Callable[..., Any]) -> None:
-    from polymeter.models.hf import HfModel
-
-    template = (
-        "{{ bos_token }}{% for message in messages %}{{ message['content'] if message['content'] is string else "
-        "message['content'][0]['text'] }}{% endfor %}{{ ' answer\\n' }}"
-    )
-    made = HfModel(str(checkpoint("llama", has_template=True)), chat_template=template)
-    made.load()
-    made.parity = parity_with(parity)
-    context, token_ids = "the square is answer\n", made._encoder.token_ids
-    (response,) = made.respond([request("red", "yellow circle", text="the square is")])
-    for one, found in zip(("red", "yellow circle"), response.outputs[0].logprobs, strict=True):
-        before = token_ids(context.rstrip() if expected else context)
-        tail = token_ids(context + one)[len(before) :]
-        (by_itself,) = by_hand(made, context.rstrip() if expected else context, [tail])
-        assert found.n_tokens == len(tail) == len(token_ids(context + one)) - len(token_ids(context)) + expected
-        assert found.logprob == pytest.approx(by_itself, abs=1e-4)

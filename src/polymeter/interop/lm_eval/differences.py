@@ -193,13 +193,6 @@ DIFFERENCES = (
                 switch="temperature-alone",
             ),
             Difference(
-                rule="choices behind a chat template that ends in a line break",
-                there="the line break is measured with every choice",
-                here="it stays where the template has put it; spaces move, as there",
-                why="a choice then begins as the model's answers do",
-                switch="template-line-break",
-            ),
-            Difference(
                 rule="stop strings in visible reasoning (`<think>…</think>`)",
                 there="the answer ends at the first one, wherever it is",
                 here="reasoning is set apart first, and the answer behind it is cut",

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.request import ChoiceLogprob, Error, Loglikelihood, Output, Request, Response, Usage
 from polymeter.models.hf.agreement import scores_agree
 from polymeter.models.hf.encode import Batch, Encoder
@@ -48,18 +47,12 @@ class _Encoded:
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """How the requests of a batch are read.
-
-    Attributes:
-        is_raw: Without the chat template that there is.
-        is_last_token: With the last token of each continuation in place of all.
-        moves_all_space: All white space at the end of a context belongs to the continuations, also what a template
-            has put there.
+    """How the requests of a batch are read: without the chat template that there is, and with the last token of each
+    continuation in place of all.
     """
 
     is_raw: bool
     is_last_token: bool
-    moves_all_space: bool = False
 
 
 class Scorer:
@@ -85,14 +78,13 @@ class Scorer:
         is_apart = self.way == "encoder_decoder"
         self._start = start_tokens(loaded.network, loaded.tokenizer) if is_apart else []
 
-    def score(self, requests: Sequence[Request], parity: Parity = NO_PARITY) -> list[Response]:
+    def score(self, requests: Sequence[Request]) -> list[Response]:
         """Answer requests for log-probabilities.
 
         A request that cannot be read or is too long gets an error; the others are answered.
 
         Args:
             requests: The requests, with parameters of type ``Loglikelihood`` that differ only in continuations.
-            parity: Whose values are wanted where Polymeter differs from another system.
 
         Returns:
             For each request, one output with a score per continuation, or an error.
@@ -106,7 +98,7 @@ class Scorer:
             return self._rolling(texts)
         responses: dict[int, Response] = {}
         prompts: dict[int, Prompt] = {}
-        manner = self._manner(requests[0], parity)
+        manner = self._manner(requests[0])
         for position, request in enumerate(requests):
             try:
                 prompts[position] = self._read(request, manner)
@@ -167,12 +159,11 @@ class Scorer:
             return _Encoded(positions, own, batch, splits)
         return self._fitting(fitting, texts, responses, manner)
 
-    def _manner(self, request: Request, parity: Parity) -> _Manner:
+    def _manner(self, request: Request) -> _Manner:
         parameters = request.parameters
         assert isinstance(parameters, Loglikelihood)
         template = self._loaded.settings.logprob_template if parameters.template == "auto" else parameters.template
-        is_raw = template == "none" and self._loaded.is_chat
-        return _Manner(is_raw, parameters.is_last_token, parity.on("template-line-break"))
+        return _Manner(template == "none" and self._loaded.is_chat, parameters.is_last_token)
 
     def _read(self, request: Request, manner: _Manner) -> Prompt:
         return self._encoder.read(request, is_plain=manner.is_raw)
@@ -185,8 +176,7 @@ class Scorer:
         if self.way == "encoder_decoder":
             return Split(0, 0, tuple(Tail(tuple(token_ids(text))) for text in continuations))
         text = batch.texts[row]
-        is_templated = self._loaded.is_chat and not manner.is_raw and not manner.moves_all_space
-        kept, space = move_white_space(text, is_templated=is_templated)
+        kept, space = move_white_space(text, is_templated=self._loaded.is_chat and not manner.is_raw)
         encoded = batch.own_ids[row] if batch.own_ids else token_ids(text)
         longer = dict.fromkeys([*([kept] if space else []), *(text + one for one in continuations if one)])
         tokens = dict(zip(longer, self._joint_tokens(text, encoded, list(longer)), strict=True))

@@ -242,7 +242,7 @@ class HfModel(BatchModel):
                 return draw(self._loaded, self._encoder, requests)
             if isinstance(parameters, Generate):
                 return self._written(requests, parameters)
-            return self._scorer.score(requests, self.parity)
+            return self._scorer.score(requests)
 
     def _written(self, requests: Sequence[Request], parameters: Generate) -> list[Response]:
         assert self._loaded is not None
