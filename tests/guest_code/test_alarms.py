@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from polymeter.guests import alarms
+from polymeter.guests.door import Door
 
 
 class _Timer:
@@ -41,7 +42,7 @@ class _AtOnce(_Timer):
 @pytest.fixture
 def timers(monkeypatch: pytest.MonkeyPatch) -> list[_Timer]:
     _Timer.made = []
-    for name in ("signal", "alarm", "setitimer"):
+    for name in ("signal", "getsignal", "alarm", "setitimer"):
         monkeypatch.setattr(signal, name, getattr(signal, name))  # put back afterwards
     alarms.serve_alarms()
     return _Timer.made
@@ -131,6 +132,30 @@ def test_other_signals_stay_an_error_on_a_thread(timers: list[_Timer]) -> None:
     assert isinstance(error, ValueError), error
     assert "main thread" in str(error)
     assert timers == []
+
+
+def test_what_is_left_and_who_handles_it_are_told(timers: list[_Timer], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Timer", _Timer)
+
+    def told() -> Any:
+        signal.signal(signal.SIGALRM, _too_slow)
+        return signal.alarm(100), signal.alarm(0), signal.alarm(0), signal.getsignal(signal.SIGALRM)
+
+    assert _on_a_thread(told) == (0, 100, 0, _too_slow)
+
+
+def test_what_a_hook_leaves_behind_ends_with_it(timers: list[_Timer], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Timer", _Timer)
+
+    def hooks() -> Any:
+        with Door(0).hook("t", "1", "score"):
+            signal.signal(signal.SIGALRM, _too_slow)
+            signal.alarm(100)
+        with Door(0).hook("t", "2", "score"):
+            return signal.getsignal(signal.SIGALRM), signal.alarm(0)
+
+    assert _on_a_thread(hooks) == (signal.SIG_DFL, 0), "the next sample has no alarm"
+    assert timers[0].is_cancelled
 
 
 def test_math_verify_parses_on_a_thread(timers: list[_Timer]) -> None:

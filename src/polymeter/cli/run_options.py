@@ -182,6 +182,15 @@ NumFewshot = Annotated[
     int | None,
     _option("--num-fewshot", help="The number of few-shot examples; overrides the tasks'.", panel=_HOW, metavar="N"),
 ]
+Revision = Annotated[
+    list[str] | None,
+    _option(
+        "--revision",
+        help="The commit, branch or tag of a hub's dataset to read: id=revision. May be given several times.",
+        panel=_HOW,
+        metavar="ID=REVISION",
+    ),
+]
 PromptKey = Annotated[
     str | None, _option("--prompt-key", help="The model-specific prompts to use.", panel=_HOW, metavar="NAME")
 ]
@@ -375,6 +384,16 @@ ReportSamples = Annotated[
 JournalDir = Annotated[
     Path | None,
     _option("--journal-dir", help="A local folder for the live journal.", panel=_OUTPUT, metavar="FOLDER"),
+]
+Publish = Annotated[
+    str | None,
+    _option(
+        "--publish",
+        help="Copy the run's files there when it has ended, however it ended: a folder, or a URL that fsspec reads "
+        "(s3://bucket/runs/a).",
+        panel=_OUTPUT,
+        metavar="URL",
+    ),
 ]
 CacheDir = Annotated[
     Path | None, _option("--cache-dir", help="Where prepared data is kept.", panel=_OUTPUT, metavar="FOLDER")

@@ -288,6 +288,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "source_hash": spec.source_hash,
         "score_digest": task.score_digest,
         "dataset_fingerprint": task.fingerprint,
+        **({"dataset_revisions": dict(task.revisions)} if task.revisions else {}),
         "num_fewshot": task.num_fewshot,
         "n_rows": len(task.samples),
         "n_samples": len(selected_samples(task, plan.options)),

@@ -10,6 +10,8 @@
   imports mean, with ``neighbours`` for names of the package that it was written for and ``search_path`` for what it
   puts on ``sys.path``; ``shims`` serves the names of other systems.
 - ``sources``: the files that a guest's code is made of, for hashing and checking; nothing is run.
+- ``alarms``: ``signal.alarm`` of a guest on worker threads. ``served_datasets`` and ``served_metrics``: what it opens
+  or loads by itself and Polymeter has.
 - ``wrappers``: the modules, files and constructor arguments of classes that wrap a model.
 - ``own_classes``: which classes among a guest's bases are Polymeter's. ``loggers``: guests' logging, without keys.
 """

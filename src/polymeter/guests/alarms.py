@@ -1,9 +1,9 @@
-"""Time limits that a guest sets with ``signal.alarm``, on threads that Python lets no signal reach.
+"""Alarms that a guest sets (``signal.alarm``, ``signal.setitimer``) to end what takes too long, on any thread.
 
-Scoring code ends what takes too long with an alarm and a handler that raises, as math-verify does. Signals belong to
-the main thread, and hooks run on others, where ``signal.signal`` is an error. There an alarm is a timer instead, which
-asks the handler what it would raise and raises that in the thread of the hook: between two steps of Python code, as a
-handler's exception appears in the main thread.
+Hooks run on worker threads, and Python lets only the main thread handle signals. So on every other thread the functions
+of the module ``signal`` keep the handler of ``SIGALRM`` for that thread and start a timer, and the exception that the
+handler raises is raised there. It arrives between two steps of Python code: a call into C is not interrupted, as with
+the signal itself. All other signals, and the main thread, have what they always had.
 """
 
 from __future__ import annotations
@@ -12,112 +12,131 @@ import ctypes
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import wraps
 from types import FrameType
 from typing import Any
 
-Handler = Callable[[int, FrameType | None], Any]
+_MARK = "serves_threads"
 
 
 class _Alarm:
-    """The alarm of one thread: its handler, and the timer that is set, if one is."""
+    """The alarm of one thread."""
 
     def __init__(self) -> None:
-        self.thread = threading.get_ident()
         self.handler: Any = signal.SIG_DFL
-        self.lock = threading.Lock()
-        self.timer: threading.Timer | None = None
+        self._thread = threading.get_ident()
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._due = 0.0
 
-    def set(self, seconds: float) -> None:
-        """Go off after a time, in place of what was set before; 0: do not."""
-        with self.lock:
-            if self.timer is not None:
-                self.timer.cancel()
-            self.timer = None
+    def set(self, seconds: float) -> float:
+        """Go off in some seconds, or with 0 not at all; returns the seconds that an earlier alarm had left."""
+        with self._lock:
+            left = max(self._due - time.monotonic(), 0.0) if self._timer is not None else 0.0
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+                _raise_in(self._thread, None)  # what has gone off, and has not arrived, does not arrive any more
             if seconds > 0:
-                timer = threading.Timer(seconds, lambda: self._go_off(timer))
+                self._due = time.monotonic() + seconds
+                timer = self._timer = threading.Timer(seconds, lambda: self._go_off(timer))
                 timer.daemon = True
-                self.timer = timer
                 timer.start()
+        return left
 
     def _go_off(self, timer: threading.Timer) -> None:
-        # Held until the exception is under way: an alarm that is taken back meanwhile waits, and is too late.
-        with self.lock:
-            if self.timer is not timer:
-                return
-            self.timer = None
-            if callable(self.handler):
-                raised = _raised_by(self.handler, sys._current_frames().get(self.thread))
-                if raised is not None:
-                    kind = ctypes.py_object(_class_of(raised))
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread), kind)
+        with self._lock:
+            if self._timer is timer and callable(self.handler):
+                frame = sys._current_frames().get(self._thread)
+                _raise_in(self._thread, _raised_by(self.handler, frame))
 
 
-def _raised_by(handler: Handler, frame: FrameType | None) -> BaseException | None:
-    try:
-        handler(signal.SIGALRM, frame)
-    except BaseException as error:  # noqa: BLE001  (what it raises is what is wanted)
-        return error
-    return None
+class _OfThread(threading.local):
+    """This thread's alarm."""
+
+    alarm: _Alarm | None = None
 
 
-def _class_of(error: BaseException) -> type[BaseException]:
-    """A class whose instances, made without arguments, say what an exception says: a thread is sent a class."""
-    kind = type(error)
-    said = error.args
-
-    def remember(self: BaseException) -> None:
-        self.args = said
-
-    return type(kind.__name__, (kind,), {"__init__": remember, "__module__": kind.__module__})
-
-
-_of_thread = threading.local()
-
-
-def _alarm() -> _Alarm:
-    """The alarm of this thread."""
-    if not hasattr(_of_thread, "alarm"):
-        _of_thread.alarm = _Alarm()
-    made: _Alarm = _of_thread.alarm
-    return made
-
-
-def _is_main() -> bool:
-    return threading.current_thread() is threading.main_thread()
+_here = _OfThread()
 
 
 def serve_alarms() -> None:
-    """Let ``signal.signal(SIGALRM)``, ``signal.alarm`` and ``signal.setitimer(ITIMER_REAL)`` work on every thread.
-    Called when a guest has imported a package; calling it again changes nothing. On the main thread they stay what
-    they are; where a system has no alarms, nothing changes.
-    """
-    if not hasattr(signal, "SIGALRM") or getattr(signal.signal, "serves_threads", False):
+    """Let guests set alarms on any thread, for as long as the process lives. Calling it again changes nothing."""
+    if not hasattr(signal, "SIGALRM"):
         return
-    set_handler, alarm, set_timer = signal.signal, signal.alarm, signal.setitimer
+    for name, of_thread in (
+        ("signal", _signal),
+        ("getsignal", _getsignal),
+        ("alarm", _alarm),
+        ("setitimer", _setitimer),
+    ):
+        _exchange(name, of_thread)
 
-    @wraps(set_handler)
-    def set_handler_here(signalnum: int, handler: Any) -> Any:
-        if _is_main() or signalnum != signal.SIGALRM:
-            return set_handler(signalnum, handler)
-        before, _alarm().handler = _alarm().handler, handler
-        return before
 
-    @wraps(alarm)
-    def alarm_here(seconds: int) -> int:
-        if _is_main():
-            return alarm(seconds)
-        _alarm().set(seconds)
-        return 0
+def end_alarm() -> None:
+    """Cancel what this thread's guest has set and left behind, so that it does not go off in somebody else's code."""
+    if _here.alarm is not None:
+        _here.alarm.set(0)
+        _here.alarm = None
 
-    @wraps(set_timer)
-    def set_timer_here(which: Any, seconds: float, interval: float = 0.0) -> tuple[float, float]:
-        if _is_main() or which != signal.ITIMER_REAL:
-            return set_timer(which, seconds, interval)
-        _alarm().set(seconds)
-        return 0.0, 0.0
 
-    set_handler_here.serves_threads = True  # type: ignore[attr-defined]
-    for name, served in (("signal", set_handler_here), ("alarm", alarm_here), ("setitimer", set_timer_here)):
-        setattr(signal, name, served)
+def _exchange(name: str, of_thread: Callable[..., Any]) -> None:
+    real = getattr(signal, name)
+    if getattr(real, _MARK, False):
+        return
+
+    @wraps(real)
+    def served(*args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            return real(*args, **kwargs)
+        return of_thread(real, *args, **kwargs)
+
+    setattr(served, _MARK, True)
+    setattr(signal, name, served)
+
+
+def _own() -> _Alarm:
+    if _here.alarm is None:
+        _here.alarm = _Alarm()
+    return _here.alarm
+
+
+def _signal(real: Callable[..., Any], signalnum: Any, handler: Any) -> Any:
+    if signalnum != signal.SIGALRM:
+        return real(signalnum, handler)
+    alarm = _own()
+    before, alarm.handler = alarm.handler, handler
+    return before
+
+
+def _getsignal(real: Callable[..., Any], signalnum: Any) -> Any:
+    return _own().handler if signalnum == signal.SIGALRM else real(signalnum)
+
+
+def _alarm(real: Callable[..., Any], seconds: int) -> int:
+    return int(-(-_own().set(seconds) // 1))
+
+
+def _setitimer(real: Callable[..., Any], which: int, seconds: float, interval: float = 0.0) -> tuple[float, float]:
+    return (_own().set(seconds), 0.0) if which == signal.ITIMER_REAL else real(which, seconds, interval)
+
+
+def _raised_by(handler: Callable[..., Any], frame: FrameType | None) -> type[BaseException] | None:
+    """The exception that a handler raises, as a class whose objects are made without arguments; ``None``: none."""
+    try:
+        handler(signal.SIGALRM, frame)
+    except BaseException as error:  # noqa: BLE001  (whatever it is, it belongs to the other thread)
+        kind, args = type(error), error.args
+        return type(
+            kind.__name__,
+            (kind,),
+            {"__init__": lambda self: setattr(self, "args", args), "__module__": kind.__module__},
+        )
+    return None
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Raise an exception in a thread at its next step; ``None`` takes back one that has not been raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error else None)

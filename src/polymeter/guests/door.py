@@ -24,6 +24,7 @@ from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from polymeter.core.identity import seed_for
+from polymeter.guests.alarms import end_alarm
 from polymeter.guests.generators import own_generators, seed_process
 from polymeter.guests.watchdog import Watchdog
 
@@ -65,6 +66,8 @@ def in_mode(mode: Mode) -> Iterator[None]:
         yield
     finally:
         _here.mode = before
+        if before is None:
+            end_alarm()
 
 
 def in_this_mode(function: Callable[P, T]) -> Callable[P, T]:
@@ -192,6 +195,7 @@ class _Hook:
 
     def _leave(self) -> None:
         _here.mode = self._mode
+        end_alarm()
         if self._takes_lock:
             _release()
 

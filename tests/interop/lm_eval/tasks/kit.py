@@ -66,7 +66,7 @@ def instances(doc: Any, answers: Sequence[Any]) -> list[Instance]:
 
 def scored(scores: Scorer, doc: Mapping[str, Any], *answers: Any) -> Score:
     """The score of a row; each answer is that of one request, or the list of its repeats."""
-    return scores.score(doc, instances(doc, answers))
+    return scores.score_of(doc, instances(doc, answers))
 
 
 def values(scores: Scorer, doc: Mapping[str, Any], *answers: Any) -> dict[str, Any]:

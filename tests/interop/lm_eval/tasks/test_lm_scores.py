@@ -112,7 +112,7 @@ def test_process_results_gets_one_item_for_each_request_in_order() -> None:
         Instance("loglikelihood", doc, ("c", "d"), 1, resps=[(-1.0, True)]),
         Instance("generate_until", doc, ("c", {}), 0, resps=["first"]),
     ]
-    assert scores.score(doc, requests).values == {("acc", "none"): True, ("more", "none"): 3}
+    assert scores.score_of(doc, requests).values == {("acc", "none"): True, ("more", "none"): 3}
 
 
 def test_each_chain_scores_a_row_that_no_other_has_changed() -> None:
@@ -172,6 +172,13 @@ def test_names_of_metrics_are_known_without_running_anything() -> None:
     assert names(output_type="loglikelihood_rolling") == ("word_perplexity", "byte_perplexity", "bits_per_byte")
     assert names(metric_list=listed("a", "b")) == ("a", "b")
     assert names(process_results=len) is None
+
+
+def test_what_is_shown_of_a_choice_is_its_text() -> None:
+    score = scored(scorer("multiple_choice", doc_to_choice="c"), {"c": ["yes", "no"], "a": 0}, *LIKELY)
+    assert (score.target, score.answer) == ("yes", "no")
+    by_task = scorer("multiple_choice", doc_to_choice="c", process_results=lambda doc, results: {"n": len(results)})
+    assert scored(by_task, {"c": "no list", "a": 0}, "text", "more").answer == "text | more"
 
 
 def test_too_few_likelihoods_are_no_answer() -> None:

@@ -39,7 +39,7 @@ from polymeter.interop.lm_eval.tasks.filters import chains
 from polymeter.interop.lm_eval.tasks.prompts import ChatText, Contexts, Turn, example_turns
 from polymeter.interop.lm_eval.tasks.reduction import reduce
 from polymeter.interop.lm_eval.tasks.samplers import FIRST_N, ClassRows, DrawnRows, ReadAhead
-from polymeter.interop.lm_eval.tasks.scoring import Scorer, checked_process_results
+from polymeter.interop.lm_eval.tasks.scoring import Scorer, as_answered, checked_process_results
 from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, seed_of
 
 _BARE = "doc"
@@ -67,6 +67,8 @@ def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, opt
         task, spec.name, surroundings, options, context.system_prompt, _shots(task, context), repeats, is_bare
     )
     surroundings.context_of = _contexts(asked, rows, context).of
+    if hasattr(task, "set_fewshot_seed"):
+        task.set_fewshot_seed(seed_of(options.fewshot_seed, context))  # for a class that draws by itself
     scorer = None if options.predict_only else _scorer(task, config, spec, context.parity)
     asking = Asking(
         provenance=Provenance(spec.name, "", {"task": spec.name, "repeats": repeats}, context.seed),
@@ -304,8 +306,11 @@ def _examples(
         what = f"the examples of task {name!r}"
         pool, is_bare = _rows(task.fewshot_docs(), what, _without_rows(asked), context)
     told = getattr(config, "fewshot_config", None)
-    is_measured = getattr(told, "split", None) == getattr(config, "test_split", None)
-    question = rows.doc if is_measured else None
+    if isinstance(task, task_classes.ConfigurableTask):
+        leaves_out = getattr(told, "split", None) == getattr(config, "test_split", None)
+    else:
+        leaves_out = not task.has_training_docs()
+    question = rows.doc if leaves_out else None
     seed, ahead = seed_of(asked.options.fewshot_seed, context), ReadAhead(pool)
     sampler = getattr(told, "sampler", None) or "default"
     if not isinstance(sampler, str):
@@ -338,6 +343,7 @@ def _scorer(task: Any, config: Any, spec: TaskSpec, parity: Parity) -> Scorer:
         chains=chains(listed, task=spec.name, where=f"filter_list of {spec.file}", sources=sources),
         values=checked_process_results(task.process_results, spec.name),
         shown=partial(_shown, task),
+        answer=as_answered,
         is_guest=True,
         has_errors_of_lm_eval=parity.on("resampled-error"),
     )
@@ -392,4 +398,4 @@ def _score(scorer: Scorer | None, asked: _Asked, sample: Sample, rollout: Rollou
     if scorer is None:
         answers = [instance.resps for instance in rollout.returned]
         return Score({}, None, str(answers[0] if len(answers) == 1 else answers))
-    return scorer.score(asked.doc(full_row(sample)), rollout.returned)
+    return scorer.score_of(asked.doc(full_row(sample)), rollout.returned)

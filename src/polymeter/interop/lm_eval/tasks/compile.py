@@ -205,4 +205,4 @@ def _score(scorer: Scorer | None, instances: Instances, sample: Sample, rollout:
     if scorer is None:
         answers = [instance.resps for instance in rollout.returned]
         return Score({}, None, str(answers[0] if len(answers) == 1 else answers))
-    return scorer.score(instances.row(sample), rollout.returned)
+    return scorer.score_of(instances.row(sample), rollout.returned)

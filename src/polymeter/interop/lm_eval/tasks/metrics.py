@@ -21,6 +21,7 @@ from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS
 from polymeter.guests import name_of, resolve
+from polymeter.guests.served_metrics import CodeEval
 from polymeter.interop.lm_eval.tasks.aggregations import AGGREGATIONS, aggregation_at, aggregation_of
 from polymeter.metrics import check_kwargs
 
@@ -218,7 +219,9 @@ def _function(
 
 
 def _of_evaluate(name: str, where: str) -> Callable[..., Any]:
-    """The function of a metric of the package *evaluate*."""
+    """The function of a metric of the package *evaluate*; of the one that runs programs, ours."""
+    if name == "code_eval":
+        return lambda **answers: CodeEval().compute(**answers)[0]
     if importlib.util.find_spec("evaluate") is None:
         hint = did_you_mean(name, KNOWN)
         raise PlanError(

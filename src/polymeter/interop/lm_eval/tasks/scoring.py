@@ -16,12 +16,14 @@ from typing import Any, Protocol
 from polymeter.core.errors import PolymeterError, ScoreError, boundary
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.task import MetricKey, Score, TaskSpec
+from polymeter.formats.task_yaml.choices import argmax
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.scoring import as_text
 from polymeter.guests import resolve
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.tasks.choice_scores import choice_scores
+from polymeter.interop.lm_eval.tasks.config import GENERATE, LIKELIHOOD, MULTIPLE_CHOICE
 from polymeter.interop.lm_eval.tasks.filters import Chain, chains
 from polymeter.interop.lm_eval.tasks.metrics import MetricConfig, bind_metrics, unvalued
 from polymeter.interop.lm_eval.tasks.text_scores import refuse_pairs_under_means, text_scores
@@ -77,6 +79,8 @@ class Scorer:
         values: From a row and one filtered item for each request, the values by metric and, for those that are a part
             of another, the name of that one.
         shown: From a row, the target, to show.
+        answer: From a row and its filtered items, what was answered, to show.
+        valued: The metrics that every scored sample has a value for; ``None``: only the values show which there are.
         is_guest: Whether a row is passed to an author's function, which may change it.
         has_errors_of_lm_eval: Whether standard errors are wanted as lm-eval computes them.
         notes: What the user should know.
@@ -87,6 +91,8 @@ class Scorer:
     chains: tuple[Chain, ...]
     values: Callable[[Any, list[Any]], tuple[Mapping[str, Any], Mapping[str, str]]]
     shown: Callable[[Any], str | None]
+    answer: Callable[[Any, list[Any]], str | None]
+    valued: tuple[str, ...] | None = None
     is_guest: bool = False
     has_errors_of_lm_eval: bool = False
     notes: tuple[str, ...] = ()
@@ -106,7 +112,7 @@ class Scorer:
         """What turns answers into scores, besides the task's sources and Polymeter's code."""
         return [[metric.name, metric.version] for metric in self.bound]
 
-    def score(self, doc: Any, instances: Sequence[Instance]) -> Score:
+    def score_of(self, doc: Any, instances: Sequence[Instance]) -> Score:
         """The score of one sample.
 
         Args:
@@ -128,7 +134,7 @@ class Scorer:
         for chain, row in zip(self.chains, rows, strict=True):
             results = chain.apply(ordered)
             if answer is None:
-                answer = as_text(results[0] if len(results) == 1 else results)
+                answer = self.answer(row, results)
             of_metric, parts = self.values(row, results)
             sources.update(parts)
             for metric, value in of_metric.items():
@@ -149,19 +155,23 @@ def make_scorer(spec: TaskSpec, config: ScoredConfig, facts: TaskFacts, parity: 
         if config.process_results is None or isinstance(config.process_results, str)
         else (checked_process_results(resolve(config.process_results), spec.name))
     )
-    if process is None and config.output_type == "generate_until":
+    if process is None and config.output_type == GENERATE:
         refuse_pairs_under_means(bound, spec.name)
+    without = unvalued(config, bound)
+    is_known = process is None and all(metric.score is None for metric in bound)
     return Scorer(
         task=spec.name,
         bound=bound,
+        valued=tuple(metric.name for metric in bound if metric.name not in without) if is_known else None,
         chains=chains(config.filter_list, task=spec.name, where=f"filter_list of {spec.file}", sources=sources),
         values=process or _values(str(config.output_type), bound, facts, parity, spec.name),
         shown=partial(_shown, facts.fields),
+        answer=partial(_likeliest, facts.fields) if config.output_type == MULTIPLE_CHOICE else as_answered,
         is_guest=process is not None,
         has_errors_of_lm_eval=parity.on("resampled-error"),
         notes=tuple(
             f"Metric {name!r} of task {spec.name!r} has no value for output type {config.output_type!r}."
-            for name in unvalued(config, bound)
+            for name in without
         ),
     )
 
@@ -206,10 +216,10 @@ def _values(
 ) -> Callable[[Any, list[Any]], tuple[Mapping[str, Any], Mapping[str, str]]]:
     """The values of an output type."""
     names = frozenset(metric.name for metric in bound)
-    if output_type == "multiple_choice":
+    if output_type == MULTIPLE_CHOICE:
         of_choices = partial(choice_scores, names, facts.fields, takes_no_choice=parity.on("no-choice-target"))
         return lambda doc, results: (of_choices(doc, results), {})
-    if output_type == "generate_until":
+    if output_type == GENERATE:
         return text_scores(bound, facts.fields, facts.multiple_target, parity)
 
     def likelihood(doc: Any, results: list[Any]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
@@ -221,7 +231,7 @@ def _values(
         made = rolling_values(results[0], facts.fields.target(doc))
         return {name: value for name, value in made.items() if name in names}, {}
 
-    return _located(likelihood if output_type == "loglikelihood" else rolling, task)
+    return _located(likelihood if output_type == LIKELIHOOD else rolling, task)
 
 
 def _located(
@@ -234,6 +244,21 @@ def _located(
             return values(doc, results)
 
     return located
+
+
+def as_answered(doc: Any, results: list[Any]) -> str | None:
+    """What was answered: the item of the only request, or those of all."""
+    return as_text(results[0] if len(results) == 1 else results)
+
+
+def _likeliest(fields: Fields, doc: Any, results: list[Any]) -> str | None:
+    """The likeliest choice; what was answered where that is something else than log-likelihoods of choices."""
+    try:
+        choices = fields.choices(doc)
+        sums = [logprob for logprob, _ in results[: len(choices)]]
+        return str(choices[argmax(sums)])
+    except (PolymeterError, TypeError, ValueError, IndexError):
+        return as_answered(doc, results)
 
 
 def _shown(fields: Fields, doc: Any) -> str | None:
