@@ -114,3 +114,35 @@ def greedy(model: Any, text: str, n: int) -> str:
 
 def _without_end(tokens: Sequence[int], ends: Sequence[int]) -> list[int]:
     return [token for token in tokens if token not in ends]
+
+
+def test_a_text_that_is_too_long_is_cut_at_its_beginning_if_that_is_wanted(checkpoint: Callable[..., Any]) -> None:
+    import torch
+
+    folder = str(checkpoint("llama", has_template=False))
+    strict, cutting = (HfModel(folder, max_length=24, cut_prompts=cuts) for cuts in (False, True))
+    for made in (strict, cutting):
+        made.load()
+    text, continuations = TEXT.rstrip(), (" A", " red square is left", "")
+    short = Request((Message("user", (Text("the red"),)),), Loglikelihood(continuations))
+    long = Request((Message("user", (Text(text),)),), Loglikelihood(continuations))
+    wordy = Request((Message("user", (Text(text),)),), Generate(4, 0.0))
+
+    refused = strict.respond([long])[0]
+    given = cutting.respond([short, long])
+    answered = cutting.respond([wordy, wordy])
+
+    assert "more than 24" in refused.error.message
+    assert given[0].outputs == strict.respond([short])[0].outputs
+    network, tokenizer = cutting._loaded.network, cutting._loaded.tokenizer
+    for choice, continuation in zip(given[1].outputs[0].logprobs[:2], continuations, strict=False):
+        context, joint = tokenizer(text)["input_ids"], tokenizer(text + continuation)["input_ids"]
+        n_scored = len(joint) - len(context)
+        read = torch.tensor([joint[-25:-1]])
+        with torch.inference_mode():
+            logprobs = network(read).logits[0, -n_scored:].log_softmax(-1)
+        own = torch.tensor(joint[-n_scored:])
+        assert choice.logprob == pytest.approx(float(logprobs.gather(1, own[:, None]).sum()), abs=1e-4)
+    assert given[1].outputs[0].note == "the context was cut at its beginning"
+    assert given[1].outputs[0].logprobs[2].n_tokens == 0
+    assert [response.outputs[0].usage.input_tokens for response in answered] == [20, 20]
