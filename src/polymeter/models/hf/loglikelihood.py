@@ -65,10 +65,13 @@ class Scorer:
     Args:
         loaded: The checkpoint.
         encoder: Its encoder.
+        moves_line_breaks: Whether all white space at the end of a context belongs to the continuations, even that of a
+            chat template.
     """
 
-    def __init__(self, loaded: Loaded, encoder: Encoder) -> None:
+    def __init__(self, loaded: Loaded, encoder: Encoder, *, moves_line_breaks: bool = False) -> None:
         self._loaded, self._encoder = loaded, encoder
+        self._keeps_line_breaks = loaded.is_chat and not moves_line_breaks
         self._network = loaded.network
         self._joint_tokens = JointTokens(loaded.tokenizer)
         self.way: Way = "encoder_decoder" if loaded.kind.is_encoder_decoder else "shared"
@@ -198,7 +201,7 @@ class Scorer:
         if self.way == "encoder_decoder":
             return Split(0, 0, tuple(Tail(tuple(token_ids(text))) for text in continuations))
         text = batch.texts[row]
-        kept, space = move_white_space(text, is_templated=self._loaded.is_chat and not manner.is_raw)
+        kept, space = move_white_space(text, is_templated=self._keeps_line_breaks and not manner.is_raw)
         encoded = batch.own_ids[row] if batch.own_ids else token_ids(text)
         longer = dict.fromkeys([*([kept] if space else []), *(text + one for one in continuations if one)])
         tokens = dict(zip(longer, self._joint_tokens(text, encoded, list(longer)), strict=True))

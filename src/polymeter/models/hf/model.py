@@ -213,10 +213,13 @@ class HfModel(BatchModel):
 
     def load(self) -> None:
         """Read weights and processor."""
+        settings = self._settings
+        if self.parity.on("cut-prompts"):
+            settings = replace(settings, cut_prompts=True)
         with quiet_transformers():
-            self._loaded = load_network(self._settings, self._config, self._kind, self._processing)
+            self._loaded = load_network(settings, self._config, self._kind, self._processing)
             self._encoder = Encoder(self._loaded)
-            self._scorer = Scorer(self._loaded, self._encoder)
+            self._scorer = Scorer(self._loaded, self._encoder, moves_line_breaks=self.parity.on("template-line-break"))
             self._refiller = Refiller(self._loaded)
 
     def respond(self, requests: list[Request]) -> list[Response]:
