@@ -57,6 +57,12 @@ def test_the_first_rows_without_the_question() -> None:
     assert DrawnRows(pool(*"abcd"), 2, 0, None, is_first=True, task="t").of(99) == (0, 1)
 
 
+def test_as_many_first_rows_as_there_are_can_be_shown() -> None:
+    assert DrawnRows(pool(*"ab"), 2, 0, [{"q": "x"}].__getitem__, is_first=True, task="t").of(0) == (0, 1)
+    with pytest.raises(PlanError, match="fewer rows differ from the question"):
+        DrawnRows(pool(*"ab"), 2, 0, [{"q": "a"}].__getitem__, is_first=True, task="t").of(0)
+
+
 def test_too_few_rows_are_told_before_anything_is_asked(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="wants 6 examples besides the question itself, and there are 6 rows"):
         opened(tmp_path, "num_fewshot: 6\n")
