@@ -302,7 +302,9 @@ def _directions(run: StoredRun, members: Mapping[str, Iterable[str]]) -> dict[st
     directions: dict[str, dict[str, bool | None]] = {}
     for task, owner in run.tasks.items():
         reread = run.rereading(task)
-        stated = {result["metric"]: result["higher_is_better"] for result in owner["results"]}
+        # What only the values of samples name has no direction there.
+        known = (result for result in owner["results"] if result["higher_is_better"] is not None)
+        stated = {result["metric"]: result["higher_is_better"] for result in known}
         directions[task] = stated if reread is None else {**reread.directions, **stated}
     for name, listed in members.items():
         merged: dict[str, bool | None] = {}
