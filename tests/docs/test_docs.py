@@ -64,6 +64,7 @@ _NEEDS_SYSTEM = {
     "recipes.md: A published number again": "lmms_eval",
     "tasks.md: Submission files": "lmms_eval",
     "models.md: A wrapper written for lmms-eval: `lmms`": "lmms_eval",
+    "models.md: A model written for lm-eval: `lm`": "lm_eval",
 }
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -31,7 +32,8 @@ from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, make_scor
 
 @dataclass(frozen=True, slots=True)
 class TaskRereading:
-    """One task's own view of its stored samples (``sample_lines.Rereading``).
+    """One task's own view of its stored samples (``sample_lines.Rereading``). Its author's code runs: call it inside
+    ``author_contained``.
 
     Attributes:
         config: Its configuration.
@@ -63,8 +65,7 @@ class TaskRereading:
     def target(self, sample: StoredSample) -> Any:
         """What its author's ``doc_to_target`` gives."""
         try:
-            with in_mode("hook"):
-                return self.target_of(sample["doc"])
+            return self.target_of(sample["doc"])
         except PolymeterError:
             return sample["target"]
 
@@ -86,12 +87,16 @@ class TaskRereading:
             for place, (asked, answers) in enumerate(zip(arguments, responses, strict=True))
         ]
         if chain is not None:
-            try:
-                with in_mode("hook"):
-                    return list(chain.apply(instances))
-            except PolymeterError:
-                pass
+            with suppress(PolymeterError):
+                return list(chain.apply(instances))
         return [answers[0] for answers in responses if answers]
+
+
+@contextmanager
+def author_contained() -> Iterator[None]:
+    """Where a task's own view may be asked. Entering takes longer than a row, so many are asked at a time."""
+    with in_mode("hook"), contained():
+        yield
 
 
 def rereading_of(

@@ -10,9 +10,10 @@ import random
 import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from polymeter.core.json_text import json_text
 from polymeter.core.parity import parity_with
 from polymeter.core.places import stored_at
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.interop.lm_eval.rereading import TaskRereading, plain_config, rereading_of
+from polymeter.interop.lm_eval.rereading import TaskRereading, author_contained, plain_config, rereading_of
 from polymeter.interop.lm_eval.sample_lines import (
     Record,
     Render,
@@ -40,6 +41,8 @@ _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
 NAME_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
 _NO_VERSION = "Yaml"
 _RANDOM_CHARACTERS = 8
+_AT_ONCE = 500
+"""Samples that are worked out before the first of them is written."""
 Seeds = tuple[int | None, int | None, int | None, int | None]
 
 
@@ -89,6 +92,7 @@ class StoredRun:
         self._folder = folder
         self._planned = {task["name"]: task for task in self.manifest["tasks"]}
         self._rereadings: dict[str, TaskRereading | None] = {}
+        self._entries: dict[str, dict[str, Any]] = {}
 
     @property
     def tasks(self) -> Mapping[str, Any]:
@@ -122,9 +126,24 @@ class StoredRun:
             )
         return self._rereadings[task]
 
+    def entry(self, task: str) -> dict[str, Any]:
+        """A task's entry in ``results``: its values under ``metric,filter``, each with its standard error. Worked out
+        once, since resampling takes a while.
+        """
+        if task not in self._entries:
+            self._entries[task] = _task_entry(self, task)
+        return dict(self._entries[task])
+
     def records(self, task: str) -> Iterator[Record]:
         """The samples of a task as lm-eval's Python interface gives them."""
-        return sample_records(lambda: self.read(task), self.filters(task), self.rereading(task), self.facts.render)
+        reread = self.rereading(task)
+        found = sample_records(lambda: self.read(task), self.filters(task), reread, self.facts.render)
+        while True:
+            with author_contained() if reread is not None else nullcontext():
+                some = list(islice(found, _AT_ONCE))
+            if not some:
+                return
+            yield from some
 
     def filters(self, task: str) -> tuple[str, ...]:
         """The filters of a task."""
@@ -190,7 +209,7 @@ def results_document(run: StoredRun, *, has_samples: bool = False) -> dict[str, 
         has_samples: Whether to include the samples, under ``samples``.
     """
     manifest, facts = run.manifest, run.facts
-    entries = {task: _task_entry(run, task) for task in run.tasks}
+    entries = {task: run.entry(task) for task in run.tasks}
     groups = {name: _group_entry(group, facts.groups, entries) for name, group in facts.groups.items()}
     aggregated = {name: entry for name, entry in groups.items() if facts.groups[name].aggregates}
     members = {name: list(group.members) for name, group in facts.groups.items()}
@@ -221,7 +240,6 @@ def results_document(run: StoredRun, *, has_samples: bool = False) -> dict[str, 
 
 
 def _task_entry(run: StoredRun, task: str) -> dict[str, Any]:
-    """A task's entry in ``results``: its values under ``metric,filter``, each with its standard error."""
     owner, reread = run.tasks[task], run.rereading(task)
     entry: dict[str, Any] = {"name": task, "alias": owner["alias"] or task, "sample_len": owner["n_scored"]}
     whole = [result for result in owner["results"] if not result["subset"]]

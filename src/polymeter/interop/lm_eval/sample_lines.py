@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -23,7 +22,6 @@ from polymeter.core.stored_samples import (
     numbers_of,
     text_of,
 )
-from polymeter.guests import contained
 
 Arguments = list[tuple[Any, ...]]
 """What each of a row's requests asked: ``(context, continuation)``, ``(context, settings)`` or ``(text,)``."""
@@ -69,12 +67,10 @@ def sample_records(
         reread: What the task's own files say; ``None``: the task is none of lm-eval's.
         render: The chat template that conversations were put into; ``None``: their turns are written as JSON.
     """
-    # Entered once for all samples: for each it would take longer than all the rest.
-    with contained() if reread is not None else nullcontext():
-        for name in filters or ("none",):
-            for sample in read():
-                if sample["status"] == "ok":
-                    yield _record(sample, name, reread, render)
+    for name in filters or ("none",):
+        for sample in read():
+            if sample["status"] == "ok":
+                yield _record(sample, name, reread, render)
 
 
 def file_line(record: Record) -> Record:
