@@ -272,7 +272,9 @@ def _directions(run: StoredRun, members: Mapping[str, Iterable[str]]) -> dict[st
     for task, owner in run.tasks.items():
         reread = run.rereading(task)
         stated = {result["metric"]: result["higher_is_better"] for result in owner["results"]}
-        directions[task] = stated if reread is None else {**reread.directions, **stated}
+        # A metric that the task's code gives and its file does not list has no direction there.
+        told = {metric: direction for metric, direction in stated.items() if direction is not None}
+        directions[task] = stated if reread is None else {**reread.directions, **told}
     for name, listed in members.items():
         merged: dict[str, bool | None] = {}
         for member in listed:
