@@ -76,7 +76,7 @@ readers: .venv/.installed $(READERS:%=.venv-%/.installed) ## open exported runs 
 bench: .venv/.installed ## run the performance benchmarks (BENCH_ARGS="--only text --save FILE")
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-bench-peers: .venv/.installed .venv-lmms-eval/.installed .venv-evalscope/.installed ## the same text rows beside other tools
+bench-peers: .venv/.installed .venv-lmms-eval/.installed .venv-evalscope/.installed .venv-lm-eval/.installed ## the same text rows beside other tools
 	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)
 
 dist: .venv/.installed-dist ## build the wheel and the source archive into dist/
@@ -98,7 +98,7 @@ clean: ## remove caches and build output; keep .venv and runs/
 
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,serve,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,viewer,wandb,mlflow,tensorboard,hub,docs,dev]' --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,serve,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,viewer,ray,wandb,mlflow,tensorboard,hub,docs,dev]' --constraint constraints.txt
 	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i .venv/.installed-dist
 
 .venv-%/.installed: conformance/requirements-%.txt constraints.txt pyproject.toml

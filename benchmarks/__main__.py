@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import compare, data, endpoint, generated_images, leaderboard, rows, viewer
+from benchmarks import compare, data, endpoint, generated_images, leaderboard, lm_eval_tasks, rows, viewer
 from benchmarks.book import Book
 from benchmarks.measure import Measured, best_of, measure, polymeter
 
@@ -34,8 +34,8 @@ def main() -> None:
     try:
         print(f"Polymeter on {len(os.sched_getaffinity(0))} cores, whole processes, start-up included")
         for name, run in PARTS.items():
-            is_usual = name not in ("peers", "honesty") and not (options.quick and "million" in name)
-            if name in options.only or (not options.only and (name == "peers" if options.peers else is_usual)):
+            is_usual = name not in (*_PEERS, "honesty") and not (options.quick and "million" in name)
+            if name in options.only or (not options.only and (name in _PEERS if options.peers else is_usual)):
                 run(folder, book)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -104,6 +104,40 @@ def _beside_peers(folder: Path, book: Book, n_docs: int) -> None:
     for name, runs in compared.items():
         ratio = "" if name in rows.PEERS else f", {fastest / times[name]:.1f} x as fast as the fastest peer"
         book.line(f"{n_docs:,} text rows: {name}", f"{times[name]:.2f} s{ratio}", "", runs)
+
+
+def peers_lm_eval(folder: Path, book: Book) -> None:
+    """Tasks of lm-evaluation-harness beside itself, at its fastest batch size.
+
+    Raises:
+        SystemExit: if it is not installed.
+    """
+    root = Path(__file__).parents[1]
+    if not (root / lm_eval_tasks.PYTHON).exists():
+        raise SystemExit("lm-eval is not installed. Call: make bench-peers")
+    home = make_apart(lm_eval_tasks.write, folder / "lm-eval", lm_eval_tasks.N_ROWS)
+    for task in lm_eval_tasks.KINDS:
+        tried = {
+            size: lm_eval_tasks.theirs(root, home, task, lm_eval_tasks.scored(home, size), folder / "peer-lm")
+            for size in lm_eval_tasks.BATCH_SIZES
+        }
+        found = {size: rows.in_turn([work], folder, n=1)[work.name][0].wall_s for size, work in tried.items()}
+        best = min(found, key=found.__getitem__)
+        mine = lm_eval_tasks.ours(home, task, lm_eval_tasks.scored(home, 32), folder / "run-lm")
+        told = f"500 five-shot questions, {task.removeprefix('bench_')}, lm-eval at batch size {best}"
+        _beside_lm_eval(told, mine, tried[best], folder, book, "at least 3 x")
+    words = ("--model", "dummy", "--batch_size", "64")
+    mine = lm_eval_tasks.ours(home, "bench_rows", words, folder / "run-lm")
+    other = lm_eval_tasks.theirs(root, home, "bench_rows", words, folder / "peer-lm")
+    _beside_lm_eval("20,000 rows of generation that cost nothing", mine, other, folder, book, "at least 8 x")
+
+
+def _beside_lm_eval(told: str, mine: rows.Work, other: rows.Work, folder: Path, book: Book, budget: str) -> None:
+    compared = rows.in_turn([mine, other], folder, n=3)
+    times = rows.medians(compared)
+    ratio = times[other.name] / times[mine.name]
+    line = f"{times[mine.name]:.2f} s, lm-eval {times[other.name]:.2f} s: {ratio:.1f} x as fast"
+    book.line(told, line, budget, [*compared[mine.name], *compared[other.name]])
 
 
 def images(folder: Path, book: Book) -> None:
@@ -301,6 +335,8 @@ def by_wall(process: Measured) -> float:
     return process.wall_s
 
 
+_PEERS = ("peers", "peers_lm_eval")
+"""Parts that need other tools, which ``--peers`` runs alone."""
 PARTS: dict[str, Callable[[Path, Book], None]] = {
     part.__name__: part
     for part in (
@@ -308,6 +344,7 @@ PARTS: dict[str, Callable[[Path, Book], None]] = {
         index,
         text,
         peers,
+        peers_lm_eval,
         images,
         generated,
         endpoints,

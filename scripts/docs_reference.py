@@ -37,6 +37,7 @@ _OF_POLYMETER = {
         "TrackCallback",
         "log_run",
         "Logged",
+        "Published",
         "pairwise",
         "Pairwise",
         "RunResult",

@@ -51,6 +51,7 @@ class FakeResult:
     n_failed: int = 0
     missed: tuple[str, ...] = ()
     logged: tuple[object, ...] = ()
+    published: None = None
     incomplete: tuple[str, ...] = ()
     document = RunResult.document
 

@@ -52,6 +52,7 @@ def test_run_tells_the_api_what_it_was_told(api):
             "5",
         ),
         *("--output", "out", "--restart", "--media", "none", "--journal-dir", "j", "--cache-dir", "c", "--quiet"),
+        *("--publish", "memory://runs/a"),
     ]
     assert main(command) == 0
     (call,) = api.calls
@@ -94,6 +95,7 @@ def test_run_tells_the_api_what_it_was_told(api):
         "media": "none",
         "journal_dir": Path("j"),
         "cache_dir": Path("c"),
+        "publish": "memory://runs/a",
         "is_restart": True,
     }
     assert RunOptions.make(call).limit == 0.1
@@ -157,6 +159,8 @@ def test_resume_goes_on_with_a_folder(api, capsys):
         ("--retry-errors", {"retry_errors": True}),
         ("--no-retry-errors", {"retry_errors": False}),
         ("--strict-resume", {"is_strict_resume": True}),
+        ("--replicas=4", {"replicas": 4}),
+        ("--executor=ray", {"executor": "ray"}),
     ],
 )
 def test_resume_passes_on_what_was_decided(api, flag, option):

@@ -116,3 +116,17 @@ def test_a_folder_too_large_to_measure_is_at_least_so_large(
     (tmp_path / "runs" / "file").write_bytes(bytes(1_000_000))
     monkeypatch.setattr(machine, "_MEASURING_S", -1.0)
     assert "> 1.0 MB" in said(capsys)
+
+
+def test_the_servers_that_runs_can_start_are_named_with_their_programs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from polymeter.cli.machine import examine
+    from tests.helpers import vllm_stub
+
+    program = vllm_stub.install(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = examine().servers
+    assert found["vllm"] == str(program)
+    assert found["llamacpp"] == ""
+    assert set(found) == {"vllm", "sglang", "llamacpp", "transformers-serve"}

@@ -115,7 +115,7 @@ def test_what_is_known_of_tasks_is_kept_until_a_file_changes(
 @pytest.mark.parametrize(
     ("words", "first"),
     [
-        ("chart question answering", "lmms-eval:painting"),  # by its README
+        ("names of colours in charts", "lmms-eval:colours"),  # by its README and its description
         ("paint", "lmms-eval:painting"),
         ("add numbers", "evalscope:counting"),
         ("receipt totals", "polymeter:demo_receipt_total"),

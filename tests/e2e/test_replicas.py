@@ -14,6 +14,7 @@ import pytest
 
 import polymeter
 from polymeter.api.result import RunResult
+from polymeter.core.model import ModelSpec
 from polymeter.core.progress import Silence
 from polymeter.core.registries import MODELS
 from polymeter.store.export import read_samples
@@ -194,7 +195,9 @@ def test_a_run_whose_driver_died_goes_on_with_another_number_of_replicas(odd: Od
     while any(map(is_alive, odd.processes())):
         assert time.monotonic() < deadline, "replicas outlive their driver"
     before = odd.asked()
-    resumed = odd.run(replicas=1)
+    goes_on = command("resume", "run", "--replicas", "1", cwd=odd.folder)
+    assert goes_on.returncode == 0, goes_on.stderr
+    resumed = polymeter.open_run(odd.folder / "run")
     assert (resumed.status, resumed.n_failed) == ("complete", 0)
     assert resumed.value("echo", "exact_match") == 1.0
     again = odd.asked() - before
@@ -216,6 +219,7 @@ def test_a_model_that_cannot_be_loaded_ends_the_run_with_its_error(odd: Odd) -> 
     assert odd.run().n_failed == 0, "the run goes on without replicas"
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_wrapped_models_find_their_rows_in_replicas(tmp_path: Path) -> None:
     folder_of_colours(tmp_path / "tasks")
     wrapper_file(
@@ -322,8 +326,51 @@ def test_what_cannot_cross_is_refused_before_anything_is_begun(odd: Odd) -> None
     MODELS.register("here", Here, place="notebook")
     with pytest.raises(polymeter.PlanError, match=r"'here' is registered in this process alone"):
         polymeter.evaluate("here", task, output=odd.folder / "b", replicas=2)
+    with pytest.raises(polymeter.PlanError, match="none are asked for"):
+        polymeter.evaluate("mock", task, output=odd.folder / "c", cpus_per_replica=2)
     with pytest.raises(polymeter.PlanError, match="An address names a Ray cluster"):
         polymeter.evaluate("mock", task, output=odd.folder / "c", replicas=2, address="auto")
     with pytest.raises(polymeter.PlanError, match=r"no GPU on this machine|4 of them do not fit"):
         polymeter.evaluate("mock", task, output=odd.folder / "d", replicas=4, gpus_per_replica=99)
     assert not [place for place in "abcd" if (odd.folder / place).exists()]
+
+
+ADAPTER = """
+from evalscope.benchmarks import Benchmark, DataAdapter
+
+@Benchmark.register(name='four', dataset_id='example/four', metric_list=['AverageAccuracy'], eval_split='test')
+class FourAdapter(DataAdapter):
+    def load(self, **kwargs):
+        return {'default': {'test': [{'q': str(i)} for i in range(4)]}}
+    def gen_prompt(self, input_d, **kwargs):
+        return self.gen_prompt_data(input_d['q'])
+    def get_gold_answer(self, input_d):
+        return input_d['q']
+    def match(self, gold, pred):
+        return exact_match(gold, pred)
+"""
+
+
+@pytest.mark.needs_system("evalscope")
+def test_an_adapter_is_judged_as_in_one_process(tmp_path: Path) -> None:
+    (tmp_path / "four").mkdir()
+    (tmp_path / "four" / "four_adapter.py").write_text(ADAPTER)
+    results = [
+        polymeter.evaluate(
+            "mock",
+            "four",
+            model_args={"mode": "echo"},
+            roles={"judge": ModelSpec("mock", args={"answer": "A"})},
+            dialect_options={"adapter": {"judge_strategy": "llm"}},
+            include_paths=[tmp_path],
+            output=tmp_path / f"run{replicas}",
+            cache_dir=tmp_path / "cache",
+            replicas=replicas,
+        )
+        for replicas in (None, 2)
+    ]
+    alone, shared = (answers(result, "four") for result in results)
+    assert alone == shared
+    assert len(alone[0]) == 2, "the model's answer and the judge's"
+    assert results[0].results == results[1].results
+    assert results[1].value("four", "AverageAccuracy") == 1.0

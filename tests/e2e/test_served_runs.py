@@ -122,6 +122,11 @@ def _soon(is_so: Any) -> bool:
     return True
 
 
+def log_name(here: Path) -> str:
+    (log,) = (here / "run" / "logs").iterdir()
+    return log.name
+
+
 def started(pids: Path) -> list[int]:
     return [int(line.split()[0]) for line in pids.read_text(encoding="utf-8").splitlines()]
 
@@ -143,11 +148,11 @@ def test_a_server_is_started_asked_recorded_and_stopped(here: Path, pids: Path) 
     assert server["versions"][0] == f"vllm {vllm_stub.VERSION}"
     words = server["command"].split()
     assert words[:3] == [str(here / "bin" / "vllm"), "serve", "toy"]
-    assert words[-4:] == ["--dtype", "float16", "-tp", "1"]
+    assert words[-6:] == ["--dtype", "float16", "-tp", "1", "--generation-config", "vllm"]
     assert words[3:9:2] == ["--host", "--port", "--served-model-name"]
     assert words[4] == "127.0.0.1"
-    log = Path(server["log"])
-    assert log.parent == result.folder.logs.resolve() or log.parent == result.folder.logs
+    log = result.folder.path / server["log"]
+    assert log.parent == result.folder.logs
     assert "Application startup complete." in log.read_text(encoding="utf-8")
     assert told[-1] == "", "the wait is over"
     (pid,) = started(pids)
@@ -189,6 +194,20 @@ def test_a_judge_may_be_a_started_server_also_when_a_run_is_scored_again(here: P
     assert value_of(again, "judged", "judged") == 1.0
     assert len(started(pids)) == 2
     assert all(has_ended(pid) for pid in started(pids))
+
+
+def test_a_judge_that_is_the_measured_model_shares_its_server(here: Path, pids: Path) -> None:
+    scoring = "process_results: !function utils.judged\nmetric_list: [{metric: judged, aggregation: mean}]\n"
+    (here / "judged.yaml").write_text(SUMS.replace("sums\n", "judged\n", 1).partition("metric_list")[0] + scoring)
+    (here / "utils.py").write_text(JUDGED)
+    result = evaluate("judged.yaml", roles={"judge": "vllm:toy"}, limit=3)
+    assert value_of(result, "judged", "judged") == 1.0
+    assert len(started(pids)) == 1, "two would not fit on one GPU"
+
+
+def test_what_several_servers_answered_can_be_verified(here: Path) -> None:
+    result = evaluate(replicas=2, limit=6)
+    assert polymeter.verify(result.folder.path).is_sound, polymeter.verify(result.folder.path)
 
 
 def test_guided_choices_reach_the_server_in_its_words(here: Path) -> None:
@@ -248,6 +267,24 @@ def test_a_server_that_prints_an_error_and_ends(here: Path, monkeypatch: pytest.
     assert (resumed.status, value_of(resumed)) == ("complete", 1.0)
 
 
+def test_the_end_of_the_log_is_shown_line_by_line(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_STUB", "error")
+    words = [sys.executable, "-m", "polymeter", "run", "-m", "vllm:toy", "-t", "sums.yaml", "-o", "run"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=WAIT_S)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("Stopped: the model cannot be started"))
+    assert lines[place].endswith(f"The last lines of its log, run/logs/{log_name(here)}:")
+    assert lines[place + 1 : place + 5] == [
+        f"  INFO vLLM API server version {vllm_stub.VERSION}",
+        "  INFO Loading weights of toy",
+        "  ERROR EngineCore failed to start.",
+        "  torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB.",
+    ]
+    assert lines[place + 6].strip() == "polymeter resume run"
+    assert sum("OutOfMemoryError" in line for line in lines) == 1, "it is told once"
+
+
 def test_a_server_that_is_never_ready(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VLLM_STUB", f"never-healthy,pid:{here / 'pids'}")
     result = evaluate(model_args={"start_timeout_s": 1.0})
@@ -283,7 +320,7 @@ def test_a_port_that_somebody_took_meanwhile_is_changed(here: Path, monkeypatch:
     result = evaluate(limit=3)
     assert result.status == "complete"
     (server,) = servers_of(result)
-    log = Path(server["log"]).read_text(encoding="utf-8")
+    log = (result.folder.path / server["log"]).read_text(encoding="utf-8")
     assert log.count("$ ") == 2, "the log has both starts"
 
 
@@ -378,7 +415,46 @@ def test_replicas_of_somebody_else_s_endpoint_are_refused(here: Path) -> None:
     assert "--base-url A,B,C" in refused.value.hint
 
 
+def test_servers_are_not_started_through_ray(here: Path) -> None:
+    with pytest.raises(PlanError, match="not through Ray"):
+        evaluate(replicas=2, executor="ray")
+
+
 def test_a_setting_that_a_server_does_not_have_is_refused(here: Path) -> None:
     pytest.importorskip("openai", reason="transformers serve needs it")
     with pytest.raises(PlanError, match="knows no generation setting 'guided_choice'"):
         evaluate(model="transformers-serve:toy", generation={"guided_choice": ["a", "b"]})
+
+
+@pytest.mark.parametrize(
+    ("args", "shown", "expected"),
+    [
+        ({"replicas": 2}, "0,1", ["0", "1"]),
+        ({"replicas": 1}, "0,1", ["0,1"]),
+        ({"replicas": "auto", "server_args": "-tp 2"}, "0,1,2,3", ["0,1", "2,3"]),
+        ({"replicas": 2, "gpus_per_replica": 0.5}, "3", ["3", "3"]),
+        ({"replicas": 2, "gpus_per_replica": 0}, "0,1", ["", ""]),
+        ({"replicas": "auto"}, "", [""]),
+    ],
+)
+def test_each_server_sees_its_own_gpus(
+    here: Path, pids: Path, monkeypatch: pytest.MonkeyPatch, args: dict[str, Any], shown: str, expected: list[str]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+    assert evaluate(limit=1, model_args=args).status == "complete"
+    lines = pids.read_text(encoding="utf-8").splitlines()
+    assert sorted(line.partition(" ")[2] for line in lines) == expected
+
+
+def test_too_few_gpus_are_told_before_anything_starts(here: Path, pids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    with pytest.raises(PlanError, match="do not fit on the 3"):
+        evaluate(replicas=2, model_args={"server_args": "--tensor-parallel-size 2"})
+    assert not pids.exists()
+
+
+def test_a_base_model_is_asked_through_completions(here: Path) -> None:
+    result = evaluate("choices.yaml", model_args={"api": "completions"}, limit=6)
+    rows = [json.loads(line) for line in (result.folder.samples / "choices.jsonl").read_text().splitlines()]
+    assert all("echo, without a chat template" in json.dumps(row["exchanges"]) for row in rows)
+    assert result.n_failed == 0

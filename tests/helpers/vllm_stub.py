@@ -75,6 +75,7 @@ def main() -> None:
     serve.add_argument("--served-model-name")
     serve.add_argument("--dtype", choices=["auto", "half", "float16", "bfloat16", "float", "float32"], default="auto")
     serve.add_argument("--max-model-len")
+    serve.add_argument("--generation-config", default="auto")
     serve.add_argument("--quantization", "-q")
     serve.add_argument("--gpu-memory-utilization", type=float, default=0.9)
     serve.add_argument("--tensor-parallel-size", "-tp", type=int, default=1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from polymeter.api.preferences.judging import Pairwise, pairwise
     from polymeter.api.records import SampleRecord
     from polymeter.api.rerunning import Rerun, rerun
-    from polymeter.api.result import RunResult, open_run
+    from polymeter.api.result import Published, RunResult, open_run
     from polymeter.api.running import evaluate, resume
     from polymeter.api.scoring import score
     from polymeter.api.showing import failed_samples, find_sample, run_overview
@@ -39,7 +39,7 @@ _HOMES = {
     "polymeter.api.preferences.judging": ("Pairwise", "pairwise"),
     "polymeter.api.records": ("SampleRecord",),
     "polymeter.api.rerunning": ("Rerun", "rerun"),
-    "polymeter.api.result": ("RunResult", "open_run"),
+    "polymeter.api.result": ("Published", "RunResult", "open_run"),
     "polymeter.api.running": ("evaluate", "resume"),
     "polymeter.api.scoring": ("score",),
     "polymeter.api.showing": ("failed_samples", "find_sample", "run_overview"),
@@ -59,6 +59,7 @@ __all__ = [
     "Logged",
     "Pairwise",
     "PowerAnalysis",
+    "Published",
     "Rerun",
     "RunResult",
     "SampleRecord",

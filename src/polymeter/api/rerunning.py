@@ -67,6 +67,7 @@ def rerun(
         "output": target,
         "is_strict_resume": False,
         "retry_errors": None,
+        "publish": "",
         "allow_generated_code": allow_generated_code,
     }
     request = resume_request(source.path, changes, command)

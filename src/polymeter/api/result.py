@@ -29,6 +29,19 @@ _MISSED = 3
 _EXIT = {"complete": 0, "stopped": 1, "running": 1, "interrupted": 130}
 
 
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What became of publishing a run.
+
+    Attributes:
+        url: Where its files were to be copied.
+        error: Why they were not; empty if they were.
+    """
+
+    url: str
+    error: str = ""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class RunResult:
     """An evaluation: finished, ended early, or still going on.
@@ -46,6 +59,7 @@ class RunResult:
         is_strict: Whether a number that lacks a whole member or subset makes the evaluation fail.
         fail_under: The least value of numbers by name (``demo.anls``), below which the evaluation fails.
         logged: What became of sending it to trackers. None of it changes ``exit_code``.
+        published: What became of copying its files to the place of ``--publish``; ``None``: there is none.
     """
 
     folder: RunFolder
@@ -56,14 +70,16 @@ class RunResult:
     is_strict: bool = False
     fail_under: Mapping[str, float] = field(default_factory=dict)
     logged: tuple[Logged, ...] = ()
+    published: Published | None = None
 
     @property
     def exit_code(self) -> int:
         """0: all samples scored; 1: some failed, or, if strict, a number is incomplete; 3: nothing of that, but a
-        number misses its threshold; 130: interrupted, and can be resumed. 1 also for a run that was stopped, or is
-        still running.
+        number misses its threshold; 130: interrupted, and can be resumed. 1 also for a run that was stopped, is
+        still running, or could not be published.
         """
-        is_failed = self.n_failed > 0 or (self.is_strict and bool(self.incomplete))
+        is_unpublished = self.published is not None and bool(self.published.error)
+        is_failed = self.n_failed > 0 or (self.is_strict and bool(self.incomplete)) or is_unpublished
         return _EXIT[self.status] or (1 if is_failed else _MISSED if self.missed else 0)
 
     @property
@@ -107,6 +123,7 @@ class RunResult:
                 if self.logged
                 else {}
             ),
+            **({"published": asdict(self.published)} if self.published is not None else {}),
         }
 
     def write_report(self, samples: int | Literal["all"] | None = None) -> Path:

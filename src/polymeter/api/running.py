@@ -13,11 +13,12 @@ from polymeter.api.imports import import_file, naming_imports
 from polymeter.api.offline import without_hub
 from polymeter.api.on_end import OnEnd
 from polymeter.api.partial import is_partial, write_partial_if_possible
+from polymeter.api.publishing import Publication
 from polymeter.api.result import RunResult, get_report_ready, open_run, write_report
 from polymeter.api.settings import read_settings
 from polymeter.api.thresholds import check_thresholds
 from polymeter.api.trackers import LogTo, make_trackers, send_to_all
-from polymeter.core.errors import PlanError, StorageError
+from polymeter.core.errors import PlanError, StorageError, did_you_mean
 from polymeter.core.garbage import RareCollections
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions, require_shallow
@@ -30,6 +31,7 @@ from polymeter.store.imported import imported_from
 
 if TYPE_CHECKING:
     pass
+_ELSEWHERE = ("executor", "replicas", "gpus_per_replica", "cpus_per_replica", "address", "lease_timeout_s")
 ModelLike = str | ModelSpec | Model
 Roles = Mapping[str, ModelLike | Sequence[ModelLike]]
 """Further models by role; several of one role are a panel."""
@@ -77,6 +79,8 @@ def evaluate(  # noqa: PLR0913  (callers name them)
     own_options = RunOptions.make(as_tuples(options))
     _require_places(own_options)
     merged = with_settings(own_options, options)
+    publication = Publication.to(merged.publish)
+    merged = merged.model_copy(update={"publish": publication.url})
     for file in merged.imports:
         import_file(file)
     trackers = make_trackers(log_to or {})
@@ -91,7 +95,7 @@ def evaluate(  # noqa: PLR0913  (callers name them)
         merged,
         role_models(roles),
         command,
-        check_plan=partial(check_thresholds, fail_under or {}),
+        check_plan=publication.checking(partial(check_thresholds, fail_under or {})),
         typed_data=tuple(own_options.data),
         meanwhile=get_report_ready,
         began=end.began,
@@ -99,7 +103,7 @@ def evaluate(  # noqa: PLR0913  (callers name them)
     marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": dict(fail_under or {})}
 
     def measured() -> RunResult:
-        result = replace(run_request(request, progress or Silence()), **marks)
+        result = publication.of(replace(run_request(request, progress or Silence()), **marks))
         return send_to_all(result, trackers, log_to or {})
 
     return end.around(measured)
@@ -114,6 +118,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     retry_errors: bool | None = None,
     is_strict_resume: bool | None = None,
     report_samples: int | Literal["all"] | None = None,
+    publish: str | None = None,
     allow_generated_code: bool = False,
     progress: Progress | None = None,
     command: str = "",
@@ -121,6 +126,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     fail_under: Mapping[str, float] | None = None,
     log_to: LogTo | None = None,
     on_end: str = "",
+    **elsewhere: Any,
 ) -> RunResult:
     """Continue a run that stopped, or return the results of one that is finished.
 
@@ -138,6 +144,8 @@ def resume(  # noqa: PLR0913  (callers name them)
             since the run began. ``None``: as the run was started.
         report_samples: How many samples of each task the HTML report shows, or ``"all"``. ``None``: as the run was
             started.
+        publish: Where to copy the run's files when it has ended, a folder or a URL that fsspec reads; empty: nowhere.
+            ``None``: as the run was started.
         allow_generated_code: Whether code that the model writes may run. It must be said again to go on with a run.
         progress: Receives progress; default: none.
         command: The command to record.
@@ -145,6 +153,8 @@ def resume(  # noqa: PLR0913  (callers name them)
         fail_under: As for ``evaluate``.
         log_to: As for ``evaluate``.
         on_end: As for ``evaluate``.
+        **elsewhere: Where the model is computed from now on, if not where it was: ``executor``, ``replicas``,
+            ``gpus_per_replica``, ``cpus_per_replica``, ``address``, ``lease_timeout_s``.
 
     Raises:
         PlanError: if there is no run at ``path``, it cannot be continued here, or ``is_strict_resume`` refuses it.
@@ -155,6 +165,8 @@ def resume(  # noqa: PLR0913  (callers name them)
     changes |= {} if is_strict_resume is None else {"is_strict_resume": is_strict_resume}
     if report_samples is not None:
         changes["report_samples"] = RunOptions.make({"report_samples": report_samples}).report_samples
+    changes |= {} if publish is None else {"publish": publish}
+    changes |= _checked(elsewhere)
     models = {**(roles or {}), **({"model": model} if model is not None else {})}
     try:
         request = resume_request(Path(path), changes, command, models)
@@ -167,18 +179,34 @@ def resume(  # noqa: PLR0913  (callers name them)
         if report_samples is not None:
             found.write_report(report_samples)
         trackers = make_trackers(log_to or {})
-        return end.around(lambda: send_to_all(found, trackers, log_to or {}))
+        publication = Publication.to(publish or "")
+        return end.around(lambda: send_to_all(publication.of(found), trackers, log_to or {}))
     for file in request.options.imports:
         import_file(file)
     trackers = make_trackers(log_to or {})
-    check_plan = partial(check_thresholds, fail_under or {})
+    publication = Publication.to(request.options.publish)
+    check_plan = publication.checking(partial(check_thresholds, fail_under or {}))
     request = replace(request, check_plan=check_plan, meanwhile=get_report_ready, began=end.began)
 
     def resumed() -> RunResult:
-        result = replace(run_request(request, progress or Silence()), **marks)
+        result = publication.of(replace(run_request(request, progress or Silence()), **marks))
         return send_to_all(result, trackers, log_to or {})
 
     return end.around(resumed)
+
+
+def _checked(elsewhere: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that say where a model is computed, and no others.
+
+    Raises:
+        PlanError: if one is another, or its value is not valid.
+    """
+    unknown = sorted(elsewhere.keys() - set(_ELSEWHERE))
+    if unknown:
+        hint = did_you_mean(unknown[0], _ELSEWHERE) or f"Such options are: {', '.join(_ELSEWHERE)}."
+        raise PlanError(f"A run does not go on with another {unknown[0]!r}.", hint=hint)
+    options = RunOptions.make(elsewhere)
+    return {name: getattr(options, name) for name in elsewhere}
 
 
 def _if_finished(path: Path) -> RunResult | None:

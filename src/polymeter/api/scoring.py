@@ -119,7 +119,7 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
     merged = {**own, **{name: {**own.get(name, {}), **changes[name]} for name in changes}}
     # A folder from elsewhere must not say that code may run here.
     own_choice = {"allow_generated_code": bool(options.get("allow_generated_code", False))}
-    fixed = {**own_choice, "output": output, "max_errors": None, "is_restart": False}
+    fixed = {**own_choice, "output": output, "max_errors": None, "is_restart": False, "publish": ""}
     return RunOptions.make({**dict(stored), **options, **fixed, "dialect_options": merged})
 
 

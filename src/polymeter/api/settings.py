@@ -15,6 +15,7 @@ from typing import Any
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.parity import parity_name
+from polymeter.core.systems import told_system
 
 INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"
 DATA_VARIABLE = "POLYMETER_DATA"
@@ -74,7 +75,7 @@ def read_settings() -> UserSettings:
     return UserSettings(
         {str(name): str(folder / str(target)) for name, target in (content.get("data") or {}).items()} | data,
         {str(name): str(folder / str(target)) for name, target in (content.get("weights") or {}).items()} | weights,
-        (*included, *(folder / str(included_path) for included_path in content.get("include_paths") or ())),
+        (*included, *(_included(folder, str(place)) for place in content.get("include_paths") or ())),
         folder / str(cache_dir) if cache_dir else None,
         _parity(parity, PARITY_VARIABLE) if parity else _parity(str(content.get("parity") or ""), str(path)),
         bool(content.get("skip_unfit")),
@@ -111,9 +112,15 @@ def _check(content: Mapping[Any, Any], path: Path, folder: Path) -> None:
                 hint = f"Write include_paths: [{value}]" if isinstance(value, str) else "Write include_paths: [FOLDER]"
                 raise PlanError("'include_paths' must be a list of folders.", where=where, hint=hint)
             for item in value:
-                if not (folder / str(item)).exists():
+                if not told_system(_included(folder, str(item)))[1].exists():
                     what = f"The folder {str(item)!r} in include_paths does not exist."
                     raise PlanError(what, where=where, hint=f"It is looked for in {folder}.")
+
+
+def _included(folder: Path, text: str) -> Path:
+    """A folder of benchmarks, with the system before it whose files it holds, if one is named."""
+    system, place = told_system(Path(text))
+    return Path(f"{system}:{folder / place}") if system else folder / place
 
 
 def _place(path: Path, key: str) -> str:

@@ -18,7 +18,7 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     debug: Debug = False,
 ) -> int:
-    """Say what this machine can run: extras, GPUs, keys (their names only), caches, disk, versions."""
+    """Say what this machine can run: extras, servers, GPUs, keys (their names only), caches, disk, versions."""
     from polymeter.cli.machine import examine
 
     found = examine()
@@ -30,6 +30,7 @@ def doctor(
     for title, lines in (
         ("", _basics(found)),
         ("Extras", _extras(found)),
+        ("Servers that runs can start", _servers(found)),
         ("Keys", _keys(found)),
         ("Folders", _folders(found)),
     ):
@@ -83,6 +84,11 @@ def _extras(found: Machine) -> Iterator[str]:
             yield f"{'':<14} {found.advice[extra]}"
         else:
             yield f"{extra:<14} installed{use}"
+
+
+def _servers(found: Machine) -> Iterator[str]:
+    for name, program in found.servers.items():
+        yield f"{name:<22} {program or '–'}"
 
 
 def _keys(found: Machine) -> Iterator[str]:

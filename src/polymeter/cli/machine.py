@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from importlib.util import find_spec
@@ -77,6 +78,7 @@ class Machine:
         torch: What torch says: ``version``, ``cuda`` and ``mps``, or ``problem``; empty if it is not installed.
         extras: For each extra, the packages of it that are missing.
         advice: For each extra with missing packages, the command that installs it.
+        servers: For each model that a server is started for, its program; empty if it is not there.
         keys: For each name of a key, whether the environment sets it.
         settings: The settings file, the problem with it, or nothing.
         offline: The variables that forbid the network.
@@ -95,6 +97,7 @@ class Machine:
     torch: dict[str, Any]
     extras: dict[str, list[str]]
     advice: dict[str, str]
+    servers: dict[str, str]
     keys: dict[str, bool]
     settings: str
     offline: tuple[str, ...]
@@ -118,6 +121,7 @@ def examine() -> Machine:
         gpus=tuple(_gpus()),
         extras=extras,
         advice={extra: pip_install(extra=extra) for extra, missing in extras.items() if missing},
+        servers=_servers(),
         keys=_keys(),
         settings=_settings(),
         offline=tuple(
@@ -126,6 +130,18 @@ def examine() -> Machine:
         folders=tuple(_folders()),
         torch=_finish_torch(torch),
     )
+
+
+def _servers() -> dict[str, str]:
+    from polymeter.core.errors import PlanError
+    from polymeter.models.served.kinds import KINDS
+    from polymeter.models.served.programs import find_program
+
+    found = dict.fromkeys((kind.backend for kind in KINDS), "")
+    for kind in KINDS:
+        with suppress(PlanError):
+            found[kind.backend] = " ".join(find_program(kind, "").words)
+    return found
 
 
 def _extras() -> dict[str, list[str]]:

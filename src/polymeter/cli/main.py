@@ -40,7 +40,7 @@ _COMMANDS = (
     *("run", "resume", "score", "rerun", "verify", "track"),
     *("view", "show", "report", "compare", "leaderboard", "power", "pairwise", "agree"),
     *("import", "export", "log"),
-    *("tasks", "models", "check", "init", "docs", "doctor", "python"),
+    *("tasks", "fetch", "models", "check", "init", "docs", "doctor", "python"),
 )
 """Polymeter's own commands as ``--help`` lists them: each is the function of its name in its module of this package."""
 _MODULES = {"import": "import_logs"}

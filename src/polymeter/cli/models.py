@@ -149,7 +149,10 @@ def _names_of(target: Target) -> dict[str, str]:
 
 def _documented(make: Callable[..., Any]) -> dict[str, str]:
     """The description of each argument in a Google-style docstring."""
-    text = inspect.getdoc(make) or ""
+    # A class that only names another one's kind has no arguments of its own.
+    classes = make.__mro__ if isinstance(make, type) else ()
+    owner = next((cls for cls in classes if "__init__" in vars(cls)), make)
+    text = inspect.getdoc(owner) or ""
     _, heading, section = text.partition("\nArgs:\n")
     descriptions: dict[str, str] = {}
     name = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from polymeter.cli.pairs import parse_value
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.core.secrets import HIDDEN
-from polymeter.report.formatting import count, listing, one_line
+from polymeter.report.formatting import clean, count, listing, one_line
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult
@@ -40,12 +40,36 @@ def show(result: RunResult, *, is_json: bool = False) -> int:
         typer.echo(f"Failed because of --strict: {count(len(result.incomplete), 'number')} incomplete.", err=True)
         for sentence in result.incomplete:
             typer.echo(f"  {sentence}", err=True)
+    _show_published(result, is_quiet=is_json)
     show_logged(result, is_quiet=is_json)
     if result.status == "complete" and result.missed:
         say(f"Failed because of --fail-under: {count(len(result.missed), 'number')} missed.", err=True)
         for sentence in result.missed:
             say(f"  {sentence}", err=True)
     return result.exit_code
+
+
+def _show_published(result: RunResult, *, is_quiet: bool) -> None:
+    """Say where a run was published, and how to publish it again where that failed.
+
+    Args:
+        result: The run.
+        is_quiet: Whether stdout is for something else.
+    """
+    published = result.published
+    if published is None:
+        return
+    url = one_line(published.url)
+    if not published.error:
+        say(f"published {url}", err=is_quiet)
+        return
+    say(f"Not published: {one_line(published.error)}", err=True)
+    if result.is_complete:
+        folder = shlex.quote(str(short(result.folder.path)))
+        say(
+            f"  The run is whole. Publish it again with: polymeter resume {folder} --publish {shlex.quote(url)}",
+            err=True,
+        )
 
 
 def show_logged(result: RunResult, *, is_named: bool = False, is_quiet: bool = False) -> None:
@@ -96,13 +120,15 @@ def show_table(results: Mapping[str, Any]) -> None:
 
 
 def _show_results(result: RunResult) -> None:
-    from polymeter.report import endpoints
+    from polymeter.report import endpoints, replica_summary
 
     show_table(result.results)
     say(_counts(result.results))
     manifest = result.folder.read_manifest() if result.folder.is_begun() else {}
     for role, summary in endpoints(manifest).items():
         say(f"{'endpoint' if role == 'model' else role:<8} {summary}")
+    if replicas := replica_summary(manifest):
+        say(f"replicas {replicas}")
     say(f"results  {short(result.folder.results)}")
     if result.report.exists():
         say(f"report   {short(result.report)}")
@@ -154,13 +180,18 @@ def _counts(results: dict[str, Any]) -> str:
 
 def show_how_to_resume(result: RunResult) -> None:
     """Print why a run ended early, and the command that continues it."""
-    reason = "Interrupted." if result.exit_code == INTERRUPTED else f"Stopped: {one_line(result.reason)}"
-    _say_how_to_resume(reason, result.folder.path)
+    if result.exit_code == INTERRUPTED:
+        _say_how_to_resume("Interrupted.", result.folder.path)
+        return
+    first, *lines = map(clean, result.reason.splitlines() or [""])
+    _say_how_to_resume(f"Stopped: {one_line(first)}", result.folder.path, lines)
 
 
-def _say_how_to_resume(reason: str, folder: Path) -> None:
+def _say_how_to_resume(reason: str, folder: Path, lines: Sequence[str] = ()) -> None:
+    kept = "All answers so far are kept. Continue with:"
     with suppress(OSError):  # a signal may have ended the run because the terminal is gone
-        say(f"{reason} All answers so far are kept. Continue with:", err=True)
+        for line in (reason, *lines, kept) if lines else (f"{reason} {kept}",):
+            say(line, err=True)
         say(f"  polymeter resume {shlex.quote(str(short(folder)))}", err=True)
 
 

@@ -143,8 +143,9 @@ def parse_places(texts: Iterable[str], option: str) -> dict[str, str]:
     for text in texts:
         name, equals, path = text.partition("=")
         if not equals or not name or not path:
+            form, example = ("ID=REVISION", "main") if option == "--revision" else ("ID=PATH", "./folder")
             raise PlanError(
-                f"{text!r} is not of the form ID=PATH.", where=option, hint=f"Write {option} org/name=./folder"
+                f"{text!r} is not of the form {form}.", where=option, hint=f"Write {option} org/name={example}"
             )
         if name in paths:
             raise PlanError(f"{name!r} is given twice.", where=option)

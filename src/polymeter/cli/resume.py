@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from polymeter.cli import run_options as option
 from polymeter.cli.json_output import AsJson, stdout_kept
 from polymeter.cli.options import (
     AllowGeneratedCode,
@@ -17,10 +18,10 @@ from polymeter.cli.options import (
     Strict,
     StrictResume,
     count_or_all,
+    number_or_auto,
     thresholds,
 )
 from polymeter.cli.pairs import parse_trackers
-from polymeter.cli.run_options import OnEnd
 from polymeter.cli.state import Debug, state_of
 
 
@@ -39,10 +40,17 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
     allow_generated_code: AllowGeneratedCode = False,
     strict_resume: StrictResume = None,
     report_samples: ReportSamples = None,
+    executor: option.Executor = None,
+    replicas: option.Replicas = None,
+    gpus_per_replica: option.GpusPerReplica = None,
+    cpus_per_replica: option.CpusPerReplica = None,
+    address: option.Address = None,
+    lease_timeout: option.LeaseTimeout = None,
     strict: Strict = False,
     fail_under: FailUnder = None,
     log_to: LogTo = None,
-    on_end: OnEnd = None,
+    publish: option.Publish = None,
+    on_end: option.OnEnd = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -55,8 +63,15 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
         "allow_generated_code": allow_generated_code or None,
         "is_strict_resume": strict_resume,
         "report_samples": count_or_all(report_samples, "--report-samples"),
+        "executor": executor.value if executor else None,
+        "replicas": number_or_auto(replicas, "--replicas"),
+        "gpus_per_replica": gpus_per_replica,
+        "cpus_per_replica": cpus_per_replica,
+        "address": address,
+        "lease_timeout_s": lease_timeout,
         "fail_under": thresholds(fail_under) or None,
         "log_to": parse_trackers(log_to or (), "--log-to") or None,
+        "publish": publish,
         "on_end": on_end or None,
     }
     with stdout_kept(is_json=as_json), resumable(run):

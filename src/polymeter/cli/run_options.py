@@ -127,7 +127,14 @@ Judge = Annotated[
     ),
 ]
 IncludePath = Annotated[
-    list[Path] | None, _option("--include-path", help="A folder of benchmarks.", panel=_WHAT, metavar="FOLDER")
+    list[Path] | None,
+    _option(
+        "--include-path",
+        help="A folder of benchmarks; SYSTEM:FOLDER says whose files they are where they could be another's, as in "
+        "lm-eval:tasks.",
+        panel=_WHAT,
+        metavar="FOLDER",
+    ),
 ]
 Imports = Annotated[
     list[Path] | None,
@@ -174,6 +181,15 @@ GenKwargs = Annotated[
 NumFewshot = Annotated[
     int | None,
     _option("--num-fewshot", help="The number of few-shot examples; overrides the tasks'.", panel=_HOW, metavar="N"),
+]
+Revision = Annotated[
+    list[str] | None,
+    _option(
+        "--revision",
+        help="The commit, branch or tag of a hub's dataset to read: id=revision. May be given several times.",
+        panel=_HOW,
+        metavar="ID=REVISION",
+    ),
 ]
 PromptKey = Annotated[
     str | None, _option("--prompt-key", help="The model-specific prompts to use.", panel=_HOW, metavar="NAME")
@@ -368,6 +384,16 @@ ReportSamples = Annotated[
 JournalDir = Annotated[
     Path | None,
     _option("--journal-dir", help="A local folder for the live journal.", panel=_OUTPUT, metavar="FOLDER"),
+]
+Publish = Annotated[
+    str | None,
+    _option(
+        "--publish",
+        help="Copy the run's files there when it has ended, however it ended: a folder, or a URL that fsspec reads "
+        "(s3://bucket/runs/a).",
+        panel=_OUTPUT,
+        metavar="URL",
+    ),
 ]
 CacheDir = Annotated[
     Path | None, _option("--cache-dir", help="Where prepared data is kept.", panel=_OUTPUT, metavar="FOLDER")

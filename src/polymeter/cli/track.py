@@ -21,7 +21,7 @@ _PIPED = 130
 """The width of tables that no terminal shows: every column fits."""
 _STAND_INS = {"{checkpoint}": "\ue000checkpoint\ue001", "{step}": "\ue000step\ue001"}
 """While arguments are parsed, where a brace begins JSON."""
-_NOT_OF_A_CURVE = ("output", "restart", "strict", "fail_under")
+_NOT_OF_A_CURVE = ("output", "restart", "strict", "fail_under", "publish")
 _CURVE = "The curve"
 
 

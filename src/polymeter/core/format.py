@@ -42,6 +42,7 @@ class OpenContext:
         parity: Whose values are wanted where Polymeter differs from another system.
         is_begun: Whether answers of the run are stored already. What can only be refused before a run begins, such as
             rows that nothing scores, is not refused then: an earlier version may have begun it.
+        revisions: The commits of datasets that are read whatever is newer by now: by task, then by id.
         cache_dir: Where prepared datasets are stored.
     """
 
@@ -58,6 +59,7 @@ class OpenContext:
     roles: Mapping[str, str] = field(default_factory=dict)
     parity: Parity = NO_PARITY
     is_begun: bool = False
+    revisions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     cache_dir: Path | None = None
 
     def measured(self, n_samples: int) -> range:
@@ -99,6 +101,23 @@ class PageKeys:
     settings: tuple[str, ...] = ("extra_params", "filters")
     prompts: tuple[str, ...] = ("system_prompt", "query_template", "prompt_template")
     kinds: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """A dataset of the Hugging Face Hub as a task names it.
+
+    Attributes:
+        path: Its id.
+        name: Its configuration; ``None``: the only or default one.
+        kwargs: Arguments for opening it: ``revision``, ``data_files``, and the special keys of task YAML.
+        folder: The folder of the task; files that lie there are none of the hub's.
+    """
+
+    path: str
+    name: str | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path = Path()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +164,8 @@ class Format:
             before any of its code runs; ``None``, also as what it gives: only a run shows them.
         outline: ``spec → Outline``: for listings. Raises PlanError if the configuration is broken. ``None``: nothing is
             known.
+        sources: ``spec → sources``: the datasets of the Hugging Face Hub that a task reads. ``None``, also as what it
+            gives: only opening the task shows.
         code: ``spec → files``: the files of a task's authors that are loaded before its first sample, which import
             the others. ``None``: there is no code.
         get_ready: Imports what ``compile`` needs, for a moment in which a run waits anyway. It opens no data and runs
@@ -165,5 +186,6 @@ class Format:
     page_keys: PageKeys = field(default_factory=PageKeys)
     metrics: Callable[[TaskSpec], Collection[str] | None] | None = None
     outline: Callable[[TaskSpec], Outline] | None = None
+    sources: Callable[[TaskSpec], Collection[HubSource] | None] | None = None
     code: Callable[[TaskSpec], Collection[Path]] | None = None
     get_ready: Callable[[], None] | None = None

@@ -46,6 +46,8 @@ class GuestContext:
         limits: The limits of scoring; ``None``: the default ones.
         parity: Whose values are wanted where Polymeter differs from another system.
         allows_generated_code: Whether code that a model wrote may be run.
+        revisions: Which commits, branches or tags of datasets of a hub are read, by id; of others the newest.
+        read_revisions: Which commits have been read, by id, as whoever opens a dataset notes; ``None``: nobody asks.
     """
 
     role_client: RoleClient = no_role_client
@@ -58,6 +60,8 @@ class GuestContext:
     limits: ScoringLimits | None = None
     parity: Parity = NO_PARITY
     allows_generated_code: bool = False
+    revisions: Mapping[str, str] = field(default_factory=dict)
+    read_revisions: dict[str, str] | None = None
 
 
 _CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context", default=GuestContext())  # noqa: B039  (frozen)
@@ -102,6 +106,8 @@ class scoring_sample:
             before.limits and before.limits.for_sample(),
             before.parity,
             before.allows_generated_code,
+            before.revisions,
+            before.read_revisions,
         )
         self._token = _CURRENT.set(context)
 

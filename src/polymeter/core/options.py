@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import MOST_PIXELS
@@ -128,6 +129,9 @@ class RunOptions(Options):
         dict, "Further settings for the tasks of one format: format → setting → value."
     )
     data: dict[str, str] = identity(dict, "Local files in place of dataset ids: ID[:CONFIG] → path.")
+    revisions: dict[str, str] = later_identity(
+        dict, "Which commits, branches or tags of datasets of a hub are read: ID → revision; default: the newest."
+    )
     weights: dict[str, str] = identity(dict, "Local files in place of model ids: ID → path.")
     parity: str = later_identity(
         "",
@@ -230,6 +234,10 @@ class RunOptions(Options):
     journal_dir: Path | None = runtime(
         None, "Where the live journal is stored if not in the run folder (it needs a local disk)."
     )
+    publish: str = runtime(
+        "",
+        "Where the run's files are copied when it has ended, however it ended: a folder, or a URL that fsspec reads.",
+    )
     cache_dir: Path | None = runtime(
         None, "Where prepared data and indexes are stored; default: the user's cache folder."
     )
@@ -277,12 +285,16 @@ class RunOptions(Options):
             for name, info in type(self).model_fields.items()
             if isinstance(info.json_schema_extra, dict)
             and info.json_schema_extra.get("mark") == "identity"
-            and not (info.json_schema_extra.get("is_later") and getattr(self, name) == info.default)
+            and not (info.json_schema_extra.get("is_later") and getattr(self, name) == _default_of(info))
         }
 
     def runtime(self) -> dict[str, Any]:
         """The options that cannot."""
         return {name: value for name, value in self if mark_of(type(self), name) == "runtime"}
+
+
+def _default_of(field: FieldInfo) -> Any:
+    return field.get_default(call_default_factory=True)
 
 
 def mark_of(options: type[Options], name: str) -> str | None:

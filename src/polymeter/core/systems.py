@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import pkgutil
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -244,6 +245,18 @@ _CLAIMS: Mapping[str, Callable[[System], Collection[str]]] = {
 def import_roots() -> dict[str, tuple[System, ImportRoot]]:
     """For each importable package of a system: the system, and the shim of the package."""
     return {root: (system, record) for system in systems() for root, record in system.import_roots.items()}
+
+
+def told_system(path: Path) -> tuple[str, Path]:
+    """The system whose files an include path holds, where its user says so (``lm-eval:FOLDER``), and the place; an
+    empty name and the whole path where not, or where there is a file of the whole name.
+    """
+    head, colon, place = str(path).partition(":")
+    if not colon or not place or "/" in head or os.path.exists(path):
+        return "", path
+    named = (system for system in systems() if head in (system.name, system.parity_name, system.log_name))
+    system = next(named, None)
+    return ("", path) if system is None else (system.name, Path(place))
 
 
 def same_names(module: str, names: str) -> dict[str, str]:

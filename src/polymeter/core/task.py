@@ -316,6 +316,7 @@ class Task:
         batch_size: The batch size that its author sets; the plan's wins.
         num_fewshot: Number of few-shot examples, for the table of results.
         keeps_answers_only: Whether the run wants its answers and no score.
+        revisions: The commits of datasets of a hub that it reads, by id, as far as that is known.
         notes: What the user should know about how it was compiled.
         warnings: What the user should know before anything is asked; it stands among the notes as well.
     """
@@ -337,5 +338,6 @@ class Task:
     batch_size: int | None = None
     num_fewshot: int = 0
     keeps_answers_only: bool = False
+    revisions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

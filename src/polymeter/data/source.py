@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.core.guest_context import guest_context
 from polymeter.core.opened_files import not_noting
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import is_elsewhere
 from polymeter.data.addresses import UnresolvedError, public_addresses
 from polymeter.data.cards import check_card
 from polymeter.data.explaining import SourceError, explain, missing_split
+from polymeter.data.fetch import is_offline_now
 from polymeter.data.local import is_saved, open_local, open_saved
 from polymeter.data.media_folders import folder_problem
 from polymeter.data.mending import load_files
@@ -47,6 +49,7 @@ BUILDERS = frozenset(
         "xml",
     }
 )
+_COMMIT = re.compile("[0-9a-f]{40}")
 _HUB_ID = re.compile(r"(?:[\w-][\w.-]*/)?[\w-][\w.-]*")
 # Keys of task YAML that ``datasets.load_dataset`` does not take.
 DROPPED = (
@@ -101,6 +104,9 @@ def open_splits(
         DataError: if the dataset or a split is missing, unreadable or empty.
     """
     replacement, is_of_config = local_place(source, overrides or {})
+    revision = guest_context().revisions.get(source.path)
+    if revision is not None:
+        source = replace(source, kwargs={**source.kwargs, "revision": revision})
     prepared = cache_dir / "datasets" if cache_dir else None
     with _quiet(), not_noting():  # rows have a fingerprint of their own
         if replacement is not None:
@@ -165,14 +171,77 @@ def _open(source: Source, splits: Sequence[str], cache_dir: Path | None) -> dict
     if source.path not in BUILDERS and local is not None:
         if is_saved(local) or not (set(kwargs) - {"token", *DROPPED}):
             return open_local(local, splits, config=source.name, cache_dir=cache_dir, reading=source.reading)
-        return _load(str(local), source, splits, _clean(kwargs, source.directory), cache_dir)
+        return _load(str(local), source, splits, cleaned(kwargs, source.directory), cache_dir)
     is_hub = source.path not in BUILDERS
     if is_hub and (kwargs.get("video") or kwargs.get("From_YouTube")):
         fetch_media(source.path, kwargs)
     if kwargs.get("video") or kwargs.get("From_YouTube"):
         # Here it names the folder of the media, not the cache of ``datasets``.
         kwargs.pop("cache_dir", None)
-    return _load(source.path, source, splits, _clean(kwargs, source.directory), None if is_hub else cache_dir)
+    if is_hub:
+        return _open_hub(source, splits, cleaned(kwargs, source.directory), cache_dir)
+    return _load(source.path, source, splits, cleaned(kwargs, source.directory), cache_dir)
+
+
+def _open_hub(
+    source: Source, splits: Sequence[str], kwargs: dict[str, Any], cache_dir: Path | None
+) -> dict[str, datasets.Dataset]:
+    """The splits of a dataset of the hub: of the commit that is wanted, also where ``datasets``, without a network,
+    would take the last one that it has prepared, or finds its way only to whole datasets.
+    """
+    wanted = str(kwargs.get("revision") or "")
+    try:
+        opened = _load(source.path, source, splits, dict(kwargs), None)
+        commit = commit_of(opened.values())
+        if not _COMMIT.fullmatch(wanted) or commit in ("", wanted):
+            _note_commit(source, commit)
+            return opened
+        failure: DataError = SourceError(
+            f"This machine has commit {commit} of dataset {source}, and {wanted} is wanted.",
+            key="dataset_path",
+            hint="Fetch it while there is a network: polymeter fetch.",
+        )
+    except DataError as error:
+        if not is_offline_now():
+            raise
+        failure = error
+    snapshot = snapshot_here(source.path, wanted)
+    if snapshot is None:
+        raise failure
+    kept = {name: value for name, value in kwargs.items() if name not in ("revision", "token", "download_config")}
+    opened = _open_instead(snapshot, replace(source, kwargs=kept), splits, False, cache_dir)
+    _note_commit(source, snapshot.name)
+    return opened
+
+
+def commit_of(opened: Iterable[datasets.Dataset]) -> str:
+    """The commit of a hub's dataset, as the folder of its prepared files is called; empty if it is not known."""
+    folders = (Path(file["filename"]).parent.name for dataset in opened for file in dataset.cache_files)
+    return next((folder for folder in folders if _COMMIT.fullmatch(folder)), "")
+
+
+def _note_commit(source: Source, commit: str) -> None:
+    read = guest_context().read_revisions
+    if commit and read is not None:
+        read[source.path] = commit
+
+
+def snapshot_here(path: str, revision: str = "") -> Path | None:
+    """The folder with the files of a hub's dataset that are on this machine; ``None`` if there are none.
+
+    Args:
+        path: Its id.
+        revision: Commit, branch or tag; empty: the main branch, as it was when it was last fetched.
+    """
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    repository = Path(HF_HUB_CACHE) / f"datasets--{path.replace('/', '--')}"
+    commit = revision or "main"
+    if not _COMMIT.fullmatch(commit):
+        reference = repository / "refs" / commit
+        commit = reference.read_text().strip() if reference.is_file() else ""
+    folder = repository / "snapshots" / commit
+    return folder if commit and folder.is_dir() else None
 
 
 def _open_instead(
@@ -243,7 +312,7 @@ def _files(kwargs: Mapping[str, Any]) -> str:
     return ", ".join(str(item) for item in files) if isinstance(files, (list, tuple)) else str(files)
 
 
-def _clean(kwargs: dict[str, Any], directory: Path) -> dict[str, Any]:
+def cleaned(kwargs: dict[str, Any], directory: Path) -> dict[str, Any]:
     """The arguments for ``load_dataset``: special keys resolved, paths of files beside the task made absolute."""
     import datasets
 
@@ -344,11 +413,21 @@ def is_of_hub(path: str, directory: Path, overrides: Mapping[str, str]) -> bool:
         directory: Folder of the task.
         overrides: Local files that replace ids.
     """
-    if path in BUILDERS or not _HUB_ID.fullmatch(path) or any(name.partition(":")[0] == path for name in overrides):
+    if any(name.partition(":")[0] == path for name in overrides):
         return False
-    if any(place.exists() for place in (directory / path, Path(path))):
+    return is_hub_id(path, directory) and not is_cached(path)
+
+
+def is_hub_id(path: str, directory: Path) -> bool:
+    """Whether the name that a task gives a dataset means one of the hub: no file format, and nothing on this machine.
+
+    Args:
+        path: The name.
+        directory: Folder of the task.
+    """
+    if path in BUILDERS or not _HUB_ID.fullmatch(path):
         return False
-    return not is_cached(path)
+    return not any(place.exists() for place in (directory / path, Path(path)))
 
 
 def is_cached(path: str) -> bool:

@@ -258,7 +258,7 @@ class Driver:
         self.outcome.is_stopped = True
         self.outcome.reason = reason
         self._progress.waiting("")
-        self._progress.note(f"Stopped: {reason}")
+        self._progress.note(f"Stopped: {reason.partition(chr(10))[0]}")  # the end of a log, if any, is told at the end
 
     def _progressed(self, progressed: ChunkProgress) -> None:
         self._send(progressed.asked)

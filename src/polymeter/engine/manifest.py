@@ -19,10 +19,11 @@ from polymeter.core.registries import stored_format
 from polymeter.core.registry import place_of
 from polymeter.core.secrets import HIDDEN, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
+from polymeter.core.systems import told_system
 from polymeter.engine.parts import now
 from polymeter.engine.plan import Plan, model_name, selected_samples
 from polymeter.engine.provenance import git_state, hardware, software
-from polymeter.engine.selection import describe_selection, file_endings, named_place, told_system
+from polymeter.engine.selection import describe_selection, file_endings, named_place
 from polymeter.engine.stored import StoredAnswers, describe_traits
 from polymeter.guests.opened_sources import hash_opened, hash_with_opened, opened_behind
 from polymeter.store.folder import RUNS, RunFolder
@@ -287,6 +288,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "source_hash": spec.source_hash,
         "score_digest": task.score_digest,
         "dataset_fingerprint": task.fingerprint,
+        **({"dataset_revisions": dict(task.revisions)} if task.revisions else {}),
         "num_fewshot": task.num_fewshot,
         "n_rows": len(task.samples),
         "n_samples": len(selected_samples(task, plan.options)),

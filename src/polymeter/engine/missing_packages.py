@@ -31,8 +31,22 @@ def check_packages(plan: Plan) -> None:
         PlanError: if some are missing. It names all of them, with one command that installs them and what the model
             lacks.
     """
+    backends = [spec.backend for spec in (plan.model_spec, *plan.role_specs.values()) if spec is not None]
+    check_specs(plan.selection.tasks, backends)
+
+
+def check_specs(specs: Iterable[TaskSpec], backends: Iterable[str] = ()) -> None:
+    """The same for some tasks alone.
+
+    Args:
+        specs: The tasks.
+        backends: The backends of the models that are to answer them.
+
+    Raises:
+        PlanError: if packages are missing.
+    """
     missing: dict[str, list[tuple[str, NeededPackage]]] = {}
-    for spec in plan.selection.tasks:
+    for spec in specs:
         for package in _missing(spec):
             if package.is_certain:
                 missing.setdefault(package.module, []).append((spec.name, package))
@@ -43,7 +57,7 @@ def check_packages(plan: Plan) -> None:
     raise PlanError(
         f"{what} not installed: {names}.",
         where="; ".join(dict.fromkeys(by[0][1].where for by in missing.values())),
-        hint=f"Install what is missing with: {_command(missing, plan)}",
+        hint=f"Install what is missing with: {_command(missing, backends)}",
     )
 
 
@@ -64,9 +78,8 @@ def _missing(spec: TaskSpec) -> Iterator[NeededPackage]:
     return (package for package in needed_packages(spec) if not is_installed(package.module))
 
 
-def _command(modules: Iterable[str], plan: Plan) -> str:
-    """The command that installs packages and the extras of the run's models that are not complete."""
-    backends = [spec.backend for spec in (plan.model_spec, *plan.role_specs.values()) if spec is not None]
+def _command(modules: Iterable[str], backends: Iterable[str]) -> str:
+    """The command that installs packages and the extras of models that are not complete."""
     extras = dict.fromkeys(extra for backend in backends if (extra := MODELS.find(backend).extra))
     lacking = [extra for extra in extras if any(installed_version(name) is None for name in extra_packages(extra))]
     return pip_install(*dict.fromkeys(map(pip_name, modules)), extra=",".join(lacking))

@@ -49,6 +49,7 @@ class Plan:
             know, judges that are missing, and data that no task asks for.
         skipped: The tasks that were left out because the model cannot do them, each with the reason.
         typed_data: The ids of datasets that the user has named a place for, for this run.
+        pinned: The commits that a run that goes on has read until now: by task, then by id of the dataset.
         context: The settings that the tasks were compiled with; ``None`` before that.
         place: Where the replicas of the model will be; ``None``: it is in this process.
     """
@@ -65,6 +66,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     typed_data: tuple[str, ...] = ()
+    pinned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     context: OpenContext | None = None
     place: Place | None = None
 
@@ -120,6 +122,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
         roles=role_names(plan),
         parity=plan.parity,
         is_begun=is_begun,
+        revisions=plan.pinned,
         cache_dir=cache_dir,
     )
     plan.context = replace(shared, data=dict(options.data), is_begun=True)
@@ -159,6 +162,8 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     if not opened and last is not None:
         raise last
     skip(plan, unfit)
+    # A replica that opens a task later reads the commits that were read here.
+    plan.context = replace(plan.context, revisions={task.spec.name: task.revisions for task in opened})
     plan.opened = tuple(opened)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
     unused = check_places(places, plan.typed_data, may_ask_later=any(task.is_guest for task in opened) or bool(unfit))
@@ -188,9 +193,11 @@ def compiled(spec: TaskSpec, traits: ModelTraits, shared: OpenContext, options: 
         "data": options.data,
         "cache_dir": shared.cache_dir,
         "allows_generated_code": options.allow_generated_code,
+        "revisions": {**options.revisions, **shared.revisions.get(spec.name, {})},
     }
-    with _placed(spec), in_mode("load"), guest_context_with(**surroundings):
-        return format_of(spec).compile(spec, traits, context)
+    read: dict[str, str] = {}
+    with _placed(spec), in_mode("load"), guest_context_with(**surroundings, read_revisions=read):
+        return replace(format_of(spec).compile(spec, traits, context), revisions=read)
 
 
 def check_learned(plan: Plan) -> None:

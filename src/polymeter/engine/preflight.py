@@ -48,7 +48,8 @@ def check_endpoints(
     if has_all_answers(plan, folder):
         return
     models = {id(model): model for model in (plan.model, *plan.roles.values())}
-    endpoints = [model for model in models.values() if isinstance(model, AsyncModel)]
+    # One that has no address yet starts its server when the run needs it, and asks it then.
+    endpoints = [model for model in models.values() if isinstance(model, AsyncModel) and model.instances]
     if not endpoints:
         return
     progress.stage("asking the endpoint" if len(endpoints) == 1 else f"asking {len(endpoints)} endpoints")

@@ -55,6 +55,7 @@ class RunRequest:
         is_resume: Whether this continues a run that must be there.
         check_plan: Called with the plan before anything is opened or sent; refuses it by raising PlanError.
         typed_data: The ids of datasets that the user has named a place for, for this run.
+        pinned: As in the plan.
         meanwhile: What else is to be done while endpoints are asked before the run. Nothing may rest on it.
         began: Called with the run folder once the run has begun there.
     """
@@ -67,6 +68,7 @@ class RunRequest:
     is_resume: bool = False
     check_plan: Callable[[Plan], None] | None = None
     typed_data: tuple[str, ...] = ()
+    pinned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     meanwhile: Callable[[], None] | None = None
     began: Callable[[RunFolder], None] | None = None
 
@@ -123,11 +125,16 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     if is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)
         check_learned(plan)
-    if plan.options.replicas is not None or plan.options.executor != "local":
+    if _names_replicas(plan.options):
         from polymeter.engine.executors.planning import planned_place
 
         plan.place = planned_place(plan, cache_folder(plan.options) / FETCHED_IMAGES)
     return run_plan(plan, folder, progress, command=request.command, began=request.began)
+
+
+def _names_replicas(options: RunOptions) -> bool:
+    told = (options.replicas, options.gpus_per_replica, options.cpus_per_replica, options.address)
+    return options.executor != "local" or any(one is not None for one in told)
 
 
 def _remove_if_empty(folder: RunFolder, *, with_parent: bool) -> None:
@@ -259,6 +266,7 @@ def resume_request(
         roles,
         command or manifest["command"],
         is_resume=True,
+        pinned={task["name"]: task.get("dataset_revisions") or {} for task in manifest["tasks"]},
     )
 
 
@@ -277,8 +285,11 @@ def make_plan(request: RunRequest) -> Plan:
     selection = select(request.patterns, catalog)
     model, spec = _make(request.model, options)
     if isinstance(model, AsyncModel) and (options.replicas is not None or options.gpus_per_replica is not None):
+        if options.executor == "ray":
+            what = "An endpoint, also one that is started for the run, is asked from this machine and not through Ray."
+            raise PlanError(what, where="--executor", hint="Leave --executor out; --replicas N starts several servers.")
         model.plan_replicas(options.replicas or 1, options.gpus_per_replica)
-    made = {role: _make(which, options) for role, which in request.roles.items()}
+    made = {role: _role(which, options, model, spec) for role, which in request.roles.items()}
     return Plan(
         model,
         spec,
@@ -289,6 +300,7 @@ def make_plan(request: RunRequest) -> Plan:
         {role: pair[1] for role, pair in made.items()},
         notes=(*selection.notes, *_model_notes([spec, *(pair[1] for pair in made.values())])),
         typed_data=request.typed_data,
+        pinned=request.pinned,
     )
 
 
@@ -321,6 +333,14 @@ def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSp
     if isinstance(model, BatchModel) and isinstance(options.batch_size, int):
         model.planned_batch_size = options.batch_size
     return model, spec
+
+
+def _role(
+    which: ModelSpec | Model, options: RunOptions, model: Model, spec: ModelSpec | None
+) -> tuple[Model, ModelSpec | None]:
+    """The model of a role. One that is started for the run is not started twice, if it is also the measured one."""
+    is_started = isinstance(model, AsyncModel) and not model.instances
+    return (model, spec) if is_started and which == spec else _make(which, options)
 
 
 def _if_finished(plan: Plan, folder: RunFolder, progress: Progress) -> RunOutcome | None:

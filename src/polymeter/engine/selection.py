@@ -16,7 +16,7 @@ from polymeter.core.format import Format, Loaded
 from polymeter.core.installed import Package, installed_packages
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.registries import FORMATS
-from polymeter.core.systems import broken_systems, libraries, package_folder, systems
+from polymeter.core.systems import broken_systems, libraries, package_folder, told_system
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.engine.package_index import read_package
 from polymeter.guests.neighbours import include_trees
@@ -46,18 +46,6 @@ def library_roots() -> list[Path]:
     import polymeter
 
     return [Path(polymeter.__file__).parent / "library", *map(package_folder, libraries())]
-
-
-def told_system(path: Path) -> tuple[str, Path]:
-    """The system whose files an include path holds, where its user says so (``lm-eval:FOLDER``), and the place; an
-    empty name and the whole path where not, or where there is a file of the whole name.
-    """
-    head, colon, place = str(path).partition(":")
-    if not colon or not place or "/" in head or os.path.exists(path):
-        return "", path
-    named = (system for system in systems() if head in (system.name, system.parity_name, system.log_name))
-    system = next(named, None)
-    return ("", path) if system is None else (system.name, Path(place))
 
 
 def named_place(path: Path) -> Path:

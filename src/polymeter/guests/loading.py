@@ -30,6 +30,8 @@ from polymeter.guests.packages import GUEST_LOCK, PREFIX
 from polymeter.guests.shims import switch_on_shims
 
 _PYTHONS_OWN = sys.stdlib_module_names | {"__main__"}
+_NAMELESS = "?"
+"""The missing module of an error that an author raises himself, with a message and without a name."""
 
 
 @contextmanager
@@ -190,11 +192,11 @@ class _MissingModuleError(PlanError):
 
     def __init__(self, error: ModuleNotFoundError) -> None:
         super().__init__(str(error), where=blame(error))
-        self.module = error.name or "?"
+        self.module = error.name or _NAMELESS
 
     def as_plan_error(self, ref: FunctionRef) -> PlanError:
         package = self.module.partition(".")[0]
-        if package in import_roots():
+        if package in import_roots() or self.module == _NAMELESS:
             return PlanError(self.what, where=f"{ref.where}; imported at {self.where}")
         return PlanError(
             f"'!function {ref.name}' needs the package {self.module!r}, which is not installed.",

@@ -4,6 +4,7 @@ from polymeter.report.failures import Failures, failures_of, shown_failures
 from polymeter.report.html_report import make_html_report
 from polymeter.report.provenance import endpoints
 from polymeter.report.render import print_table, to_markdown, to_text
+from polymeter.report.replicas import replica_summary
 from polymeter.report.table import Line, footnotes, table_lines
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "footnotes",
     "make_html_report",
     "print_table",
+    "replica_summary",
     "shown_failures",
     "table_lines",
     "to_markdown",

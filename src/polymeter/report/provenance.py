@@ -11,6 +11,7 @@ from typing import Any
 
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.report.formatting import clean, clip, count, duration, moment, one_line
+from polymeter.report.replicas import replica_lines, replica_summary
 from polymeter.store.imported import IMPORTED, imported_from
 
 _MAX_DEPTH = 3
@@ -75,6 +76,8 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
         ("Endpoint" if role == "model" else f"Endpoint of {role}", summary)
         for role, summary in endpoints(manifest).items()
     ]
+    if replicas := replica_summary(manifest):
+        facts.append(("Replicas", replicas))
     made_by = manifest.get("polymeter") or {}
     commit = f" ({clip(str(made_by['commit']), 10)})" if made_by.get("commit") else ""
     facts.append(("Polymeter", f"{made_by.get('version', '?')}{commit}"))
@@ -105,6 +108,7 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
             "Include paths", {str(path.get("path")): _commit(path) for path in manifest.get("include_paths") or ()}
         ),
         Section("Requests in flight over time", tuple(histories(manifest))),
+        Section("Replicas of the model", tuple(replica_lines(manifest))),
         *(
             _section(f"Samples of the role {one_line(str(role))} by endpoint", counts)
             for role, counts in (manifest.get("answers_by_endpoint") or {}).items()

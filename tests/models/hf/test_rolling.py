@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.parity import parity_with
 from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Loglikelihood, Message, Request
 from polymeter.models.hf.score_rolling import Window, windows
+from tests.helpers.differences import difference
 
 pytest.importorskip("torch")
 from polymeter.models.hf import HfModel
@@ -114,3 +116,64 @@ def greedy(model: Any, text: str, n: int) -> str:
 
 def _without_end(tokens: Sequence[int], ends: Sequence[int]) -> list[int]:
     return [token for token in tokens if token not in ends]
+
+
+def test_a_text_that_is_too_long_is_cut_at_its_beginning_if_that_is_wanted(checkpoint: Callable[..., Any]) -> None:
+    import torch
+
+    folder = str(checkpoint("llama", has_template=False))
+    strict, cutting = (HfModel(folder, max_length=24, cut_prompts=cuts) for cuts in (False, True))
+    for made in (strict, cutting):
+        made.load()
+    text, continuations = TEXT.rstrip(), (" A", " red square is left", "")
+    short = Request((Message("user", (Text("the red"),)),), Loglikelihood(continuations))
+    long = Request((Message("user", (Text(text),)),), Loglikelihood(continuations))
+    wordy = Request((Message("user", (Text(text),)),), Generate(4, 0.0))
+
+    refused = strict.respond([long])[0]
+    given = cutting.respond([short, long])
+    answered = cutting.respond([wordy, wordy])
+
+    assert "more than 24" in refused.error.message
+    assert given[0].outputs == strict.respond([short])[0].outputs
+    network, tokenizer = cutting._loaded.network, cutting._loaded.tokenizer
+    for choice, continuation in zip(given[1].outputs[0].logprobs[:2], continuations, strict=False):
+        context, joint = tokenizer(text)["input_ids"], tokenizer(text + continuation)["input_ids"]
+        n_scored = len(joint) - len(context)
+        read = torch.tensor([joint[-25:-1]])
+        with torch.inference_mode():
+            logprobs = network(read).logits[0, -n_scored:].log_softmax(-1)
+        own = torch.tensor(joint[-n_scored:])
+        assert choice.logprob == pytest.approx(float(logprobs.gather(1, own[:, None]).sum()), abs=1e-4)
+    assert given[1].outputs[0].note == "the context was cut at its beginning"
+    assert given[1].outputs[0].logprobs[2].n_tokens == 0
+    assert [response.outputs[0].usage.input_tokens for response in answered] == [20, 20]
+
+
+@difference("cut-prompts", here="more than 24", there="")
+def test_a_run_at_parity_with_lm_eval_cuts_long_texts(
+    checkpoint: Callable[..., Any], parity: str, expected: str
+) -> None:
+    made = loaded_at(checkpoint("llama", has_template=False), parity, max_length=24)
+    long = Request((Message("user", (Text(TEXT),)),), Loglikelihood((" A",)))
+    error = made.respond([long])[0].error
+    assert (expected in error.message) if expected else error is None
+
+
+@difference("template-line-break", here=1, there=2)
+def test_a_run_at_parity_with_lm_eval_scores_the_line_break_of_a_template(
+    checkpoint: Callable[..., Any], parity: str, expected: int
+) -> None:
+    template = "{% for m in messages %}{{ m.content if m.content is string else m.content[0].text }}\nA\n{% endfor %}"
+    made = loaded_at(checkpoint("llama"), parity, chat_template=template)
+    prompt = made._encoder.read(asked("auto")).text
+    assert prompt.endswith("\n")
+    asking = Request((Message("user", (Text("the red square"),)),), Loglikelihood((" A",)))
+    assert made.respond([asking])[0].outputs[0].logprobs[0].n_tokens == expected
+
+
+def loaded_at(folder: Any, parity: str, **options: Any) -> HfModel:
+    made = HfModel(str(folder), **options)
+    made.parity = parity_with(parity)
+    made.load()
+    return made

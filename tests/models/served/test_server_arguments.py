@@ -19,8 +19,26 @@ def identity(kind: ServerKind, text: str) -> list[Any]:
 def test_the_words_are_passed_on_as_a_shell_splits_them() -> None:
     text = """--dtype bfloat16 --hf-overrides '{"a": [1, 2]}' --enforce-eager"""
     read = read_arguments(VLLM, text)
-    assert read.words == ("--dtype", "bfloat16", "--hf-overrides", '{"a": [1, 2]}', "--enforce-eager")
-    assert read_arguments(VLLM, list(read.words)) == read, "a list is the words"
+    words = ("--dtype", "bfloat16", "--hf-overrides", '{"a": [1, 2]}', "--enforce-eager")
+    assert read.words[:5] == words
+    assert read_arguments(VLLM, list(words)) == read, "a list is the words"
+
+
+@pytest.mark.parametrize(
+    ("kind", "own", "added"),
+    [
+        (VLLM, "--generation-config auto", "--generation-config vllm"),
+        (SGLANG, "--sampling-defaults model", "--sampling-defaults openai"),
+        (LLAMACPP, "--temperature 0.8 --top-k 40 --top-p 0.95 --min-p 0.05", "--temp 1 --top-k 0 --top-p 1 --min-p 0"),
+        (TRANSFORMERS, "", ""),
+    ],
+)
+def test_what_a_request_leaves_open_does_not_come_from_a_checkpoint_unless_asked_for(
+    kind: ServerKind, own: str, added: str
+) -> None:
+    assert list(read_arguments(kind, "").words) == added.split()
+    assert list(read_arguments(kind, own).words) == own.split()
+    assert not own or identity(kind, own) != identity(kind, ""), "it can change an answer"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +72,9 @@ def test_everything_else_is_identity(kind: ServerKind, one: str, other: str) -> 
 
 
 def test_a_negative_number_is_a_value() -> None:
-    assert identity(LLAMACPP, "--temp -1 -c 5") == [["ctx-size", "5"], ["temp", "-1"]]
+    found = {name: values for name, *values in identity(LLAMACPP, "--temp -1 -c 5")}
+    assert found["temp"] == ["-1"]
+    assert found["ctx-size"] == ["5"]
 
 
 def test_a_file_counts_by_its_content_wherever_it_is(tmp_path: Path) -> None:

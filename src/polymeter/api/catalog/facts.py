@@ -12,6 +12,7 @@ from typing import Any
 from polymeter.api.catalog.judging import JudgeNeed, judge_need
 from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PolymeterError
+from polymeter.core.systems import told_system
 from polymeter.core.task import TaskSpec
 from polymeter.engine import selection
 
@@ -90,7 +91,7 @@ class Hider:
     """
 
     def __init__(self, libraries: Iterable[Path], include_paths: Iterable[Path]) -> None:
-        roots = [path.resolve() for path in include_paths]
+        roots = [told_system(path)[1].resolve() for path in include_paths]
         labels = {str(root.parent if root.is_file() else root): "" for root in roots}
         labels |= {str(folder): f"{_LIBRARY}/" for folder in libraries}
         # The deepest folder first, so that one inside another is replaced by its own label.

@@ -18,7 +18,7 @@ from polymeter.engine.executors.wire import packed
 from polymeter.engine.plan import Plan, model_name
 from polymeter.engine.prefetch import Prefetcher
 
-_PLACES = {"local": "polymeter.engine.executors.processes", "ray": "polymeter.engine.executors.ray"}
+_PLACES = {"local": "polymeter.engine.executors.processes", "ray": "polymeter.engine.executors.ray.host"}
 """Modules with ``place(setup, options)``, which gives a ``Place``. Only the one that is asked for is imported."""
 
 
@@ -33,8 +33,14 @@ def planned_place(plan: Plan, fetched: Path) -> Place | None:
         PlanError: Something of the plan cannot cross to another process, or there is no room for so many replicas.
     """
     options = plan.options
-    if options.executor == "local" and (options.replicas is None or isinstance(plan.model, AsyncModel)):
+    if options.executor == "local" and isinstance(plan.model, AsyncModel):
         return None  # an endpoint that can be there several times sees to it by itself
+    if options.executor == "local" and options.replicas is None:
+        raise PlanError(
+            "GPUs, cores and an address are those of replicas, and none are asked for.",
+            where="--replicas",
+            hint="Add --replicas N, or --executor ray.",
+        )
     spec = _crossing_model(plan)
     assert plan.context is not None, "the tasks are open"
     setup = ReplicaSetup(

@@ -122,8 +122,9 @@ class _Child:
     ) -> None:
         self._number = number
         self._listener = listener
-        self._is_ended = False
+        self._is_ended = self._is_killed = self._is_loaded = False
         self._n_sent = self._n_computed = 0
+        self._killing = threading.Lock()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (open for as long as the child lives)
         ours, theirs = socket.socketpair()
         with theirs:
@@ -154,15 +155,21 @@ class _Child:
         self._to_send.put("close")
 
     def wait(self, began: float) -> None:
-        """Wait until the child has ended by itself, and end it when it takes too long."""
+        """Wait until the child has ended by itself, and end it when it takes too long. One that still loads its model
+        has nothing to free.
+        """
         is_idle = self._n_sent == self._n_computed
-        left_s = max(0.0, began + (CLOSE_S if is_idle else _ENDING_S) - time.monotonic())
+        patience_s = 0.0 if not self._is_loaded else CLOSE_S if is_idle else _ENDING_S
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(left_s)
+            self._process.wait(max(0.0, began + patience_s - time.monotonic()))
         self.kill()
 
     def kill(self) -> None:
         self._is_ended = True
+        with self._killing:
+            if self._is_killed:  # its number may be another process's by now
+                return
+            self._is_killed = True
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -197,6 +204,7 @@ class _Child:
             while True:
                 kind, _, _, body, beside = _receive(self._connection)
                 if kind == "ready":
+                    self._is_loaded = True
                     self._listener.ready(self._number)
                 elif kind == "failed":
                     self._is_ended = True

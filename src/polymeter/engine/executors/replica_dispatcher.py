@@ -68,7 +68,7 @@ class ReplicaDispatcher:
         self._clock = clock
         self._sizes: dict[int, BatchSizes] = {}
         self._leases: Leases[Joined] = Leases(self._most, limits, clock)
-        self._asked: dict[int, list[Joined]] = {}
+        self._asked: dict[int, tuple[int, list[Joined]]] = {}
         self._later: list[tuple[float, int, list[PendingRequest]]] = []
         self._n_later = 0
         self._changed = threading.Condition()
@@ -198,7 +198,7 @@ class ReplicaDispatcher:
             for one, failure in zip((one for group in lease.items for one in group), failures, strict=True):
                 one.response = failure
             groups = [rest for group in lease.items if (rest := [one for one in group if one.response is None])]
-            self._asked[lease.number] = groups
+            self._asked[lease.number] = lease.replica, groups
             at_once = self._choice.at_once(self._sizes_of(lease.slot), lease.key, longest_of(lease.items))
             self._changed.notify_all()  # somebody may be overdue some time
         if not groups:
@@ -216,7 +216,7 @@ class ReplicaDispatcher:
     def _computed(self, number: int, computed: Computed) -> None:
         with self._changed:
             lease = self._leases.answered(number, computed.lease)
-            groups = self._asked.pop(computed.lease, None)
+            _, groups = self._asked.pop(computed.lease, (number, None))
             if lease is None or groups is None:  # from a replica that was taken for lost
                 return
             sizes, longest = self._sizes_of(lease.slot), longest_of(lease.items)
@@ -280,6 +280,8 @@ class ReplicaDispatcher:
             loss = self._leases.lost(number, reason)
             if loss is None:
                 return
+            for lease in [lease for lease, (holder, _) in self._asked.items() if holder == number]:
+                del self._asked[lease]
             fresh = self._leases.join(loss.slot) if loss.may_restart else None
             is_over = self._leases.n_alive == 0
         text = f"Replica {loss.slot} was lost: {reason}"

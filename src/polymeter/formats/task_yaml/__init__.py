@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
-from polymeter.core.format import Format, Loaded, OpenContext, Outline, PageKeys
+from polymeter.core.format import Format, HubSource, Loaded, OpenContext, Outline, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 from polymeter.formats.task_yaml.index import NAME
@@ -90,6 +90,13 @@ def _outline(spec: TaskSpec) -> Outline:
     return outline(spec)
 
 
+def _sources(spec: TaskSpec) -> Collection[HubSource] | None:
+    """The dataset that the task names; ``None`` if a class opens what it reads."""
+    from polymeter.formats.task_yaml.rows import hub_sources
+
+    return hub_sources(spec)
+
+
 def _code(spec: TaskSpec) -> Collection[Path]:
     """The files that the task's tags name, and the metrics beside it."""
     from polymeter.formats.task_yaml.task_code import loaded_files
@@ -130,6 +137,7 @@ FORMAT = Format(
     page_keys=_PAGE_KEYS,
     metrics=_metrics,
     outline=_outline,
+    sources=_sources,
     code=_code,
     get_ready=_get_ready,
 )

@@ -11,7 +11,7 @@ either are this format's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,6 @@ from typing import Any, cast
 from polymeter.core.catalog import Problem
 from polymeter.core.systems import extension
 from polymeter.formats.task_yaml.reader import Reader, Resolved
-from polymeter.formats.task_yaml.task_code import PackageScanner
 
 DIALECT = "task_yaml.dialect"
 OWN = ""
@@ -43,7 +42,7 @@ class Dialect:
         package: The folders at the end of the place where the system's package keeps its tasks, such as
             ``("tool", "tasks")``.
         reader: Makes a reader that merges includes as the system does.
-        describe: ``(resolved, scanner) → record`` of the index, as ``index.describe`` gives it.
+        describe: ``(resolved, packages that its code needs) → record`` of the index, as ``index.describe`` gives it.
         is_surely: ``(values, import roots of its code) → bool``: whether a file can only be the system's.
     """
 
@@ -51,7 +50,7 @@ class Dialect:
     format: str
     package: tuple[str, ...]
     reader: Callable[[], Reader]
-    describe: Callable[[Resolved, PackageScanner], dict[str, Any]]
+    describe: Callable[[Resolved, Sequence[str]], dict[str, Any]]
     is_surely: Callable[[Mapping[str, Any], frozenset[str]], bool]
 
     def holds(self, file: Path) -> bool:

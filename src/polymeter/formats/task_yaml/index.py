@@ -105,8 +105,12 @@ class _Reading:
         return self._memory.put(key, _read(file, stamp, self._readers[name], self._scanner, describing))
 
 
-def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
+def describe(resolved: Resolved, packages: Sequence[str]) -> Record:
     """The index's record of one file.
+
+    Args:
+        resolved: The file.
+        packages: What its code needs.
 
     Raises:
         PlanError: if ``task``, ``group`` or ``tag`` have values that cannot be names.
@@ -117,14 +121,13 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
         if not isinstance(task, (str, int)):
             raise PlanError("A Python task needs a 'task' name.", where=resolved.where("class"))
         tags = _names(values.get("tag"), resolved, "tag") + _names(group, resolved, "group")
-        files = {file for ref in function_refs(values) if (file := ref.source_file())}
         return {
             "kind": "task",
             "name": str(task),
             "alias": str(values.get("task_alias") or ""),
             "tags": list(dict.fromkeys(tags)),
             "about": about(values),
-            "packages": list(scanner.packages(files)),
+            "packages": list(packages),
         }
     if isinstance(task, list):
         if not isinstance(group, str):
@@ -185,12 +188,14 @@ def _read(
     stamp: Stamp,
     reader: Reader,
     scanner: PackageScanner,
-    describing: Callable[[Resolved, PackageScanner], Record],
+    describing: Callable[[Resolved, Sequence[str]], Record],
 ) -> Record:
     resolved: Resolved | None = None
+    code: set[Path] = set()
     try:
         resolved = reader.read(file)
-        record = describing(resolved, scanner)
+        code = {source for ref in function_refs(resolved.values) if (source := ref.source_file())}
+        record = describing(resolved, scanner.packages(code))
         if not is_of_tasks(resolved.values):
             record["foreign"] = True
     except PlanError as error:
@@ -202,21 +207,15 @@ def _read(
             "message": message,
             "stamp": stamp,
             "uncached": True,
-            "shows": None if resolved is None else _shown(resolved, scanner),
+            "shows": None if resolved is None else shown_by(resolved.values, scanner.roots(code)),
         }
     record["stamp"] = stamp
-    record["shows"] = _shown(resolved, scanner)
-    code = {source for ref in function_refs(resolved.values) if (source := ref.source_file())}
+    record["shows"] = shown_by(resolved.values, scanner.roots(code))
     others = [*resolved.files[1:], *sorted(scanner.files(code))]
     # A file that is gone by now was there a moment ago: the record is not kept, and the next listing tells.
     record["others"] = {str(other): _stamp(other.stat()) for other in others if other.exists()}
     record["uncached"] = len(record["others"]) < len(set(others))
     return record
-
-
-def _shown(resolved: Resolved, scanner: PackageScanner) -> str | None:
-    code = {source for ref in function_refs(resolved.values) if (source := ref.source_file())}
-    return shown_by(resolved.values, scanner.roots(code))
 
 
 def _names_a_task(file: Path) -> bool:

@@ -29,6 +29,8 @@ from polymeter.metrics import check_kwargs, check_pair
 _REGISTERED = re.compile(
     r"register_(?:metric\([^)]*?\bmetric\s*=\s*['\"]([^'\"]+)|(?:metric|aggregation|filter)\(\s*['\"]([^'\"]+))"
 )
+_DEFINES_BY_NAME = ("globals", "exec", "vars", "setattr")
+"""What a module can define names with that its text does not show."""
 _FLAT_HEAD = (
     "# This file is complete: functions and data files beside the original are named by their absolute paths.\n"
 )
@@ -180,6 +182,8 @@ def _top_level_names(file: Path) -> set[str] | None:
             names.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
+        elif isinstance(node, ast.Name) and node.id in _DEFINES_BY_NAME:
+            return None
     return names
 
 

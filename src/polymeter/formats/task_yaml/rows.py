@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any, overload
 
 from polymeter.core.errors import DataError, PlanError, boundary, outside_of_polymeter
-from polymeter.core.format import OpenContext
+from polymeter.core.format import HubSource, OpenContext
 from polymeter.core.identity import seed_for
 from polymeter.core.task import Sample, TaskSpec
 from polymeter.data import Rows, Source, make_rows, media_folder_notes, open_plain, open_splits
+from polymeter.data.source import is_hub_id
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.formats.task_yaml.target_cells import written_targets
 from polymeter.guests import resolve, seeded
@@ -76,6 +77,21 @@ def open_rows(
     rows, notes = (plain, ()) if plain else _dataset_rows(spec, config, context, locate, source, wanted)
     examples = fixed or (rows[example_split] if example_split else None)
     return TaskRows(rows[split], examples, example_split == split, notes)
+
+
+def hub_sources(spec: TaskSpec) -> tuple[HubSource, ...] | None:
+    """The dataset of the hub that a task names, if it names one; ``None`` if its class opens what it reads."""
+    path, name = spec.config.get("dataset_path"), spec.config.get("dataset_name")
+    if spec.config.get("class") is not None or (path is not None and not isinstance(path, str)):
+        return None
+    if not path or not is_hub_id(path, spec.file.parent):
+        return ()
+    kwargs = spec.config.get("dataset_kwargs")
+    return (
+        HubSource(
+            path, None if name is None else str(name), kwargs if isinstance(kwargs, Mapping) else {}, spec.file.parent
+        ),
+    )
 
 
 def _dataset_rows(

@@ -207,6 +207,20 @@ DIFFERENCES = (
                 switch="stop-in-reasoning",
             ),
             Difference(
+                rule="a text that leaves no room for its answer or its continuations in the model's window",
+                there="cut at its beginning",
+                here="a failed sample; with `cut_prompts=true` of `hf`, which `polymeter lm-eval --model hf` sets, it is cut",
+                why="a question without its beginning is another question",
+                switch="cut-prompts",
+            ),
+            Difference(
+                rule="the line break at the end of a chat template, for log-probabilities",
+                there="moved to the continuation, as all white space at the end of a context",
+                here="stays where the template put it; only spaces move",
+                why="the model was trained on answers that follow it",
+                switch="template-line-break",
+            ),
+            Difference(
                 rule="functions that draw at random (`process_docs`, `doc_to_text`)",
                 there="`process_docs` runs on every access, with what all tasks before have drawn; later runs take its rows from a cache on disk",
                 here="`process_docs` runs once for each split, straight after seeding, which gives the rows of a run of this task alone; other functions are seeded for each sample",

@@ -286,7 +286,7 @@ class _Name:
     is_served: bool = False
 
 
-_HF_NAME = _Name("hf", _HF)
+_HF_NAME = _Name("hf", _HF, {"cut_prompts": True})
 _NAMES: Mapping[str, _Name] = {
     **dict.fromkeys(("hf", "hf-auto", "huggingface", "hf-multimodal", "hf-mistral3", "hf-audiolm-qwen"), _HF_NAME),
     "vllm": _Name("vllm", _VLLM, takes_any=_any_flag, is_served=True),

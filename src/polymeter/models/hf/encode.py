@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, boundary
@@ -28,6 +28,11 @@ class Batch:
     n_tokens: tuple[int, ...]
     texts: tuple[str, ...]
     own_ids: tuple[list[int], ...] = ()
+
+    def cut(self, n: int) -> Batch:
+        """The last ``n`` tokens of each row, of texts that are padded on the left."""
+        inputs = {name: tensor[:, -n:] for name, tensor in self.inputs.items()}
+        return replace(self, inputs=inputs, n_tokens=tuple(min(n, own) for own in self.n_tokens))
 
 
 class Encoder:

@@ -72,6 +72,8 @@ def fitting_batch(
     if not room or loaded.kind.is_encoder_decoder:
         return batch, positions
     wanted = most_new_tokens(loaded, decoding)
+    if loaded.settings.cut_prompts and batch.own_ids and max(batch.n_tokens) + wanted > room > wanted:
+        batch = batch.cut(room - wanted)
     fitting = []
     for position, n_tokens in zip(positions, batch.n_tokens, strict=True):
         if n_tokens + wanted <= room:

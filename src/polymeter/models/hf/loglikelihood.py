@@ -25,7 +25,7 @@ from polymeter.models.hf.prefix import UnsharableError, rotary_owner
 from polymeter.models.hf.prompts import Prompt
 from polymeter.models.hf.score_encoder_decoder import score_encoder_decoder, start_tokens
 from polymeter.models.hf.score_plain import score_plain
-from polymeter.models.hf.score_rolling import score_windows, windows
+from polymeter.models.hf.score_rolling import Window, score_windows, windows
 from polymeter.models.hf.score_shared import SharedScorer
 from polymeter.models.hf.score_tokens import Split, Tail, move_white_space, split
 from polymeter.models.memory import within_memory
@@ -65,10 +65,13 @@ class Scorer:
     Args:
         loaded: The checkpoint.
         encoder: Its encoder.
+        moves_line_breaks: Whether all white space at the end of a context belongs to the continuations, even that of a
+            chat template.
     """
 
-    def __init__(self, loaded: Loaded, encoder: Encoder) -> None:
+    def __init__(self, loaded: Loaded, encoder: Encoder, *, moves_line_breaks: bool = False) -> None:
         self._loaded, self._encoder = loaded, encoder
+        self._keeps_line_breaks = loaded.is_chat and not moves_line_breaks
         self._network = loaded.network
         self._joint_tokens = JointTokens(loaded.tokenizer)
         self.way: Way = "encoder_decoder" if loaded.kind.is_encoder_decoder else "shared"
@@ -149,15 +152,37 @@ class Scorer:
         batch = within_memory(lambda: self._encoder.encode(own))
         splits = tuple(self._split(batch, row, texts[position], manner) for row, position in enumerate(positions))
         fitting = {}
-        for position, n_context, parts in zip(positions, batch.n_tokens, splits, strict=True):
+        for row, (position, n_context, parts) in enumerate(zip(positions, batch.n_tokens, splits, strict=True)):
             refusal = self._refusal(int(n_context), parts)
             if refusal is None:
                 fitting[position] = prompts[position]
             else:
-                responses[position] = Response.failed(refusal)
+                responses[position] = self._cut(batch, row, parts) or Response.failed(refusal)
         if len(fitting) == len(positions):
             return _Encoded(positions, own, batch, splits)
         return self._fitting(fitting, texts, responses, manner)
+
+    def _cut(self, batch: Batch, row: int, parts: Split) -> Response | None:
+        """The answer to a request that is too long, with as much of the end of its context as fits before each
+        continuation; ``None`` if that is not wanted or not possible.
+        """
+        import torch
+
+        most = self._loaded.max_length
+        longest = max(tail.n_scored for tail in parts.tails)
+        if not self._loaded.settings.cut_prompts or not batch.own_ids or longest > most:
+            return None
+        n_context = int(batch.n_tokens[row])
+        context = batch.inputs["input_ids"][row, -n_context:].tolist()[: n_context - parts.n_dropped]
+        own = []
+        for tail in parts.tails:
+            before = (*context, *tail.tokens[: tail.n_context]) or (self._first,)
+            kept = tuple(before[-(most + 1 - tail.n_scored) :])
+            own.append([Window(kept, tail.tokens[tail.n_context :])] if tail.n_scored else [])
+        with boundary(ModelError, "Scoring continuations"), torch.inference_mode():
+            scores = within_memory(lambda: score_windows(self._network, own))
+        usage = Usage(n_context, sum(one.n_tokens for one in scores))
+        return Response((Output(logprobs=tuple(scores), usage=usage, note="the context was cut at its beginning"),))
 
     def _manner(self, request: Request) -> _Manner:
         parameters = request.parameters
@@ -176,7 +201,7 @@ class Scorer:
         if self.way == "encoder_decoder":
             return Split(0, 0, tuple(Tail(tuple(token_ids(text))) for text in continuations))
         text = batch.texts[row]
-        kept, space = move_white_space(text, is_templated=self._loaded.is_chat and not manner.is_raw)
+        kept, space = move_white_space(text, is_templated=self._keeps_line_breaks and not manner.is_raw)
         encoded = batch.own_ids[row] if batch.own_ids else token_ids(text)
         longer = dict.fromkeys([*([kept] if space else []), *(text + one for one in continuations if one)])
         tokens = dict(zip(longer, self._joint_tokens(text, encoded, list(longer)), strict=True))

@@ -71,6 +71,8 @@ class HfModel(BatchModel):
         video_frames: Maximum frames of a video.
         video_fps: Frames per second, up to ``video_frames``; default: that many, evenly spaced.
         cut_sounds: Cut audio that is longer than the model's window; else it is an error.
+        cut_prompts: Cut a text at its beginning if it leaves no room for the answer or the continuations; else it is an
+            error. A prompt with media is never cut.
         allow_missing_weights: Continue if the checkpoint lacks weights, which are then random.
         logprob_template: What log-probabilities are taken behind: ``chat`` (the context in the chat template, open for
             the answer), ``none`` (its text alone), or ``auto``: the template if the checkpoint has one.
@@ -102,6 +104,7 @@ class HfModel(BatchModel):
         video_frames: int = 8,
         video_fps: float = 0.0,
         cut_sounds: bool = False,
+        cut_prompts: bool = False,
         allow_missing_weights: bool = False,
         logprob_template: str = "auto",
     ) -> None:
@@ -136,6 +139,7 @@ class HfModel(BatchModel):
             int(amount(video_frames, "video_frames", least=1)),
             float(amount(video_fps, "video_fps")),
             flag(cut_sounds, "cut_sounds"),
+            flag(cut_prompts, "cut_prompts"),
             flag(allow_missing_weights, "allow_missing_weights"),
             one_of(logprob_template, LOGPROB_TEMPLATES, "logprob_template"),
         )
@@ -178,6 +182,7 @@ class HfModel(BatchModel):
             "max_length": settings.max_length,
             "video": [settings.video_as, settings.video_frames, settings.video_fps],
             "cut_sounds": settings.cut_sounds,
+            **({"cut_prompts": True} if settings.cut_prompts else {}),
             "allow_missing_weights": settings.allow_missing_weights,
             "packages": {package: package_version(package) for package in packages},
         }
@@ -208,10 +213,13 @@ class HfModel(BatchModel):
 
     def load(self) -> None:
         """Read weights and processor."""
+        settings = self._settings
+        if self.parity.on("cut-prompts"):
+            settings = replace(settings, cut_prompts=True)
         with quiet_transformers():
-            self._loaded = load_network(self._settings, self._config, self._kind, self._processing)
+            self._loaded = load_network(settings, self._config, self._kind, self._processing)
             self._encoder = Encoder(self._loaded)
-            self._scorer = Scorer(self._loaded, self._encoder)
+            self._scorer = Scorer(self._loaded, self._encoder, moves_line_breaks=self.parity.on("template-line-break"))
             self._refiller = Refiller(self._loaded)
 
     def respond(self, requests: list[Request]) -> list[Response]:

@@ -39,6 +39,8 @@ class HfSettings:
         video_frames: Maximum frames of a video.
         video_fps: Frames per second; 0: ``video_frames``, evenly spaced.
         cut_sounds: Whether audio that is longer than the model's window is cut; else it is an error.
+        cut_prompts: Whether a text that leaves no room for its answer or its continuations is cut at its beginning;
+            else it is an error.
         allow_missing_weights: Whether weights that the checkpoint lacks may be random.
         logprob_template: One of ``LOGPROB_TEMPLATES``: behind what log-probabilities are taken. ``chat``: the chat
             template; ``none``: the text alone; ``auto``: the template if the checkpoint has one.
@@ -61,6 +63,7 @@ class HfSettings:
     video_frames: int = 8
     video_fps: float = 0.0
     cut_sounds: bool = False
+    cut_prompts: bool = False
     allow_missing_weights: bool = False
     logprob_template: str = "auto"
 

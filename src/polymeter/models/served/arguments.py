@@ -32,7 +32,7 @@ class ServerOption:
 
 @dataclass(frozen=True, slots=True)
 class ServerArguments:
-    """What a user wrote.
+    """What a user wrote, and the defaults that nobody changed.
 
     Attributes:
         words: The words, as they are passed on.
@@ -64,7 +64,7 @@ class ServerArguments:
 
 
 def read_arguments(kind: ServerKind, given: str | Sequence[str]) -> ServerArguments:
-    """The arguments that a user wrote, as a shell would split them.
+    """The arguments that a user wrote, as a shell would split them, and the defaults of the kind after them.
 
     Args:
         kind: The server.
@@ -102,7 +102,10 @@ def read_arguments(kind: ServerKind, given: str | Sequence[str]) -> ServerArgume
                 hint="Leave it out, or start the server yourself and name its address: --model openai:NAME --base-url "
                 "URL.",
             )
-    return ServerArguments(words, tuple(ServerOption(name, tuple(values)) for name, values in grouped))
+    given_names = {name for name, _ in grouped}
+    added = [(name, [value]) for name, value in kind.defaults.items() if name not in given_names]
+    words += tuple(word for name, (value,) in added for word in (f"--{name}", value))
+    return ServerArguments(words, tuple(ServerOption(name, tuple(values)) for name, values in [*grouped, *added]))
 
 
 def _plain(kind: ServerKind, word: str) -> str:

@@ -26,6 +26,8 @@ class ServerKind:
         program: The script or binary to look for; empty: a module of Python is run.
         module: That module.
         command: Words between the program and the arguments of the user, from model, port and name.
+        defaults: Options that are given unless the user gives them, each with its value: they keep settings of
+            sampling that a request leaves open from coming out of the checkpoint or the server.
         packages: Packages of its environment whose versions can change an answer; the first one is the server itself.
         install: What pip installs for it; empty: it is not installed with pip, or with an extra.
         extra: The extra of Polymeter that installs it.
@@ -56,6 +58,7 @@ class ServerKind:
     extra: str = ""
     home: str = ""
     needs: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     gpu_options: tuple[str, ...] = ()
     takes: frozenset[str] | None = None
@@ -74,6 +77,7 @@ VLLM = ServerKind(
     ],
     packages=("vllm", "torch", "transformers"),
     install="vllm",
+    defaults={"generation-config": "vllm"},
     reserved=frozenset(
         {
             "api-key", "config", "grpc", "headless", "hf-token", "host", "model", "port", "root-path",
@@ -108,6 +112,7 @@ SGLANG = ServerKind(
     ],
     packages=("sglang", "torch", "transformers"),
     install="sglang[all]",
+    defaults={"sampling-defaults": "openai"},
     reserved=frozenset(
         {
             "admin-api-key", "api-key", "config", "fastapi-root-path", "grpc-mode", "host", "model", "model-path",
@@ -141,6 +146,7 @@ LLAMACPP = ServerKind(
     ],
     packages=(),
     home="https://github.com/ggml-org/llama.cpp/releases",
+    defaults={"temp": "1", "top-k": "0", "top-p": "1", "min-p": "0"},
     reserved=frozenset(
         {
             "alias", "api-key", "api-key-file", "api-prefix", "docker-repo", "embedding", "hf-file", "hf-repo",
@@ -166,8 +172,8 @@ LLAMACPP = ServerKind(
         "log-verbose": "verbose", "m": "model", "mg": "main-gpu", "mm": "mmproj", "mu": "model-url",
         "n": "predict", "n-gpu-layers": "gpu-layers", "n-predict": "predict", "ncmoe": "n-cpu-moe",
         "ngl": "gpu-layers", "np": "parallel", "rerank": "reranking", "s": "seed", "sm": "split-mode", "t": "threads",
-        "tb": "threads-batch", "to": "timeout", "ts": "tensor-split", "ub": "ubatch-size", "v": "verbose",
-        "verbosity": "log-verbosity",
+        "tb": "threads-batch", "temperature": "temp", "to": "timeout", "ts": "tensor-split", "ub": "ubatch-size",
+        "v": "verbose", "verbosity": "log-verbosity",
     },
     guided=as_grammar,
     is_file=True,
@@ -192,3 +198,6 @@ TRANSFORMERS = ServerKind(
     logprobs="none",
     is_name_free=False,
 )  # fmt: skip
+
+KINDS = (VLLM, SGLANG, LLAMACPP, TRANSFORMERS)
+"""All of them."""

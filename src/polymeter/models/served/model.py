@@ -34,11 +34,12 @@ from polymeter.models.served.guided import GUIDED
 from polymeter.models.served.kinds import HOST, LLAMACPP, SGLANG, TRANSFORMERS, VLLM, ServerKind
 from polymeter.models.served.process import ServerProcess
 from polymeter.models.served.programs import find_program, versions_of
-from polymeter.models.served.starting import Servers, failure, told
+from polymeter.models.served.starting import Servers, failure, interrupted, told
 
 START_TIMEOUT_S = 1800.0
 """How long servers may take to be ready, unless the user gives another limit: large weights come over a network."""
 
+_LOOK_S = 0.2
 _NOT_SETTINGS = frozenset(
     {"self", "name", "base_url", "api_key_env", "headers", "organization", "azure_endpoint", "api_version"}
 )
@@ -88,9 +89,10 @@ class ServedModel(AsyncModel):
         self._settings = {"logprobs": self.kind.logprobs, **settings}
         self._model = self._client_at("http://127.0.0.1:1/v1")
         self.traits = replace(self._model.traits, family=self.kind.backend)
-        self._gpus: list[list[str]] = []
+        self._gpus: list[list[str] | None] = []
         self.plan_replicas(replicas, gpus_per_replica)
         self._servers: Servers | None = None
+        self._shown_gpus: list[list[str]] = []
         self._instances: tuple[AsyncModel, ...] = ()
         self._is_interrupted = threading.Event()
 
@@ -104,10 +106,14 @@ class ServedModel(AsyncModel):
             what = f"{n!r} servers cannot be started."
             raise PlanError(what, where="--replicas", hint="Give a number from 1, or auto.")
         if n == 1 and gpus_per_replica is None:
-            self._gpus = [[]]  # it sees what this process sees
-            return
-        each = gpus_per_replica if gpus_per_replica is not None else float(self._arguments.n_gpus(self.kind))
-        self._gpus = share_out(visible_gpus(), n, each)
+            self._gpus = [None]  # it sees what this process sees
+        elif gpus_per_replica == 0:
+            self._gpus = [[] for _ in range(1 if n == "auto" else n)]
+        else:
+            gpus = visible_gpus()
+            each = gpus_per_replica if gpus_per_replica is not None else float(self._arguments.n_gpus(self.kind))
+            shared = share_out(gpus, n, each)
+            self._gpus = [*shared] if gpus else [None] * len(shared)
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -154,7 +160,7 @@ class ServedModel(AsyncModel):
                 *self.kind.command(self._name, port, self._served_name),
                 *self._arguments.words,
             ],
-            [{VISIBLE: ",".join(gpus)} if gpus else {} for gpus in self._gpus],
+            [{} if gpus is None else {VISIBLE: ",".join(gpus)} for gpus in self._gpus],
             self._served_name if self.kind.is_name_free else "",
             self._log_folder() / f"{self.kind.backend}-{self._digest}",
         )
@@ -162,8 +168,9 @@ class ServedModel(AsyncModel):
         try:
             servers.start(self._start_timeout_s, tell, self._is_interrupted)
             self._model = self._client_at(*(f"http://{HOST}:{one.port}/v1" for one in servers.all))
+            self._shown_gpus = [gpu_names(visible_gpus() if gpus is None else gpus) for gpus in self._gpus]
             try:
-                asyncio.run(self._model.preflight())
+                asyncio.run(self._ask_once())
             except PlanError as error:
                 raise failure(servers.all[0], f"The server cannot be asked: {error.what}") from error
         except BaseException:
@@ -193,16 +200,16 @@ class ServedModel(AsyncModel):
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """Program, version, whole command line, GPUs and log of every server that was started."""
+        """Program, versions, whole command line, GPUs and log of every server that was started."""
         servers = [
             {
                 "program": self.kind.title,
                 "versions": [f"{name} {version}" for name, version in self._versions.items()],
                 "command": hide_secrets(" ".join(server.command)),
-                "gpus": gpu_names(gpus or visible_gpus()),
-                "log": str(server.log),
+                "gpus": gpus,
+                "log": self._shown_log(server.log),
             }
-            for server, gpus in zip(self._servers.all if self._servers else (), self._gpus, strict=False)
+            for server, gpus in zip(self._servers.all if self._servers else (), self._shown_gpus, strict=False)
         ]
         return {"servers": servers} if servers else {}
 
@@ -257,6 +264,25 @@ class ServedModel(AsyncModel):
                 raise PlanError(
                     f"Model {self.kind.backend!r} has no argument {name!r}.", where="--model-args", hint=hint
                 )
+
+    async def _ask_once(self) -> None:
+        """Ask every server for one token, unless the start is interrupted.
+
+        Raises:
+            PlanError: if one refuses.
+            ModelError: if it was interrupted.
+        """
+        asked = asyncio.ensure_future(self._model.preflight())
+        while not asked.done():
+            if self._is_interrupted.is_set():
+                asked.cancel()
+                raise interrupted()
+            await asyncio.wait([asked], timeout=_LOOK_S)
+        await asked
+
+    def _shown_log(self, log: Path) -> str:
+        """A log's path inside the run folder, which may be moved."""
+        return f"{log.parent.name}/{log.name}" if self.surroundings else str(log)
 
     def _log_folder(self) -> Path:
         return self.surroundings.log_folder if self.surroundings else Path(tempfile.mkdtemp(prefix="polymeter-server-"))

@@ -66,9 +66,9 @@ class ServerProcess:
         """
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
-            self._began_at = log.tell()
             log.write(f"$ {hide_secrets(shlex.join(self.command))}\n".encode())
             log.flush()
+            self._began_at = log.tell()
             self._keeper = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(_KEEPER), str(GRACE_S), *self.command],
                 stdin=subprocess.PIPE,
@@ -112,8 +112,7 @@ class ServerProcess:
             _CONTROL.sub("", line.rpartition("\r")[2] if "\r" in line.rstrip("\r") else line)
             for line in text.split("\n")
         ]
-        told = [hide_secrets(line.strip())[:_LONGEST_LINE] for line in lines if line.strip()]
-        return [line for line in told if not line.startswith("$ ")][-n:]
+        return [hide_secrets(line.strip())[:_LONGEST_LINE] for line in lines if line.strip()][-n:]
 
     @property
     def is_port_taken(self) -> bool:

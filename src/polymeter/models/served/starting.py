@@ -13,7 +13,9 @@ from polymeter.core.errors import ModelError
 from polymeter.models.served.process import ServerProcess, free_ports
 
 _LOOK_S = 0.2
-_TELL_S = 1.0
+_TELL_S = 5.0
+"""How often the progress of a start is told if its log says something new, in seconds."""
+_TELL_ANYWAY_S = 30.0
 _SHOWN_LINE = 120
 _MOST_PORTS = 3
 """On how many ports a server is tried: another program may take one between the choice and the start."""
@@ -53,13 +55,14 @@ class Servers:
 
         Args:
             timeout_s: The time limit, in seconds.
-            tell: Told what is waited for, with the last line of a log, about once a second.
+            tell: Told what is waited for, with the last line of a log, now and then.
             is_interrupted: Ends the waiting when it is set.
 
         Raises:
             ModelError: if a server cannot be started, ends, or is not ready in time. Whoever called stops the others.
         """
         began_s = told_s = time.monotonic()
+        shown = ""
         ports = free_ports(len(self._environments))
         for number, port in enumerate(ports):
             self.all.append(self._begin(number, port))
@@ -83,10 +86,12 @@ class Servers:
                 what = f"The server was not ready within {timeout_s:g} s, the limit of --server-timeout."
                 raise failure(self.all[waiting[0]], what)
             if now_s - told_s >= _TELL_S:
-                told_s = now_s
-                tell(self._state(self.all[waiting[0]], len(waiting), now_s - began_s))
+                line = next(iter(self.all[waiting[0]].lines(1)), "")[:_SHOWN_LINE]
+                if line != shown or now_s - told_s >= _TELL_ANYWAY_S:
+                    told_s, shown = now_s, line
+                    tell(f"{self._state(len(waiting), now_s - began_s)}. {line}".rstrip())
             if is_interrupted.wait(_LOOK_S):
-                raise ModelError("Starting the server was interrupted.", kind="transient", scope="endpoint")
+                raise interrupted()
 
     def stop(self) -> None:
         """Stop all servers at the same time, and wait for their end."""
@@ -106,10 +111,14 @@ class Servers:
             raise ModelError(what, kind="transient", scope="endpoint") from error
         return server
 
-    def _state(self, late: ServerProcess, n_waiting: int, seconds: float) -> str:
+    def _state(self, n_waiting: int, seconds: float) -> str:
         ready = f", {len(self.all) - n_waiting} of {len(self.all)} servers ready" if len(self.all) > 1 else ""
-        line = next(iter(late.lines(1)), "")[:_SHOWN_LINE]
-        return f"{self._title} to start, {seconds:.0f} s so far{ready}. {line}".rstrip()
+        return f"{self._title} to start, {seconds:.0f} s so far{ready}"
+
+
+def interrupted() -> ModelError:
+    """The error of a start that somebody ended; the run can be resumed."""
+    return ModelError("Starting the server was interrupted.", kind="transient", scope="endpoint")
 
 
 def failure(server: ServerProcess, what: str) -> ModelError:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from polymeter.api.settings import read_settings
 from polymeter.core.catalog import Root
 from polymeter.core.errors import PlanError
-from polymeter.engine.selection import build_catalog, named_place, select, told_system
+from polymeter.core.systems import told_system
+from polymeter.engine.selection import build_catalog, named_place, select
 from polymeter.formats.task_yaml import FORMAT as YAML
 from polymeter.interop.lm_eval.tasks.dialect import make_reader
 from tests.interop.lm_eval.tasks.folders import catalog, task_text, write
@@ -171,3 +173,14 @@ def test_the_index_is_remembered_for_each_way_of_reading(tmp_path: Path) -> None
         assert {entry.name: entry.format for entry in natively.values()} == {"t": PLAIN}, "there a group is a tag"
     (folder / "t.yaml").write_text(task_text("tag: new\n"))
     assert catalog(folder, cache_dir=cache).get("t").tags == ("new",)
+
+
+def test_settings_can_say_whose_a_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "tasks", {"t.yaml": task_text()})
+    (tmp_path / "polymeter.yaml").write_text("include_paths: ['lm-eval:tasks']\n")
+    monkeypatch.chdir(tmp_path)
+    (place,) = read_settings().include_paths
+    assert told_system(place) == ("lm_eval", tmp_path / "tasks")
+    (tmp_path / "polymeter.yaml").write_text("include_paths: ['lm-eval:missing']\n")
+    with pytest.raises(PlanError, match="The folder 'lm-eval:missing' in include_paths does not exist"):
+        read_settings()

@@ -184,6 +184,10 @@ def run(folder: Path, *names: str, **options: Any) -> Any:
     )
 
 
+def results_of(folder: Path) -> Any:
+    return json.loads((folder / "results.json").read_text("utf-8"))["tasks"]
+
+
 def test_a_run(tmp_path: Path) -> None:
     mc = "output_type: multiple_choice\ndoc_to_choice: [x, y, z]\nnum_fewshot: 1\nfewshot_split: train\n"
     write(
@@ -201,17 +205,26 @@ def test_a_run(tmp_path: Path) -> None:
     assert {entry["dialect"] for entry in manifest["tasks"]} == {"lm_eval"}
     (included,) = manifest["include_paths"]
     assert included["path"] == f"lm_eval:{tmp_path}"
-    results = json.loads((tmp_path / "run" / "results.json").read_text("utf-8"))["tasks"]
-    assert set(results) >= {"mc", "gen", "roll"}
+    assert set(results_of(tmp_path / "run")) >= {"mc", "gen", "roll"}
     resumed = polymeter.resume(tmp_path / "run")
     assert resumed.status == "complete", "the folder is named with its system, from anywhere"
 
 
-def test_answers_alone(tmp_path: Path) -> None:
-    write(
-        tmp_path, {"gen.yaml": task_text("metric_list: [{metric: exact_match}]\n", name="gen", target="missing_column")}
-    )
+def test_answers_alone_and_their_scores_later(tmp_path: Path) -> None:
+    write(tmp_path, {"gen.yaml": task_text("metric_list: [{metric: exact_match}]\n", name="gen", target="'mock'")})
     done = run(tmp_path, "gen", dialect_options={"lm_eval": {"predict_only": True}})
     assert done.status == "complete"
     lines = (tmp_path / "run" / "samples" / "gen.jsonl").read_text("utf-8").splitlines()
-    assert len(lines) == len(ROWS)
+    assert all('"mock"' in line for line in lines), "the answers are there"
+    assert not results_of(tmp_path / "run")["gen"]["results"]
+    polymeter.score(tmp_path / "run", output=tmp_path / "scored")
+    (result,) = results_of(tmp_path / "scored")["gen"]["results"]
+    assert (result["metric"], result["value"], result["n"]) == ("exact_match", 1.0, len(ROWS))
+
+
+def test_answers_alone_need_nothing_that_metrics_need(tmp_path: Path) -> None:
+    extra = "metric_list: [{metric: made_up_metric, aggregation: mean}]\n"
+    write(tmp_path, {"t.yaml": task_text(extra)})
+    assert open_in(tmp_path, options={"predict_only": True}).keeps_answers_only
+    with pytest.raises(PlanError, match="made_up_metric"):
+        open_in(tmp_path)

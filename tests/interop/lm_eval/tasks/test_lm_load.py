@@ -8,7 +8,7 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, config_of
-from tests.interop.lm_eval.tasks.folders import catalog, load, open_in, task_text, write
+from tests.interop.lm_eval.tasks.folders import ROWS, catalog, load, open_in, task_text, write
 
 
 def tree(folder: Path, name: str) -> dict[str, tuple[str, ...]]:
@@ -172,3 +172,21 @@ def test_what_is_checked_without_running_code(tmp_path: Path) -> None:
         assert part in messages, messages
     assert ("test_split", "train") in [row[:2] for row in FORMAT.describe(found.get("t"), found)]
     assert "task: t" in FORMAT.flatten(found.get("t"), found)
+
+
+def test_names_that_code_defines_as_it_runs_are_not_missed(tmp_path: Path) -> None:
+    from polymeter.interop.lm_eval.tasks import FORMAT
+
+    code = "for name in ('one', 'two'):\n    globals()[f'process_{name}'] = lambda data: data\n"
+    write(tmp_path, {"t.yaml": task_text("process_docs: !function utils.process_two\n"), "utils.py": code})
+    found = catalog(tmp_path)
+    assert FORMAT.check(found.get("t"), found) == []
+    assert len(open_in(tmp_path).samples) == len(ROWS)
+
+
+def test_what_an_author_says_of_a_missing_package_is_shown(tmp_path: Path) -> None:
+    code = "raise ModuleNotFoundError('please install them with: pip install made-up[math]')\n"
+    write(tmp_path, {"t.yaml": task_text("process_docs: !function utils.docs\n"), "utils.py": code})
+    with pytest.raises(PlanError, match=r"please install them with: pip install made-up\[math\]") as caught:
+        open_in(tmp_path)
+    assert "utils.py:1" in caught.value.where

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
-from polymeter.core.format import Format, Loaded, OpenContext, Outline, PageKeys
+from polymeter.core.format import Format, HubSource, Loaded, OpenContext, Outline, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 from polymeter.interop.lm_eval.tasks.dialect import NAME
@@ -102,6 +102,13 @@ _PAGE_KEYS = PageKeys(
 )
 
 
+def _sources(spec: TaskSpec) -> Collection[HubSource] | None:
+    """The dataset that the task names; ``None`` if its code opens what it reads."""
+    from polymeter.formats.task_yaml.rows import hub_sources
+
+    return None if spec.config.get("custom_dataset") else hub_sources(spec)
+
+
 def _code(spec: TaskSpec) -> Collection[Path]:
     """The files that the task's tags name."""
     from polymeter.formats.task_yaml.task_code import loaded_files
@@ -121,6 +128,7 @@ FORMAT = Format(
     page_keys=_PAGE_KEYS,
     metrics=_metrics,
     outline=_outline,
+    sources=_sources,
     code=_code,
     get_ready=_get_ready,
 )

@@ -38,6 +38,7 @@ from polymeter.interop.lm_eval.tasks.examples import Shown, example_notes, examp
 from polymeter.interop.lm_eval.tasks.fields import Fields, bind_fields
 from polymeter.interop.lm_eval.tasks.instances import Instances, choice_delimiter
 from polymeter.interop.lm_eval.tasks.load import provenance
+from polymeter.interop.lm_eval.tasks.metrics import metric_names
 from polymeter.interop.lm_eval.tasks.prompts import Contexts
 from polymeter.interop.lm_eval.tasks.reduction import reduce
 from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, make_scorer
@@ -78,7 +79,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     sees_media = bool(rows.media) and (has_code or config.doc_to_image is not None or config.doc_to_audio is not None)
     with contained():
         n_inputs, n_targets = _tried(samples, partial(_counts, fields, sees_media))
-    scorer = make_scorer(spec, config, TaskFacts(fields, n_inputs, n_targets, options.predict_only), context.parity)
+    # Answers alone need no metric, and so none of what metrics need.
+    facts = TaskFacts(fields, n_inputs, n_targets, options.predict_only)
+    scorer = None if options.predict_only else make_scorer(spec, config, facts, context.parity)
     shown = Shown(
         config, docs, samples, 0 if options.samples.get(spec.name) else context.offset, n_fewshot, bool(n_inputs)
     )
@@ -101,7 +104,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         delimiter=choice_delimiter(config.target_delimiter, config.gen_prefix, is_chat=options.is_chat),
         generation_kwargs=_generation_kwargs(config),
         repeats=config.repeats,
-        has_bare_choices=config.output_type == MULTIPLE_CHOICE and _MUTUAL in scorer.metrics,
+        has_bare_choices=config.output_type == MULTIPLE_CHOICE and _MUTUAL in (metric_names(config) or ()),
         sees_media=sees_media,
     )
     asking = _asking(spec, config, context, options, rows)
@@ -114,8 +117,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         needs=Needs(frozenset({"generate" if is_generated else "loglikelihood"}), shown_modalities),
         samples=samples,
         rollout=partial(_rollout, asking, instances),
-        score=partial(_score, None if options.predict_only else scorer, instances),
-        reduce=partial(reduce, scorer=scorer),
+        score=partial(_score, scorer, instances),
+        reduce=partial(reduce, scorer=scorer) if scorer is not None else lambda rows, context: [],
         row_functions=RowFunctions(
             full_doc=lambda index: samples[index].full_doc(),
             target=lambda index: fields.target(samples[index].full_doc()),
@@ -124,12 +127,14 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         ),
         parameters=(asking.settings(instances.generation_kwargs)[1] if is_generated else Loglikelihood(()),),
         fingerprint=f"{rows.fingerprint}:{config.eval_split}",
-        score_digest=fingerprint([spec.source_hash, scorer.digest, bool(n_inputs), bool(n_targets)]),
-        is_guest=has_code or scorer.is_guest,
+        score_digest=fingerprint(
+            [spec.source_hash, scorer.digest if scorer is not None else None, bool(n_inputs), bool(n_targets)]
+        ),
+        is_guest=has_code or (scorer is not None and scorer.is_guest),
         is_thread_safe=config.metadata.get("thread_safe") is True,
         num_fewshot=n_fewshot,
         keeps_answers_only=options.predict_only,
-        notes=(*(f"Task {spec.name!r}: {note}" for note in notes), *scorer.notes),
+        notes=(*(f"Task {spec.name!r}: {note}" for note in notes), *(scorer.notes if scorer is not None else ())),
     )
 
 

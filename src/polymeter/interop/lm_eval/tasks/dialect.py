@@ -7,14 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.formats.task_yaml.dialects import Dialect
 from polymeter.formats.task_yaml.index import about
 from polymeter.formats.task_yaml.reader import Reader, Resolved
-from polymeter.formats.task_yaml.task_code import PackageScanner, function_refs
 
 NAME = "lm_eval"
 _ONLY_THERE = frozenset({"custom_dataset", "doc_to_audio", "gen_prefix"})
@@ -28,8 +27,12 @@ def make_reader() -> Reader:
     return Reader(is_last_include_first=True, is_beside_only=True, never_included=frozenset({"task_list"}))
 
 
-def describe(resolved: Resolved, scanner: PackageScanner) -> dict[str, Any]:
+def describe(resolved: Resolved, packages: Sequence[str]) -> dict[str, Any]:
     """The index's record of one file.
+
+    Args:
+        resolved: The file.
+        packages: What its code needs.
 
     Raises:
         PlanError: if ``task``, ``group`` or ``tag`` have values that cannot be names.
@@ -49,14 +52,13 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> dict[str, Any]:
         if "class" in values:
             raise PlanError("A Python task needs a 'task' name.", where=resolved.where("class"))
         return {"kind": "template"}
-    files = {file for ref in function_refs(values) if (file := ref.source_file())}
     return {
         "kind": "task",
         "name": _name(values["task"], resolved, "task"),
         "alias": str(values.get("task_alias") or ""),
         "tags": tags_of(values, resolved),
         "about": about(values),
-        "packages": list(scanner.packages(files)),
+        "packages": list(packages),
     }
 
 

@@ -25,14 +25,14 @@ def reduce(rows: Iterable[ScoredRow], context: ReduceContext, *, scorer: Scorer)
     """The results of a task: by filter, and within each in the order of its metrics, those that only values name last.
 
     Args:
-        rows: In sample order; read several times.
+        rows: In sample order; read several times, once if it is known which values there are.
         context: The context of the reduction.
         scorer: How the task scores.
 
     Raises:
         ScoreError: if an aggregation raises and ``context.failed`` is ``None``.
     """
-    keys, sources = _found(rows)
+    keys, sources = _found(rows) if scorer.valued is None else (_known(scorer.valued, scorer.filters), {})
     metrics = {metric.name: metric for metric in scorer.bound}
     for name, _ in keys:
         if name not in metrics:
@@ -49,6 +49,11 @@ def reduce(rows: Iterable[ScoredRow], context: ReduceContext, *, scorer: Scorer)
         results = _with_errors_of_lm_eval(rows, results, metrics)
     whole = [result for result in results if not result.subset]
     return whole + [result for result in results if result.subset]
+
+
+def _known(names: Iterable[str], filters: Iterable[str]) -> dict[MetricKey, None]:
+    """The keys of values of these metrics."""
+    return dict.fromkeys((name, chain) for name in names for chain in filters)
 
 
 def _found(rows: Iterable[ScoredRow]) -> tuple[dict[MetricKey, None], dict[str, str]]:

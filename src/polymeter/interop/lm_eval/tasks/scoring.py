@@ -80,6 +80,7 @@ class Scorer:
             of another, the name of that one.
         shown: From a row, the target, to show.
         answer: From a row and its filtered items, what was answered, to show.
+        valued: The metrics that every scored sample has a value for; ``None``: only the values show which there are.
         is_guest: Whether a row is passed to an author's function, which may change it.
         has_errors_of_lm_eval: Whether standard errors are wanted as lm-eval computes them.
         notes: What the user should know.
@@ -91,6 +92,7 @@ class Scorer:
     values: Callable[[Any, list[Any]], tuple[Mapping[str, Any], Mapping[str, str]]]
     shown: Callable[[Any], str | None]
     answer: Callable[[Any, list[Any]], str | None]
+    valued: tuple[str, ...] | None = None
     is_guest: bool = False
     has_errors_of_lm_eval: bool = False
     notes: tuple[str, ...] = ()
@@ -155,9 +157,12 @@ def make_scorer(spec: TaskSpec, config: ScoredConfig, facts: TaskFacts, parity: 
     )
     if process is None and config.output_type == GENERATE:
         refuse_pairs_under_means(bound, spec.name)
+    without = unvalued(config, bound)
+    is_known = process is None and all(metric.score is None for metric in bound)
     return Scorer(
         task=spec.name,
         bound=bound,
+        valued=tuple(metric.name for metric in bound if metric.name not in without) if is_known else None,
         chains=chains(config.filter_list, task=spec.name, where=f"filter_list of {spec.file}", sources=sources),
         values=process or _values(str(config.output_type), bound, facts, parity, spec.name),
         shown=partial(_shown, facts.fields),
@@ -166,7 +171,7 @@ def make_scorer(spec: TaskSpec, config: ScoredConfig, facts: TaskFacts, parity: 
         has_errors_of_lm_eval=parity.on("resampled-error"),
         notes=tuple(
             f"Metric {name!r} of task {spec.name!r} has no value for output type {config.output_type!r}."
-            for name in unvalued(config, bound)
+            for name in without
         ),
     )
 

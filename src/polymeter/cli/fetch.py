@@ -1,0 +1,156 @@
+"""``polymeter fetch``: download what tasks read, so that ``--offline`` finds it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polymeter.cli.completion import task_names
+from polymeter.cli.json_output import AsJson, print_document, stdout_kept
+from polymeter.cli.pairs import parse_places
+from polymeter.cli.printing import say
+from polymeter.cli.state import Debug
+from polymeter.core.errors import PlanError
+
+if TYPE_CHECKING:
+    from polymeter.api.fetching import Fetched, FetchPlan, HubDataset
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def fetch(
+    patterns: Annotated[
+        list[str],
+        typer.Argument(
+            help="Names, globs, groups or tags of tasks.",
+            metavar="TASKS",
+            show_default=False,
+            autocompletion=task_names,
+        ),
+    ],
+    include_path: Annotated[
+        list[Path] | None, typer.Option(help="A folder of benchmarks.", metavar="FOLDER", show_default=False)
+    ] = None,
+    revision: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The commit, branch or tag of a hub's dataset: id=revision.", metavar="ID=REVISION", show_default=False
+        ),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="Local files in place of a dataset: id=path.", metavar="ID=PATH", show_default=False),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Download without asking.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be downloaded, and stop.")] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Download the data of tasks: it says how much first, goes on where it stopped, and checks what arrives."""
+    from polymeter.api.fetching import carry_out_fetch, plan_fetch
+
+    names = [name for text in patterns for name in text.split(",") if name]
+    with stdout_kept(is_json=as_json):
+        planned = plan_fetch(
+            names,
+            include_paths=tuple(include_path or ()),
+            revisions=parse_places(revision or (), "--revision"),
+            data=parse_places(data or (), "--data"),
+        )
+        for line in _lines(planned):
+            say(line, err=as_json)
+        if dry_run:
+            fetched = None
+        else:
+            if planned.n_bytes_missing and sys.stdin.isatty() and not yes and not typer.confirm("Download it?"):
+                raise PlanError("Nothing was downloaded.", where="polymeter fetch")
+            with _Bar() as bar:
+                fetched = carry_out_fetch(planned, bar)
+            for task, why in fetched.problems.items():
+                say(f"{task}: {why}", err=True)
+            n_ready = len(fetched.n_samples.keys() - fetched.problems.keys())
+            say(f"{n_ready} of {len(planned.tasks)} tasks are ready for --offline.", err=as_json)
+    if as_json:
+        print_document("fetch", _as_data(planned, fetched))
+    return 1 if fetched is not None and fetched.problems else 0
+
+
+class _Bar:
+    """A bar of the bytes on a terminal; elsewhere a line for each stage."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        self._is_drawn = console.is_terminal
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        self._bar = Progress(*columns, console=console, transient=True, disable=not self._is_drawn)
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> _Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
+
+    def begin(self, n_bytes: int) -> None:
+        self._bar.update(self._task, total=n_bytes)
+
+    def add(self, n_bytes: int) -> None:
+        self._bar.advance(self._task, n_bytes)
+
+    def stage(self, text: str) -> None:
+        if self._is_drawn:
+            self._bar.update(self._task, description=text)
+        else:
+            say(text, err=True)
+
+
+def _lines(planned: FetchPlan) -> Iterator[str]:
+    """The datasets with their sizes, then the sum."""
+    for dataset in planned.datasets:
+        name = f"{dataset.source.path}:{dataset.source.name}" if dataset.source.name else dataset.source.path
+        here = "here" if not dataset.n_bytes_missing else f"{size(dataset.n_bytes_missing)} to download"
+        commit = f" at {dataset.commit[:10]}" if dataset.commit else ""
+        yield f"{name}{commit}  {size(dataset.n_bytes)}, {here}"
+    for task in planned.unsized:
+        yield f"{task}  its code downloads what it reads; how much that is shows only then"
+    yield f"{size(planned.n_bytes_missing)} to download"
+
+
+def size(n_bytes: int) -> str:
+    """A number of bytes for people: ``1.4 MB``."""
+    value, unit = float(n_bytes), 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.0f} {_UNITS[unit]}" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
+
+
+def _as_data(planned: FetchPlan, fetched: Fetched | None) -> dict[str, Any]:
+    return {
+        "tasks": [spec.name for spec in planned.tasks],
+        "datasets": [_dataset_as_data(dataset) for dataset in planned.datasets],
+        "unsized": list(planned.unsized),
+        "n_bytes_to_download": planned.n_bytes_missing,
+        "n_samples": None if fetched is None else fetched.n_samples,
+        "revisions": None if fetched is None else fetched.revisions,
+        "problems": None if fetched is None else fetched.problems,
+    }
+
+
+def _dataset_as_data(dataset: HubDataset) -> dict[str, Any]:
+    return {
+        "id": dataset.source.path,
+        "name": dataset.source.name,
+        "commit": dataset.commit,
+        "n_files": len(dataset.files),
+        "n_bytes": dataset.n_bytes,
+        "n_bytes_to_download": dataset.n_bytes_missing,
+        "tasks": list(dataset.tasks),
+    }

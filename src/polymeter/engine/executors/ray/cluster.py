@@ -1,0 +1,153 @@
+"""Joining a Ray cluster, and how many replicas of a model it can hold."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from polymeter.core.errors import PlanError, boundary
+from polymeter.core.options import RunOptions
+from polymeter.core.registry import missing_package
+
+WHERE = "--executor ray"
+_HANDLED = (signal.SIGINT, signal.SIGTERM)
+_NO_REPORT = "RAY_USAGE_STATS_ENABLED"
+
+
+def require_ray() -> None:
+    """Refuse a run on Ray where it is not installed.
+
+    Raises:
+        PlanError: if it is not.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("ray") is None:
+        raise missing_package("ray", WHERE, "ray")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that this process has joined.
+
+    Attributes:
+        n_replicas: How many replicas there are to be. Those that find no room wait until a node joins.
+        gpus_per_replica: GPUs of each.
+        cpus_per_replica: Cores of each.
+        note: What the user should know of the choice; empty if nothing.
+        is_left: Whether this process leaves the cluster after the run, because the run has joined it.
+    """
+
+    n_replicas: int
+    gpus_per_replica: float
+    cpus_per_replica: int
+    note: str
+    is_left: bool
+
+    def leave(self) -> None:
+        """Leave the cluster, if the run has joined it; one that it has started ends."""
+        if self.is_left:
+            import ray
+
+            ray.shutdown()
+
+
+def join(options: RunOptions) -> Cluster:
+    """Join the cluster that the options name, or start one on this machine.
+
+    A process that is part of a cluster already, because its user's script has joined one, stays in it.
+
+    Raises:
+        PlanError: if Ray is missing, there is no cluster at the address, or it can hold no replica of this size.
+    """
+    require_ray()
+    import ray
+
+    is_left = not ray.is_initialized()
+    if is_left:
+        os.environ.setdefault(_NO_REPORT, "0")  # of the cluster that is started here
+        place = f"the Ray cluster at {options.address}" if options.address else "a Ray cluster"
+        hint = "'ray status' says whether one runs; without --address one is started on this machine."
+        with boundary(PlanError, f"Joining {place}", hint=hint), _handlers_kept():
+            ray.init(address=options.address, log_to_driver=False, logging_level="error", include_dashboard=False)
+    try:
+        has_others = bool(options.address or os.environ.get("RAY_ADDRESS")) or not is_left
+        return divided([node["Resources"] for node in ray.nodes() if node["Alive"]], options, has_others, is_left)
+    except PlanError:
+        if is_left:
+            ray.shutdown()
+        raise
+
+
+def divided(
+    nodes: Sequence[Mapping[str, float]], options: RunOptions, is_growing: bool, is_left: bool = False
+) -> Cluster:
+    """Divide a cluster among replicas.
+
+    Args:
+        nodes: What each node of the cluster has: ``CPU``, ``GPU``.
+        options: How many replicas of which size are wanted.
+        is_growing: Whether nodes may join; a cluster that is started for the run stays as it is.
+        is_left: See ``Cluster``.
+
+    Raises:
+        PlanError: if no replica fits, or the number of GPUs of one is neither whole nor a share of one.
+    """
+    gpus, cpus = options.gpus_per_replica, options.cpus_per_replica
+    has_gpus = any(node.get("GPU", 0) for node in nodes)
+    gpus = (1.0 if has_gpus else 0.0) if gpus is None else gpus
+    if gpus > 1 and gpus != int(gpus):
+        raise PlanError(
+            f"A replica cannot have {gpus:g} GPUs.",
+            where="--gpus-per-replica",
+            hint="Give a whole number, or a share of one GPU such as 0.5.",
+        )
+    wanted: int | Literal["auto"] = options.replicas or "auto"
+    if cpus is None:
+        # Without GPUs the cores of a node are what computes, and one replica uses them all.
+        least = min((int(node["CPU"]) for node in nodes if node.get("CPU", 0) >= 1), default=1)
+        cpus = least if wanted == "auto" and not gpus else 1
+    places = sum(_places(node, gpus, cpus) for node in nodes)
+    each = f"{cpus} core{'s' if cpus != 1 else ''}" + (f" and {gpus:g} GPU{'s' if gpus != 1 else ''}" if gpus else "")
+    if not places and (wanted == "auto" or not is_growing):
+        raise PlanError(
+            f"No node of the Ray cluster has room for a replica of {each}.",
+            where="--replicas",
+            hint="Ask for less with --gpus-per-replica and --cpus-per-replica, or name a larger cluster: --address.",
+        )
+    n_replicas = places if wanted == "auto" else wanted
+    note = ""
+    if n_replicas > places:
+        note = f"The Ray cluster has room for {places} of {n_replicas} replicas of {each}."
+        note += " The others start when nodes join." if is_growing else " The others wait in vain: nothing can join it."
+    return Cluster(n_replicas, gpus, cpus, note, is_left)
+
+
+def _places(node: Mapping[str, Any], gpus: float, cpus: int) -> int:
+    """How many replicas a node can hold."""
+    by_cpus = int(node.get("CPU", 0) // cpus)
+    if not gpus:
+        return by_cpus
+    n_gpus = node.get("GPU", 0)
+    by_gpus = n_gpus // gpus if gpus >= 1 else n_gpus * int(1 / gpus + 1e-9)
+    return min(by_cpus, int(by_gpus))
+
+
+@contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """Keep what signals do in this process: Ray would end it on SIGTERM without letting the run end in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {which: signal.getsignal(which) for which in _HANDLED}
+    try:
+        yield
+    finally:
+        for which, handler in before.items():
+            if handler is not None:
+                signal.signal(which, handler)

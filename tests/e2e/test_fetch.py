@@ -1,0 +1,245 @@
+"""``polymeter fetch`` and ``--offline``: what tasks read is downloaded once, checked, and enough without a network.
+
+Commands run in processes of their own: the tests' process is offline from its start.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.helpers.fake_hub import Hub, fake_hub
+
+_TASK = """\
+task: {name}
+dataset_path: made/colours
+test_split: test
+output_type: generate_until
+doc_to_text: "{{{{question}}}}"
+doc_to_target: answer
+metric_list:
+  - metric: exact_match
+{more}
+"""
+_NO_SOCKETS = """\
+import socket
+
+def refuse(*args, **kwargs):
+    raise AssertionError(f"the network was asked for: {args}")
+
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+"""
+
+
+def table(n: int, *answers: str) -> bytes:
+    """Rows as a Parquet file."""
+    content = io.BytesIO()
+    given = answers or ("red",)
+    rows = pa.table({"question": [f"patch {i}" for i in range(n)], "answer": [given[i % len(given)] for i in range(n)]})
+    pq.write_table(rows, content)
+    return content.getvalue()
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with fake_hub() as hub:
+        yield hub
+
+
+class Machine:
+    """A machine with a cache of its own, a folder of tasks, and a hub."""
+
+    def __init__(self, folder: Path, hub: Hub) -> None:
+        self.folder = folder
+        self.hub = hub
+        self.add_task("colours")
+
+    def add_task(self, name: str, more: str = "") -> None:
+        (self.folder / "tasks").mkdir(exist_ok=True)
+        (self.folder / "tasks" / f"{name}.yaml").write_text(_TASK.format(name=name, more=more))
+
+    def polymeter(self, *words: str, has_network: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command; without a network, whatever opens a connection fails."""
+        blocked = self.folder / "blocked"
+        blocked.mkdir(exist_ok=True)
+        (blocked / "sitecustomize.py").write_text("" if has_network else _NO_SOCKETS)
+        offline = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_TOKEN")
+        environment = {name: value for name, value in os.environ.items() if name not in offline}
+        environment |= {
+            "HF_ENDPOINT": self.hub.url,
+            "HF_HOME": str(self.folder / "hub"),
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "POLYMETER_CACHE_DIR": str(self.folder / "cache"),
+            "PYTHONPATH": os.pathsep.join([str(blocked), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "polymeter", *words],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def fetch(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return self.polymeter("fetch", "--include-path", "tasks", *words)
+
+    def run(self, *words: str, output: str = "run", **given: bool) -> subprocess.CompletedProcess[str]:
+        words = ("--model", "mock", "--model-args", "mode=gold", "--include-path", "tasks", "--output", output, *words)
+        return self.polymeter("run", *words, **given)
+
+    def task_of(self, output: str = "run") -> dict[str, Any]:
+        """What the manifest of a run says of its only task."""
+        (task,) = json.loads((self.folder / output / "run.json").read_text())["tasks"]
+        return dict(task)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, hub: Hub) -> Machine:
+    return Machine(tmp_path, hub)
+
+
+def test_what_was_fetched_is_enough_without_a_network(machine: Machine, hub: Hub) -> None:
+    commit = hub.add("made/colours", {"README.md": b"# Colours\n", "data/test-00000-of-00001.parquet": table(5)})
+    done = machine.fetch("colours", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["datasets"] == [
+        {
+            "id": "made/colours",
+            "name": None,
+            "commit": commit,
+            "n_files": 1,
+            "n_bytes": len(table(5)),
+            "n_bytes_to_download": len(table(5)),
+            "tasks": ["colours"],
+        }
+    ]
+    assert document["n_samples"] == {"colours": 5}
+    assert document["revisions"] == {"colours": {"made/colours": commit}}
+    hub.asked.clear()
+    done = machine.run("--tasks", "colours", "--offline", has_network=False)
+    assert done.returncode == 0, done.stderr
+    assert not hub.asked
+    assert machine.task_of()["dataset_revisions"] == {"made/colours": commit}
+
+
+def test_the_size_is_told_first_and_nothing_is_fetched_twice(machine: Machine, hub: Hub) -> None:
+    hub.add("made/colours", {"README.md": b"# Colours\n", "data/test.parquet": table(5000)})
+    size = f"{len(table(5000)) / 1000:.1f} kB"
+    said = machine.fetch("colours", "--dry-run")
+    assert f"{size}, {size} to download" in said.stdout, said.stderr
+    assert not (machine.folder / "cache" / "datasets").exists()
+    before = hub.sent_bytes
+    assert machine.fetch("colours").returncode == 0
+    assert hub.sent_bytes - before < 2 * len(table(5000)), "the file was sent more than once"
+    before = hub.sent_bytes
+    said = machine.fetch("colours")
+    assert f"{size}, here" in said.stdout
+    assert "0 B to download" in said.stdout
+    assert hub.sent_bytes == before
+
+
+def test_a_download_that_broke_off_goes_on(machine: Machine, hub: Hub) -> None:
+    content = table(240, *(os.urandom(50_000).hex() for _ in range(240)))  # more than the library keeps in memory
+    hub.add("made/colours", {"README.md": b"# Colours\n", "data/test.parquet": content})
+    hub.cut_after = len(content) * 3 // 4
+    for _ in range(2):  # the library tries again by itself; a process that was killed would be started again
+        if machine.fetch("colours").returncode == 0:
+            break
+    assert machine.run("--tasks", "colours", "--limit", "3", "--offline", has_network=False).returncode == 0
+    assert any(hub.starts), "what had arrived was sent again"
+
+
+def test_a_file_with_another_content_is_refused(machine: Machine, hub: Hub) -> None:
+    hub.add("made/colours", {"README.md": b"# Colours\n", "data/test.parquet": table(5)})
+    hub.damaged.add("data/test.parquet")
+    done = machine.fetch("colours")
+    assert done.returncode == 2
+    assert "data/test.parquet of dataset made/colours has arrived with other content than the hub states" in done.stderr
+    hub.damaged.clear()
+    assert machine.fetch("colours").returncode == 0
+
+
+def test_a_revision_is_read_and_recorded(machine: Machine, hub: Hub) -> None:
+    first = hub.add("made/colours", {"README.md": b"# 1\n", "data/test.parquet": table(5)})
+    newest = hub.add("made/colours", {"README.md": b"# 2\n", "data/test.parquet": table(7, "blue")})
+    for commit, n in ((first, 5), (newest, 7)):
+        words = ("--revision", f"made/colours={commit}")
+        assert machine.fetch("colours", *words).returncode == 0
+        done = machine.run("--tasks", "colours", *words, "--offline", output=commit, has_network=False)
+        assert done.returncode == 0, done.stderr
+        task = machine.task_of(commit)
+        assert (task["n_samples"], task["dataset_revisions"]) == (n, {"made/colours": commit})
+    done = machine.run("--tasks", "colours", output="main")
+    assert machine.task_of("main")["dataset_revisions"] == {"made/colours": newest}
+
+
+def test_without_a_network_a_commit_that_is_not_here_is_missing(machine: Machine, hub: Hub) -> None:
+    first = hub.add("made/colours", {"README.md": b"# 1\n", "data/test.parquet": table(5)})
+    newest = hub.add("made/colours", {"README.md": b"# 2\n", "data/test.parquet": table(7)})
+    assert machine.fetch("colours").returncode == 0
+    done = machine.run("--tasks", "colours", "--revision", f"made/colours={first}", "--offline", has_network=False)
+    assert done.returncode == 2
+    assert f"This machine has commit {newest} of dataset made/colours, and {first} is wanted" in done.stderr
+
+
+def test_a_run_goes_on_with_the_commit_that_it_began_with(machine: Machine, hub: Hub) -> None:
+    first = hub.add("made/colours", {"README.md": b"# 1\n", "data/test.parquet": table(5)})
+    assert machine.run("--tasks", "colours").returncode == 0
+    manifest = machine.folder / "run" / "run.json"
+    stored = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**stored, "status": "interrupted"}))
+    hub.add("made/colours", {"README.md": b"# 2\n", "data/test.parquet": table(7, "blue")})
+    done = machine.polymeter("resume", "run")
+    assert done.returncode == 0, done.stderr
+    assert machine.task_of()["dataset_revisions"] == {"made/colours": first}
+
+
+def test_named_files_of_a_repository_are_enough_without_a_network(machine: Machine, hub: Hub) -> None:
+    files = {"README.md": b"# x\n", "a/one.parquet": table(3), "b/two.parquet": table(4)}
+    hub.add("made/colours", files)
+    machine.add_task("some", "dataset_kwargs: {data_files: {test: b/two.parquet}}")
+    done = machine.fetch("some", "--json")
+    assert done.returncode == 0, done.stderr
+    (dataset,) = json.loads(done.stdout)["datasets"]
+    assert (dataset["n_files"], dataset["n_bytes"]) == (1, len(table(4)))
+    done = machine.run("--tasks", "some", "--offline", has_network=False)
+    assert done.returncode == 0, done.stderr
+    assert machine.task_of()["n_samples"] == 4
+
+
+def test_gated_data_is_told_with_what_to_do(machine: Machine, hub: Hub) -> None:
+    hub.add("made/colours", {"README.md": b"# Colours\n", "data/test.parquet": table(5)})
+    hub.is_gated = True
+    done = machine.fetch("colours")
+    assert done.returncode == 2
+    assert "Dataset made/colours is gated, or private" in done.stderr
+    assert "hf auth login" in done.stderr
+
+
+def test_an_unknown_dataset_and_a_misspelt_option_are_told(machine: Machine) -> None:
+    done = machine.fetch("colours")
+    assert done.returncode == 2
+    assert "made/colours" in done.stderr
+    done = machine.fetch("colours", "--revision", "made/colours")
+    assert "'made/colours' is not of the form ID=REVISION." in done.stderr
+
+
+def test_local_data_needs_no_fetching(machine: Machine) -> None:
+    (machine.folder / "test.parquet").write_bytes(table(2))
+    done = machine.fetch("colours", "--data", "made/colours=test.parquet", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["datasets"], document["n_samples"]) == ([], {"colours": 2})

@@ -1,0 +1,164 @@
+"""Replicas on Ray without a cluster: what is refused, how a cluster is divided, what is carried and what is not, and
+that Ray is imported for nobody who has not asked for it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import polymeter
+from polymeter import PlanError, RunOptions
+from polymeter.core.registries import MODELS
+from polymeter.engine.executors.ray import cluster
+from polymeter.engine.executors.ray.object_store import INLINE, Pieces
+from polymeter.engine.executors.ray.visibility import Visibility, is_seen, machine_mark, mark_of
+from tests.helpers.replicated import Counted
+
+GPU_NODE = {"CPU": 16.0, "GPU": 8.0}
+CPU_NODE = {"CPU": 4.0}
+
+
+def options(**given: Any) -> RunOptions:
+    return RunOptions.make({"executor": "ray", **given})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "expected"),
+    [
+        ([GPU_NODE, GPU_NODE], {"replicas": "auto"}, (16, 1, 1)),
+        ([GPU_NODE, GPU_NODE], {}, (16, 1, 1)),
+        ([GPU_NODE, GPU_NODE], {"gpus_per_replica": 4}, (4, 4, 1)),
+        ([GPU_NODE], {"gpus_per_replica": 0.5, "replicas": "auto"}, (16, 0.5, 1)),
+        ([GPU_NODE], {"gpus_per_replica": 0.5, "cpus_per_replica": 4}, (4, 0.5, 4)),
+        ([GPU_NODE, CPU_NODE], {"replicas": 3}, (3, 1, 1)),
+        ([CPU_NODE, {"CPU": 8.0}], {"replicas": "auto"}, (3, 0, 4)),
+        ([CPU_NODE, CPU_NODE], {"replicas": "auto", "cpus_per_replica": 3}, (2, 0, 3)),
+        ([CPU_NODE, {}], {"replicas": 2}, (2, 0, 1)),
+    ],
+)
+def test_a_cluster_is_divided(nodes: list[dict[str, float]], given: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    found = cluster.divided(nodes, options(**given), is_growing=True)
+    assert (found.n_replicas, found.gpus_per_replica, found.cpus_per_replica, found.note) == (*expected, "")
+
+
+def test_replicas_without_room_wait_where_nodes_can_join_and_are_said_to_wait_in_vain_elsewhere() -> None:
+    asked = options(replicas=9, cpus_per_replica=2)
+    growing = cluster.divided([CPU_NODE, CPU_NODE], asked, is_growing=True)
+    assert growing.note == (
+        "The Ray cluster has room for 4 of 9 replicas of 2 cores. The others start when nodes join."
+    )
+    assert "wait in vain" in cluster.divided([CPU_NODE], asked, is_growing=False).note
+    assert cluster.divided([], options(replicas=2), is_growing=True).n_replicas == 2, "the first node may join later"
+
+
+@pytest.mark.parametrize(
+    ("given", "is_growing", "said"),
+    [
+        ({"gpus_per_replica": 1.5}, True, "A replica cannot have 1.5 GPUs"),
+        ({"gpus_per_replica": 1, "replicas": 1}, False, "has room for a replica of 1 core and 1 GPU"),
+        ({"cpus_per_replica": 64}, True, "has room for a replica of 64 cores"),
+    ],
+)
+def test_a_cluster_that_can_hold_no_replica_is_refused(given: dict[str, Any], is_growing: bool, said: str) -> None:
+    with pytest.raises(PlanError, match=said):
+        cluster.divided([CPU_NODE], options(**given), is_growing=is_growing)
+
+
+def test_a_missing_ray_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "ray" else real(name, *more))
+    with pytest.raises(PlanError, match=r"The package 'ray', needed by --executor ray, is not installed.*\[ray\]"):
+        cluster.join(options())
+
+
+def test_ray_is_not_imported_unless_it_is_asked_for(tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "a", n=4)
+    code = (
+        "import sys; from polymeter.cli.main import main\n"
+        "code = main([*sys.argv[1:], '--replicas', '2'])\n"
+        "loaded = sorted(name for name in sys.modules if name.partition('.')[0] == 'ray' or '.executors.ray' in name)\n"
+        "print('ray:', code, loaded)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *counted.words()], capture_output=True, text=True, check=True)
+    assert "ray: 0 []" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_large_piece_is_put_once_and_small_ones_travel_with_the_call() -> None:
+    put: list[bytes] = []
+
+    def store(data: bytes) -> str:
+        put.append(data)
+        return f"ref {len(put)}"
+
+    pieces = Pieces(store, most_bytes=3 * INLINE)
+    small, one, other = b"s" * INLINE, b"1" * (INLINE + 1), b"2" * (INLINE + 1)
+    asked = [memoryview(small), memoryview(one), memoryview(other)]
+    assert pieces.stand_ins(asked) == [small, "ref 1", "ref 2"]
+    assert pieces.stand_ins([memoryview(bytes(bytearray(one)))]) == ["ref 1"], "equal bytes are one piece"
+    assert pieces.stand_ins([memoryview(b"3" * (INLINE + 1))]) == ["ref 3"]
+    assert pieces.stand_ins(asked[1:]) == ["ref 1", "ref 4"], "what was not shown for longest was let go of"
+    assert len(put) == 4
+
+
+def test_files_of_this_machine_are_read_and_others_carried(tmp_path: Path) -> None:
+    file = tmp_path / "a.jpg"
+    file.write_bytes(b"jpeg")
+    asked: list[Any] = []
+    here = Visibility(machine_mark(), lambda *what: asked.append(what))
+    there = Visibility("another machine", lambda *what: asked.append(what))
+    assert here(file)
+    assert not there(file)
+    assert asked == [], "a local disk is not asked about: what has the same name there may be another file"
+
+
+def test_a_shared_folder_is_read_once_a_replica_was_seen_to_see_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polymeter.engine.executors.ray.visibility.file_system", lambda path: "nfs4")
+    file = tmp_path / "a.jpg"
+    file.write_bytes(b"jpeg")
+    asked: list[Any] = []
+    there = Visibility("another machine", lambda *what: asked.append(what))
+    assert [there(file), there(file)] == [False, False], "until the answer comes, bytes are carried"
+    ((folder, mark),) = asked
+    assert (folder, is_seen(mark)) == (tmp_path, True)
+    there.learn(folder, True)
+    assert there(file)
+    assert there(tmp_path / "b.jpg")
+    assert not there(tmp_path / "below" / "c.jpg"), "another folder may be another mount"
+    assert len(asked) == 1, "a file that is not there cannot be asked about"
+
+
+def test_a_file_is_seen_only_if_it_is_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "a.jpg"
+    file.write_bytes(b"jpeg")
+    mark = mark_of(file)
+    assert is_seen(mark)
+    file.write_bytes(b"other")
+    assert not is_seen(mark)
+    file.unlink()
+    assert not is_seen(mark)
+
+
+def test_an_address_where_no_cluster_is_ends_before_anything_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+
+    def refuse(**asked: Any) -> None:
+        assert asked["address"] == "10.0.0.1:6379"
+        raise ConnectionError("nobody is there")
+
+    monkeypatch.setattr(ray, "init", refuse)
+    monkeypatch.setattr(MODELS, "_users", {})
+    counted = Counted(tmp_path / "a", n=4)
+    asked = {**counted.arguments(), "executor": "ray", "address": "10.0.0.1:6379"}
+    with pytest.raises(PlanError, match=r"Joining the Ray cluster at 10.0.0.1:6379 raised ConnectionError: nobody"):
+        polymeter.evaluate(**asked)
+    assert not (asked["output"] / "run.json").exists(), "the run has not begun"

@@ -1,0 +1,143 @@
+"""Replicas on a real Ray cluster of two nodes on this machine: equal results, and what becomes of a run when a replica,
+a process, a node or the driver dies, when a replica hangs, and when a node joins late.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import polymeter
+from polymeter.core.registries import MODELS
+from tests.helpers.replicated import KINDS, Counted, When, assert_equal_runs, kill, replicas_of
+
+pytest.importorskip("ray", reason="Ray is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.needs_system("lmms_eval", "evalscope")]
+QUICK = {"health_check_period_ms": 500, "health_check_initial_delay_ms": 500, "health_check_failure_threshold": 3}
+"""How soon a node counts as dead whose port is closed."""
+NODE = {"num_cpus": 2, "object_store_memory": 120 * 2**20}
+HELD = 2 * 2
+"""What a replica holds: a batch of two that it computes, and one behind it."""
+
+
+class Nodes:
+    """A cluster whose nodes come and go."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        self.cluster = Cluster(initialize_head=True, head_node_args={**NODE, "_system_config": QUICK})
+        self.address = self.cluster.address
+        self.others: list[Any] = []
+        self.add()
+
+    def add(self, *, is_awaited: bool = True) -> None:
+        self.others.append(self.cluster.add_node(**NODE, wait=is_awaited))
+
+    def kill(self) -> None:
+        """End a node as a power failure does, with everything that runs there."""
+        self.cluster.remove_node(self.others.pop(), allow_graceful=False)
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    import ray
+
+    patch = pytest.MonkeyPatch()
+    patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    patch.setenv("ORACLE_CALLS", str(tmp_path_factory.mktemp("asked") / "calls.log"))  # nodes inherit it
+    nodes = Nodes()
+    ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
+    yield nodes
+    ray.shutdown()
+    nodes.cluster.shutdown()
+    patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def own_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MODELS, "_users", {})
+
+
+def on_ray(nodes: Nodes, replicas: int = 2, **more: Any) -> dict[str, Any]:
+    return {"executor": "ray", "address": nodes.address, "replicas": replicas, "cpus_per_replica": 1, **more}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_is_the_same_as_in_one_process(nodes: Nodes, kind: str, tmp_path: Path) -> None:
+    result = assert_equal_runs(kind, tmp_path, **on_ray(nodes))
+    slots = replicas_of(result)["slots"]
+    assert sum(slot["n_items"] for slot in slots) > 0
+    assert [slot["n_lost"] for slot in slots] == [0, 0]
+
+
+def test_a_replica_that_dies_and_one_that_hangs_cost_what_they_held(nodes: Nodes, tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "a")
+    asked = counted.arguments(dies_at="What is 7 ", hangs_at="What is 21 ")
+    result = polymeter.evaluate(**asked, **on_ray(nodes, lease_timeout_s=6))
+    counted.assert_whole(result, n_most_twice=2 * HELD)
+    assert replicas_of(result)["n_lost"] == 2
+    assert len(counted.processes()) >= 3, "one at least was replaced before the end"
+
+
+def test_a_question_that_kills_every_replica_is_an_error_alone(nodes: Nodes, tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "a", n=12)
+    result = polymeter.evaluate(**counted.arguments(dies_at="What is 7 ", always=True), **on_ray(nodes))
+    counted.assert_whole(result, n_most_twice=HELD, n_failed=1)
+    (failed,) = [sample for sample in result.samples() if sample.status != "ok"]
+    assert "A replica was lost 2 times while it computed this request" in failed.error
+
+
+def test_a_process_that_is_killed_costs_what_it_computed(nodes: Nodes, tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "a")
+    killer = When(8, lambda: kill(counted.processes()[0]))
+    result = polymeter.evaluate(**counted.arguments(gate=3, after=16), **on_ray(nodes), progress=killer)
+    counted.assert_whole(result, n_most_twice=2)
+    assert replicas_of(result)["n_lost"] == 1
+    assert any("Replica" in note and "was lost" in note for note in killer.notes), killer.notes
+
+
+def test_a_node_that_is_killed_costs_what_it_computed(nodes: Nodes, tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "a")
+    # After sixteen notes everybody waits until the replica that takes the lost one's place has loaded the model.
+    asked = counted.arguments(gate=3, after=16)
+    result = polymeter.evaluate(**asked, **on_ray(nodes), progress=When(8, nodes.kill))
+    nodes.add()
+    counted.assert_whole(result, n_most_twice=2)
+    assert replicas_of(result)["n_lost"] == 1, "replicas are spread over nodes, so one was there"
+
+
+def test_a_node_that_joins_late_gets_the_replica_that_waited(nodes: Nodes, tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "a", n=30)
+    joins = When(6, lambda: nodes.add(is_awaited=False))
+    # After twelve notes everybody waits until five processes have loaded the model: four fit until a node joins.
+    result = polymeter.evaluate(**counted.arguments(gate=5, after=12), **on_ray(nodes, replicas=5), progress=joins)
+    counted.assert_whole(result, n_most_twice=0)
+    assert len(set(counted.processes())) == 5
+    assert any("has room for 4 of 5 replicas" in note and "when nodes join" in note for note in joins.notes), (
+        joins.notes
+    )
+    nodes.kill()
+
+
+def test_a_killed_driver_resumes_with_another_number_of_replicas(nodes: Nodes, tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "a")
+    ray = ["--executor", "ray", "--address", nodes.address, "--replicas", "2", "--cpus-per-replica", "1"]
+    # When twelve notes are there, everybody waits for a process that never comes.
+    words = [sys.executable, "-m", "polymeter", *counted.words(gate=99, after=12), *ray]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as driver:
+        while len(counted.lines()) <= 12:
+            assert driver.poll() is None, driver.stderr.read() if driver.stderr else ""
+            os.sched_yield()
+        driver.kill()
+    n_before = sum(counted.asked().values())
+    assert 0 < n_before < counted.n
+    result = polymeter.evaluate(**counted.arguments(), **on_ray(nodes, replicas=3))
+    counted.assert_whole(result, n_most_twice=2 * HELD)
+    assert [session["status"] for session in result.folder.read_manifest()["sessions"]][-1] == "complete"
