@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -67,10 +68,15 @@ import json, sys, time
 import polymeter
 
 rounds, replicas, output = int(sys.argv[1]), int(sys.argv[2]) or None, sys.argv[3]
+executor = sys.argv[5]
+if executor == "ray":
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
 began = time.process_time()
 result = polymeter.evaluate(
     "hashing", "task.yaml", imports=["hashing.py"], model_args={"rounds": rounds}, replicas=replicas, output=output,
-    cpus_per_replica=1 if replicas else None, limit=int(sys.argv[4]), cache_dir="cache",
+    cpus_per_replica=1 if replicas else None, limit=int(sys.argv[4]), cache_dir="cache", executor=executor,
 )
 assert result.n_failed == 0, result
 print(json.dumps({"cpu_s": time.process_time() - began}))
@@ -105,29 +111,29 @@ def measure_replicas(
     (folder / "rows.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
     (folder / "task.yaml").write_text(_TASK, encoding="utf-8")
     (folder / "hashing.py").write_text(_MODEL, encoding="utf-8")
-    costs: dict[int, list[float]] = {0: [], 2: []}
+    costs: dict[str, list[float]] = {"alone": [], "local": []} | ({"ray": []} if find_spec("ray") else {})
     for number in range(n_rounds):
-        for replicas, found in costs.items():
-            short, long = (_run(folder, 0, replicas, f"{number}-{replicas}-{n}", n) for n in (N_SHORT, n_long))
+        for how, found in costs.items():
+            words = {"replicas": 0} if how == "alone" else {"replicas": 2, "executor": how}
+            short, long = (_run(folder, 0, f"{number}-{how}-{n}", n, **words) for n in (N_SHORT, n_long))
             found.append((long["cpu_s"] - short["cpu_s"]) / (n_long - N_SHORT) * 1000)
-    alone, shared = (median(found) for found in costs.values())
-    told = f"{shared:.3f} ms of the run's processor time, {alone:.3f} ms without replicas"
-    book.line(
-        "a sample, two replicas", told, f"at most {BUDGET_MS} ms", seconds={"alone": costs[0], "shared": costs[2]}
-    )
+    alone, *others = (median(found) for found in costs.values())
+    for where, shared in zip(("processes", "Ray"), others, strict=False):
+        told = f"{shared:.3f} ms of the run's processor time, {alone:.3f} ms without replicas"
+        book.line(f"a sample, two replicas, {where}", told, f"at most {BUDGET_MS} ms", seconds=dict(costs))
     times: dict[int, list[float]] = {1: [], 2: []}
     for number in range(n_rounds):
         for replicas, found in times.items():
-            run = _run(folder, _ROUNDS, replicas, f"gain-{number}-{replicas}", n_computed)
+            run = _run(folder, _ROUNDS, f"gain-{number}-{replicas}", n_computed, replicas=replicas)
             found.append(run["computed_s"])
     one, two = (median(found) for found in times.values())
     told = f"{one / two:.2f} x one replica ({one:.1f} s, {two:.1f} s)"
     book.line("two replicas of one thread", told, f"at least {GAIN} x", seconds={"1": times[1], "2": times[2]})
 
 
-def _run(folder: Path, rounds: int, replicas: int, name: str, limit: int) -> dict[str, Any]:
+def _run(folder: Path, rounds: int, name: str, limit: int, *, replicas: int, executor: str = "local") -> dict[str, Any]:
     """One run: the processor time of its own process, and the wall time from its first replica on."""
-    words = [sys.executable, "-c", _CHILD, str(rounds), str(replicas), name, str(limit)]
+    words = [sys.executable, "-c", _CHILD, str(rounds), str(replicas), name, str(limit), executor]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
