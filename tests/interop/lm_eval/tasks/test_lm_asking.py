@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.parity import parity_with
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, Loglikelihood, Response
@@ -188,3 +188,9 @@ def test_images_stand_at_their_mark_or_before_the_text(tmp_path: Path, text: str
         assert [part.text if isinstance(part, Text) else part.modality for part in parts] == expected
         assert [part.key for part in parts if isinstance(part, Image)] != [None]
     assert task.needs.modalities == {"text", "image"}
+
+
+def test_choices_are_not_asked_as_text(tmp_path: Path) -> None:
+    with pytest.raises(UnfitError, match="'t' is one of lm-eval's, which --mcq text cannot ask"):
+        opened(tmp_path, CHOICE, target="k", is_mcq_text=True)
+    assert ask(opened(tmp_path, is_mcq_text=True)), "other tasks are asked as always"

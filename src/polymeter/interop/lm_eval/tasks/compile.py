@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
+from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
@@ -68,6 +68,12 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         return compile_class(spec, traits, context, options)
     config, locate = config_of(spec), provenance(spec.file)
     check_config(config, locate)
+    if context.is_mcq_text and config.output_type == MULTIPLE_CHOICE:
+        raise UnfitError(
+            f"Task {spec.name!r} is one of lm-eval's, which --mcq text cannot ask: they compare log-probabilities.",
+            where=locate("output_type"),
+            hint="Choose a model that gives log-probabilities, or a variant of the task that asks for text.",
+        )
     if not options.predict_only:
         check_code_needs(spec, context.parity)
     has_code = load_task_code(spec)
