@@ -62,6 +62,12 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         DataError: if its dataset is missing or empty.
     """
     options = read_run_options(context)
+    if options.is_chat and traits.is_completion and not traits.is_foreign:  # a wrapped model renders chats itself
+        raise UnfitError(
+            "apply_chat_template is set, and the model has no chat template: it continues text.",
+            where="dialect_options lm_eval",
+            hint="Leave it out, choose a chat model, or give hf a template with --model-args chat_template=FILE.",
+        )
     if "class" in spec.config:
         from polymeter.interop.lm_eval.tasks.class_task import compile_class
 
