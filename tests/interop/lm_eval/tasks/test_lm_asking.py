@@ -205,3 +205,11 @@ def test_a_chat_needs_a_model_with_a_template(tmp_path: Path) -> None:
     with pytest.raises(UnfitError, match="the model has no chat template"):
         FORMAT.compile(spec, ModelTraits("base", is_completion=True), context)
     assert FORMAT.compile(spec, ModelTraits("lm", is_completion=True, is_foreign=True), context).samples
+
+
+def test_bare_choices_stand_in_no_chat(tmp_path: Path) -> None:
+    extra = f"{CHOICE}metric_list: [{{metric: acc_mutual_info}}]\n"
+    asked = ask(opened(tmp_path, extra, target="k", options={"apply_chat_template": True}))
+    kinds = [(request.messages[-1].text, request.parameters) for request in asked]
+    choices = ("x", "yy", "z")
+    assert kinds == [("q0", Loglikelihood(choices, template="chat")), ("", Loglikelihood(choices, template="none"))]
