@@ -42,6 +42,8 @@ _LIMIT_S = 240
 _CAPITALS = {"France": "Paris", "Japan": "Tokyo", "Kenya": "Nairobi", "Peru": "Lima"}
 _RUN_AS = {
     ("python", "-m", "lmms_eval"): ("polymeter", "python", "-m", "lmms_eval"),
+    ("python", "-m", "lm_eval"): ("polymeter", "python", "-m", "lm_eval"),
+    ("lm_eval",): ("polymeter", "lm-eval"),
     ("evalscope",): ("polymeter", "evalscope"),
     ("python", "run.py"): ("polymeter", "ulmeval"),
     ("python", "evaluate.py"): ("polymeter", "ulmeval", "evaluate"),
@@ -194,6 +196,7 @@ class Workplace:
             "PATH": f"{_STAND_INS}{os.pathsep}{os.environ['PATH']}",
             "POLYMETER_WEIGHTS": f"{CHECKPOINT}={TINY_VLM}",
             "PYTHON": sys.executable,
+            "RAY_AUTH_TOKEN": "0123456789abcdef" * 4,  # else Ray writes one into the home folder
             "TMPDIR": str(self.folder / "node"),
             "XDG_CONFIG_HOME": str(self.folder / "nobody"),
         }
