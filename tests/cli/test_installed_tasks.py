@@ -160,3 +160,16 @@ def test_a_search_may_be_in_one_package_and_may_find_nothing(site: Path, capsys:
 def test_the_shell_is_offered_qualified_names(site: Path, begun: str, offered: list[str]) -> None:
     found = [name for name, _ in task_names(SimpleNamespace(params={}), begun)]
     assert found == offered
+
+
+def test_listing_a_package_says_nothing_of_the_oddities_of_its_files(
+    site: Path, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
+) -> None:
+    yaml = site / "lmms_eval/tasks/sizes.yaml"
+    yaml.write_text(yaml.read_text() + "output_type: generate_until\n")
+    adapter = site / "evalscope/benchmarks/counting/counting_adapter.py"
+    adapter.write_text(adapter.read_text() + "ODD = '\\d'\n")
+    assert main(["tasks", "--from", "lmms-eval"]) == 0
+    assert main(["tasks", "--from", "evalscope"]) == 0
+    assert not [record for record in caplog.records if "is written twice" in record.getMessage()]
+    assert not [one for one in recwarn if "invalid escape" in str(one.message)]

@@ -38,8 +38,8 @@ def test_all_packages_of_all_tasks_are_named_with_one_command(tmp_path: Path) ->
     with pytest.raises(PlanError) as caught:
         evaluate("mock", ["one", "two"], include_paths=[tmp_path])
     assert caught.value.what == (
-        "Packages that this run needs are not installed: zz_first (tasks one, two), zz_second (task one), "
-        "cv2_not_there (task two), zz_third (task two)."
+        "Packages that this run needs are not installed: 'zz_first' (tasks one, two), 'zz_second' (task one), "
+        "'cv2_not_there' (task two), 'zz_third' (task two)."
     )
     assert caught.value.hint.endswith("install zz_first zz_second cv2_not_there zz_third")
     assert f"{tmp_path}/one/utils.py:1" in caught.value.where

@@ -52,10 +52,13 @@ def check_specs(specs: Iterable[TaskSpec], backends: Iterable[str] = ()) -> None
                 missing.setdefault(package.module, []).append((spec.name, package))
     if not missing:
         return
-    names = ", ".join(f"{module} ({_named([task for task, _ in by])})" for module, by in missing.items())
-    what = "A package that this run needs is" if len(missing) == 1 else "Packages that this run needs are"
+    named = [f"{module!r} ({_named([task for task, _ in by])})" for module, by in missing.items()]
+    what = f"Packages that this run needs are not installed: {', '.join(named)}."
+    if len(missing) == 1:
+        ((module, by),) = missing.items()
+        what = f"The package {module!r}, needed by {_named([task for task, _ in by])}, is not installed."
     raise PlanError(
-        f"{what} not installed: {names}.",
+        what,
         where="; ".join(dict.fromkeys(by[0][1].where for by in missing.values())),
         hint=f"Install what is missing with: {_command(missing, backends)}",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import fields
@@ -77,7 +78,9 @@ def _indexed(package: Package, cache_dir: Path | None) -> dict[str, Any]:
     """What the package's format finds in its folder."""
     record = package.record
     root = Root(package.folder, is_user=False, dialect=record.dialect)
-    found = FORMATS.get(record.format).index([root], cache_dir)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Python about the texts of thousands of files that nobody has named yet
+        found = FORMATS.get(record.format).index([root], cache_dir)
     entries = [entry for entry in found if entry.file.is_relative_to(package.folder)]  # others are registered by code
     return {
         "entries": [_row(entry, package) for entry in entries],

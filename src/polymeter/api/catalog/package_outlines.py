@@ -5,8 +5,10 @@ of thousands of tasks measures and needs, all their files have to be read.
 from __future__ import annotations
 
 import json
+import logging
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -40,8 +42,9 @@ def package_outlines(
     missing = [entry for entry in wanted if entry.name not in known]
     if missing:
         fresh: Iterable[TaskOutline] = outline_tasks(package, missing)
-        for outline in track(fresh, len(missing)) if track else fresh:
-            known[outline.entry.name] = [getattr(outline, name) for name in _FIELDS]
+        with _unsaid():
+            for outline in track(fresh, len(missing)) if track else fresh:
+                known[outline.entry.name] = [getattr(outline, name) for name in _FIELDS]
         if file is not None:
             with suppress(OSError), replacing(file, is_synced=False) as opened:  # what is lost costs time only
                 json.dump({"state": state, "outlines": known}, opened)
@@ -51,6 +54,21 @@ def package_outlines(
             for name, value in zip(_FIELDS, known[entry.name], strict=True)
         }
         yield TaskOutline(entry, **values)
+
+
+@contextmanager
+def _unsaid() -> Iterator[None]:
+    """Leave out what is odd about thousands of files of somebody else's: it is told when one of them is used."""
+    readers = logging.getLogger("polymeter.formats")
+    level = readers.level
+    readers.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
+    finally:
+        readers.setLevel(level)
 
 
 def _read(file: Path | None, state: str) -> dict[str, list[Any]]:
