@@ -21,6 +21,7 @@ from pathlib import Path
 from benchmarks import compare, data, endpoint, generated_images, leaderboard, lm_eval_tasks, rows, viewer
 from benchmarks.book import Book
 from benchmarks.measure import Measured, best_of, measure, polymeter
+from benchmarks.replicas import measure_replicas
 
 
 def main() -> None:
@@ -52,6 +53,13 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--save", type=Path, help="write the raw numbers into this JSON file")
     return parser.parse_args()
+
+
+def replicas(folder: Path, book: Book) -> None:
+    """What replicas cost the process of the run, and what a second one gains."""
+    home = folder / "replicas"
+    home.mkdir()
+    measure_replicas(home, book)
 
 
 def startup(folder: Path, book: Book) -> None:
@@ -349,6 +357,7 @@ PARTS: dict[str, Callable[[Path, Book], None]] = {
         generated,
         endpoints,
         local_models,
+        replicas,
         comparison,
         reporting,
         ranking,

@@ -349,9 +349,9 @@ def told(world: World, outcome: Outcome, took_s: float) -> list[str]:
     n_runs = max(1, math.ceil(demand / shared))
     hours = EXTRAPOLATED / min(demand, shared) / 3600
     gigabytes = EXTRAPOLATED * world.journal_kb / 1e6
+    several = f", {EXTRAPOLATED / demand / 3600:,.1f} h with {n_runs} that share the replicas" if n_runs > 1 else ""
     lines.append(
-        f"  {EXTRAPOLATED:,} samples  {hours:,.1f} h with one driver, {EXTRAPOLATED / demand / 3600:,.1f} h with "
-        f"{n_runs} that share the replicas; {gigabytes:,.0f} GB of journals"
+        f"  {EXTRAPOLATED:,} samples  {hours:,.1f} h with one driver{several}; {gigabytes:,.0f} GB of journals"
     )
     return lines
 

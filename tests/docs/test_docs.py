@@ -15,7 +15,7 @@ import pytest
 from polymeter.core.options import RunOptions
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.metrics.defaults import DEFAULT_METRICS
-from tests.helpers.guides import DOCS, ROOT, TINY_VLM, blocks, run_section
+from tests.helpers.guides import DOCS, ROOT, TINY_VLM, blocks, extras, run_section
 from tests.helpers.metrics import VALUES
 
 GUIDES = (
@@ -101,6 +101,10 @@ def _log(system: str, source: str, target: str) -> Callable[[Path], None]:
     return copy
 
 
+def _ray(folder: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed")
+
+
 _READER_HAS = {
     "trackers.md: When a run ends, or later": _a_run,
     "trackers.md: Samples as Parquet": _a_run,
@@ -110,6 +114,8 @@ _READER_HAS = {
     "importing.md: Import a log": _log_of_lm_eval,
     "importing.md: Inspect": _log("inspect_ai", "eval", "logs"),
     "importing.md: VLMEvalKit": _log("ulmeval", "xlsx/speaker", "outputs/speaker"),
+    "scale.md: Ray": _ray,
+    "scale.md: Slurm": _ray,
     "statistics.md: Different samples": _three_runs,
     "statistics.md: A gate for training and CI": _three_runs,
     "statistics.md: How many samples it takes": _three_runs,
@@ -143,6 +149,18 @@ def test_no_block_is_only_shown(guide: str) -> None:
     for block in blocks(guide):
         assert block.is_run or block.title, block.body
         assert block.section in run or block.section == "top", f"the files of {block.section!r} are never used"
+
+
+def test_the_container_file_installs_what_there_is() -> None:
+    steps = [line for line in (ROOT / "Containerfile").read_text().splitlines() if line and line[0] not in "# \t"]
+    assert {step.split()[0] for step in steps} <= {"FROM", "RUN", "WORKDIR", "COPY", "ENV", "ENTRYPOINT", "CMD"}
+    text = "\n".join(steps)
+    (named,) = re.findall(r"'\.\[([\w,-]+)\]'", text)
+    assert {"vision", "ray"} <= set(named.split(",")) <= extras()
+    copied = {name for step in steps if step.startswith("COPY") for name in step.split()[1:-1]}
+    kept = {line[1:] for line in (ROOT / ".containerignore").read_text().splitlines() if line.startswith("!")}
+    assert copied == {name for name in copied if (ROOT / name).exists()}
+    assert {name.removeprefix("./") for name in copied} == kept, "what is copied must not be ignored"
 
 
 # --- tables that must not drift --------------------------------------------------------------------------------------

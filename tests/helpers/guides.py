@@ -196,6 +196,7 @@ class Workplace:
             "PATH": f"{_STAND_INS}{os.pathsep}{os.environ['PATH']}",
             "POLYMETER_WEIGHTS": f"{CHECKPOINT}={TINY_VLM}",
             "PYTHON": sys.executable,
+            "RAY_AUTH_TOKEN": "0123456789abcdef" * 4,  # else Ray writes one into the home folder
             "TMPDIR": str(self.folder / "node"),
             "XDG_CONFIG_HOME": str(self.folder / "nobody"),
         }

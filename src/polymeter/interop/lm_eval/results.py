@@ -302,10 +302,10 @@ def _directions(run: StoredRun, members: Mapping[str, Iterable[str]]) -> dict[st
     directions: dict[str, dict[str, bool | None]] = {}
     for task, owner in run.tasks.items():
         reread = run.rereading(task)
-        # What only the values of samples name has no direction there.
-        known = (result for result in owner["results"] if result["higher_is_better"] is not None)
-        stated = {result["metric"]: result["higher_is_better"] for result in known}
-        directions[task] = stated if reread is None else {**reread.directions, **stated}
+        stated = {result["metric"]: result["higher_is_better"] for result in owner["results"]}
+        # A metric that the task's code gives and its file does not list has no direction there.
+        told = {metric: direction for metric, direction in stated.items() if direction is not None}
+        directions[task] = stated if reread is None else {**reread.directions, **told}
     for name, listed in members.items():
         merged: dict[str, bool | None] = {}
         for member in listed:

@@ -149,6 +149,24 @@ def test_samplers_that_cannot_be(tmp_path: Path, told: str, message: str) -> Non
         open_in(tmp_path)
 
 
+def test_a_sampler_of_the_tasks_own(tmp_path: Path) -> None:
+    code = """\
+        from lm_eval.api.samplers import ContextSampler
+        class Mine(ContextSampler):
+            def sample(self, n, eval_doc=None, df=None, **kwargs):
+                assert eval_doc is None
+                return [self.df[self.rnd.randrange(len(self.df))] for _ in range(n)]
+    """
+    text = task_text(
+        f"{SHOTS.replace('fewshot_split', 'training_split')}fewshot_config:\n  sampler: !function utils.Mine\n"
+    )
+    write(tmp_path, {"t.yaml": text, "utils.py": code})
+    task = open_in(tmp_path, parity=parity_with("lm_eval"))
+    stream = random.Random(1234)
+    expected = [[f"q{stream.randrange(len(ROWS))}" for _ in range(2)] for _ in ROWS]
+    assert [shown(context_of(task, number)) for number in (3, 0)] == [expected[3], expected[0]]
+
+
 def test_the_samplers_that_task_code_derives_from() -> None:
     rows = [{"q": letter} for letter in "abcd"]
     assert ContextSampler(rows, rnd=3).sample(2) == random.Random(3).sample(rows, 2)

@@ -166,3 +166,27 @@ def test_a_wrappers_own_prompt_is_what_is_asked(tmp_path: Path, wrappers: str, n
     assert run.exit_code == 0
     asked = [sample["exchanges"][0]["request"]["messages"] for sample in samples_of(run)]
     assert ["mine: one" in str(asked[0]), "mine: two" in str(asked[1])] == [True, True]
+
+
+@pytest.mark.parametrize("name", ["Noise", "Prompts"])
+def test_replicas_draw_and_ask_what_one_process_does(tmp_path: Path, wrappers: str, name: str) -> None:
+    columns = {
+        "index": range(4),
+        "prompt": [f"prompt {place}" for place in range(4)],
+        "image": [png_base64((place, 0, 0)) for place in range(4)],
+    }
+    toy = write_class(tmp_path / "lib", IMAGES, columns=columns)
+    runs = [
+        run_toy(toy, tmp_path / f"run{replicas}", model=f"ulm:{name}", model_path=wrappers, replicas=replicas)
+        for replicas in (None, 2)
+    ]
+    assert [run.exit_code for run in runs] == [0, 0]
+    alone, shared = (
+        [
+            [(one["role"], one["request"], one["response"]["outputs"]) for one in sample["exchanges"]]
+            for sample in samples_of(run)
+        ]
+        for run in runs
+    )
+    assert alone == shared, "seeds, prompts of the model's own and images"
+    assert len({str(sample) for sample in pictures(runs[1]).values()}) == 4

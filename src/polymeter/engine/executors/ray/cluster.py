@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,12 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from polymeter.core.errors import PlanError, boundary
+from polymeter.core.machine import available_cores
 from polymeter.core.options import RunOptions
 from polymeter.core.registry import missing_package
 
 WHERE = "--executor ray"
 _HANDLED = (signal.SIGINT, signal.SIGTERM)
 _NO_REPORT = "RAY_USAGE_STATS_ENABLED"
+_FILES, _SHORT_PLACE, _LONGEST_PLACE = "RAY_TMPDIR", "/tmp", 30
+"""Where Ray keeps its sockets, whose paths may have 107 bytes: 70 of them are its own."""
 
 
 def require_ray() -> None:
@@ -71,17 +75,32 @@ def join(options: RunOptions) -> Cluster:
     is_left = not ray.is_initialized()
     if is_left:
         os.environ.setdefault(_NO_REPORT, "0")  # of the cluster that is started here
+        if len(tempfile.gettempdir()) > _LONGEST_PLACE and os.path.isdir(_SHORT_PLACE):
+            os.environ.setdefault(_FILES, _SHORT_PLACE)
         place = f"the Ray cluster at {options.address}" if options.address else "a Ray cluster"
-        hint = "'ray status' says whether one runs; without --address one is started on this machine."
+        hint = (
+            "'ray status' says whether one runs, and one that asks for a token needs RAY_AUTH_MODE=token here. Without "
+            "--address a cluster is started on this machine."
+        )
         with boundary(PlanError, f"Joining {place}", hint=hint), _handlers_kept():
-            ray.init(address=options.address, log_to_driver=False, logging_level="error", include_dashboard=False)
+            ray.init(log_to_driver=False, logging_level="error", include_dashboard=False, **_where(options))
     try:
-        has_others = bool(options.address or os.environ.get("RAY_ADDRESS")) or not is_left
-        return divided([node["Resources"] for node in ray.nodes() if node["Alive"]], options, has_others, is_left)
+        is_growing = not is_left or "num_cpus" not in _where(options)
+        return divided([node["Resources"] for node in ray.nodes() if node["Alive"]], options, is_growing, is_left)
     except PlanError:
         if is_left:
             ray.shutdown()
         raise
+
+
+def _where(options: RunOptions) -> dict[str, Any]:
+    """Which cluster to join. One that is started for the run has as many cores as the user gives away, which is nobody
+    else's business.
+    """
+    if options.address or os.environ.get("RAY_ADDRESS"):
+        return {"address": options.address}
+    wanted = options.replicas if isinstance(options.replicas, int) else 1
+    return {"num_cpus": max(available_cores(), wanted * (options.cpus_per_replica or 1))}
 
 
 def divided(
