@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, UnfitError
+from polymeter.core.format import OpenContext
+from polymeter.core.model import ModelTraits
 from polymeter.core.parity import parity_with
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, Loglikelihood, Response
 from polymeter.engine.answers import finish_response
+from polymeter.interop.lm_eval.tasks import FORMAT
 from tests.helpers.differences import difference
-from tests.interop.lm_eval.tasks.folders import ask, instances_of, logprobs, open_in, opened, task_text, write
+from tests.interop.lm_eval.tasks.folders import ask, instances_of, load, logprobs, open_in, opened, task_text, write
 
 CHOICE = "output_type: multiple_choice\ndoc_to_choice: [x, yy, z]\n"
 
@@ -188,3 +191,17 @@ def test_images_stand_at_their_mark_or_before_the_text(tmp_path: Path, text: str
         assert [part.text if isinstance(part, Text) else part.modality for part in parts] == expected
         assert [part.key for part in parts if isinstance(part, Image)] != [None]
     assert task.needs.modalities == {"text", "image"}
+
+
+def test_choices_are_not_asked_as_text(tmp_path: Path) -> None:
+    with pytest.raises(UnfitError, match="'t' is one of lm-eval's, which --mcq text cannot ask"):
+        opened(tmp_path, CHOICE, target="k", is_mcq_text=True)
+    assert ask(opened(tmp_path, is_mcq_text=True)), "other tasks are asked as always"
+
+
+def test_a_chat_needs_a_model_with_a_template(tmp_path: Path) -> None:
+    opened(tmp_path)
+    spec, context = load(tmp_path, "t").tasks[0], OpenContext(options={"apply_chat_template": True})
+    with pytest.raises(UnfitError, match="the model has no chat template"):
+        FORMAT.compile(spec, ModelTraits("base", is_completion=True), context)
+    assert FORMAT.compile(spec, ModelTraits("lm", is_completion=True, is_foreign=True), context).samples

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
+from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
@@ -62,12 +62,24 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         DataError: if its dataset is missing or empty.
     """
     options = read_run_options(context)
+    if options.is_chat and traits.is_completion and not traits.is_foreign:  # a wrapped model renders chats itself
+        raise UnfitError(
+            "apply_chat_template is set, and the model has no chat template: it continues text.",
+            where="dialect_options lm_eval",
+            hint="Leave it out, choose a chat model, or give hf a template with --model-args chat_template=FILE.",
+        )
     if "class" in spec.config:
         from polymeter.interop.lm_eval.tasks.class_task import compile_class
 
         return compile_class(spec, traits, context, options)
     config, locate = config_of(spec), provenance(spec.file)
     check_config(config, locate)
+    if context.is_mcq_text and config.output_type == MULTIPLE_CHOICE:
+        raise UnfitError(
+            f"Task {spec.name!r} is one of lm-eval's, which --mcq text cannot ask: they compare log-probabilities.",
+            where=locate("output_type"),
+            hint="Choose a model that gives log-probabilities, or a variant of the task that asks for text.",
+        )
     if not options.predict_only:
         check_code_needs(spec, context.parity)
     has_code = load_task_code(spec)
