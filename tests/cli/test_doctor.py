@@ -38,6 +38,7 @@ def test_it_says_what_there_is(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert text.startswith(f"polymeter  {polymeter.__version__}, clone at {Path(__file__).parents[2]}")
     for part in (sys.executable, "9.9, uses Big GPU", "GB free in this folder", "2.5 MB", str(tmp_path / "runs")):
         assert part in text
+    assert "programs   code that a model writes, if allowed, runs " in text
 
 
 def test_a_missing_extra_comes_with_the_command_that_installs_it(

@@ -112,6 +112,19 @@ def test_a_sleeping_program_is_ended_by_the_clock() -> None:
     assert run_program("import time; time.sleep(60)", CodeLimits(0.3)) == TIMED_OUT
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import os, time\nos.closerange(3, 100)\ntime.sleep(60)",
+        "import os, time\nfor fd in range(3, 30):\n    try: os.write(fd, b'x' * 100_000)\n    except OSError: pass\n"
+        "time.sleep(60)",
+    ],
+)
+def test_a_program_that_spoils_its_report_does_not_hold_us_up(program: str) -> None:
+    outcome = run_program(program, CodeLimits(0.3))
+    assert outcome == TIMED_OUT or outcome.startswith("failed"), outcome
+
+
 def test_memory_and_files_are_limited(walls: Walls) -> None:
     assert run_program("x = bytearray(10 * 2**30)", LIMITS, walls) == "failed: MemoryError"
     large = run_program("open('a', 'wb').write(bytes(100 * 2**20))", LIMITS, walls)

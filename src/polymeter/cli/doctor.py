@@ -52,6 +52,7 @@ def _basics(found: Machine) -> Iterator[str]:
         "gpu": "; ".join(found.gpus) or "none found",
         "torch": _torch(found),
         "settings": found.settings or "none",
+        "programs": f"code that a model writes, {found.generated_code}",
     }
     if found.offline:
         facts["network"] = f"forbidden by {' and '.join(found.offline)}"

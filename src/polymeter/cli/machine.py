@@ -82,6 +82,7 @@ class Machine:
         keys: For each name of a key, whether the environment sets it.
         settings: The settings file, the problem with it, or nothing.
         offline: The variables that forbid the network.
+        generated_code: What would keep code that a model wrote from the user's files and network.
         folders: Caches and data.
     """
 
@@ -101,6 +102,7 @@ class Machine:
     keys: dict[str, bool]
     settings: str
     offline: tuple[str, ...]
+    generated_code: str
     folders: tuple[KeptFolder, ...] = field(default=())
 
 
@@ -127,9 +129,19 @@ def examine() -> Machine:
         offline=tuple(
             name for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE") if os.environ.get(name, "0") not in ("", "0")
         ),
+        generated_code=_generated_code(),
         folders=tuple(_folders()),
         torch=_finish_torch(torch),
     )
+
+
+def _generated_code() -> str:
+    from polymeter.metrics.code_process import usable_walls
+
+    try:
+        return f"if allowed, runs {usable_walls().words}"
+    except PolymeterError as error:
+        return f"cannot run: {error.what}"
 
 
 def _servers() -> dict[str, str]:

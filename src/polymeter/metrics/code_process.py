@@ -165,7 +165,11 @@ def _watched(
             is_own = secrets.compare_digest(str(told.get("token")), token)
             return str(told["outcome"]) if is_own else "failed: it wrote a report of its own", has_landlock
         if reports.is_closed:
-            status = process.wait()
+            try:
+                # It may have closed what it reports on, and live on.
+                status = process.wait(max(0.0, deadline - now))
+            except subprocess.TimeoutExpired:
+                return TIMED_OUT, has_landlock
             # The system ends a process that has used up its time; behind walls the signal does not reach us.
             is_late = now - began >= limits.timeout_s
             return TIMED_OUT if is_late else f"failed: it ended with status {status}", has_landlock

@@ -83,6 +83,19 @@ def test_metadata_and_arguments_reach_the_task(typing: Typing) -> None:
     assert (metadata["length"], metadata["bonus"], metadata["version"]) == ([1, 2], 2, 1)
 
 
+def test_a_key_reaches_no_file_and_no_output(typing: Typing) -> None:
+    secret = "sk-0123456789abcdef"
+    done = typing(
+        f"lm-eval --model dummy --model_args auth_token={secret} --metadata api_key={secret} --include_path tasks "
+        "--tasks says --output_path out --log_samples --show_config"
+    )
+    assert done.code == 0, done.said
+    assert secret not in done.said
+    written = [path for path in (typing.folder / "out").rglob("*") if path.is_file()]
+    assert len(written) > 4
+    assert [path for path in written if secret.encode() in path.read_bytes()] == []
+
+
 def test_a_configuration_file_and_the_command_line_wins(typing: Typing) -> None:
     typing.write(
         {

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.needs_system("lm_eval")
             "quantization": {"quant_method": "bitsandbytes", "load_in_4bit": True}}),
         ("hf", {"pretrained": "a/b", "enable_thinking": False, "chat_template_args": {"x": 1}}, "hf:a/b", {
             "chat_template_args": {"enable_thinking": False, "x": 1}}),
-        ("hf", {"pretrained": "a/b", "add_bos_token": True}, "hf:a/b", {"processor_args": {"add_bos_token": True}}),
+        ("hf", {"pretrained": "a/b", "add_bos_token": True}, "hf:a/b", {}),
         ("local-completions", {"model": "m", "base_url": "http://h:8/v1/completions"}, "openai:m", {
             "api": "completions", "base_url": "http://h:8/v1"}),
         ("local-chat-completions", {"model": "m", "base_url": "http://h:8/v1/chat/completions/"}, "openai:m", {
@@ -106,6 +106,7 @@ def test_the_mark_behind_reasoning_is_kept() -> None:
         ("gguf", {}, "needs base_url", "base_url="),
         ("hf", {"pretrained": "a", "dtipe": "x"}, "no argument 'dtipe'", "'dtype'"),
         ("hf", {"pretrained": "a", "tokenizer": "b"}, "beside the weights", "copy of the checkpoint"),
+        ("hf", {"pretrained": "a", "add_bos_token": False}, "its own special tokens", "Leave it out"),
         ("hf", {"pretrained": "a", "gguf_file": "x.gguf"}, "llama.cpp", "llamacpp:FILE.gguf"),
         ("hf", {"pretrained": "a", "backend": "rwkv"}, "checkpoint says what it is", "Leave it out"),
         ("local-completions", {"model": "m", "max_gen_toks": 512}, "256 tokens", "--gen_kwargs"),

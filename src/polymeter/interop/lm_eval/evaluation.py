@@ -357,7 +357,7 @@ def _facts(
         stamp=stamp,
         specs={spec.name: spec for spec in selection.tasks},
         groups={group.name: group for group in selection.groups},
-        metadata=metadata,
+        metadata=without_secrets(dict(metadata)),
         seeds=command.seeds,
         bootstrap_iters=command.bootstrap_iters,
         settings={
@@ -365,7 +365,7 @@ def _facts(
             "device": command.device,
             "use_cache": command.use_cache,
             "limit": command.limit,
-            "gen_kwargs": dict(command.gen_kwargs),
+            "gen_kwargs": without_secrets(dict(command.gen_kwargs)),
             "system_instruction": command.system_instruction,
             "fewshot_as_multiturn": True if multiturn is None and command.apply_chat_template else multiturn,
             "chat_template": checkpoint.template if checkpoint is not None and is_rendered else None,

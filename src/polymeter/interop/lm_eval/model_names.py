@@ -89,11 +89,6 @@ def _template_variables(routed: Routed, name: str, value: Any) -> None:
         routed.arguments.setdefault("chat_template_args", {}).update(given)
 
 
-def _processor(routed: Routed, name: str, value: Any) -> None:
-    if value is not None:
-        routed.arguments.setdefault("processor_args", {})[name] = value
-
-
 def _quantised(routed: Routed, name: str, value: Any) -> None:
     if value:
         routed.arguments.setdefault("quantization", {"quant_method": "bitsandbytes"})[name] = value
@@ -188,7 +183,8 @@ _HF: Mapping[str, Rule] = {
     "parallelize": lambda routed, _, value: routed.arguments.update({"device_map": "auto"} if value else {}),
     "chat_template_args": _template_variables,
     "enable_thinking": _template_variable,
-    "add_bos_token": _processor,
+    # True is what a tokenizer does unasked: it adds the special tokens that it has.
+    "add_bos_token": _refused("a tokenizer adds its own special tokens", "Leave it out.", True),
     "min_pixels": _as("min_pixels"),
     "max_pixels": _as("max_pixels"),
     "image_token_id": _noted("the processor knows its own"),

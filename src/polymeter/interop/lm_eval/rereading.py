@@ -16,6 +16,7 @@ from typing import Any
 
 from polymeter.core.errors import PolymeterError
 from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.secrets import without_secrets
 from polymeter.core.stored_samples import StoredSample
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained
@@ -147,7 +148,7 @@ def plain_config(
         "metadata": {**config.metadata, **metadata, "config_source": str(spec.file)},
     }
     if config.output_type == GENERATE and reread is not None:
-        own["generation_kwargs"] = reread.settings({})
+        own["generation_kwargs"] = without_secrets(dict(reread.settings({})))
     is_given = spec.config.keys()
     return {
         name: _plain(value) for name, value in own.items() if value is not None and (value != {} or name in is_given)
