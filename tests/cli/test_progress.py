@@ -168,3 +168,19 @@ def test_of_many_tasks_the_last_ones_are_shown():
         live_scores([LiveScore("two\nlines\x1b[2J", "acc", 0.5, 1)])
         == "two lines\N{REPLACEMENT CHARACTER}[2J acc 0.5000"
     )
+
+
+def test_the_state_of_replicas_is_told_in_each_line_and_below_the_bar(progress, clock, lines):
+    progress.watch_replicas(lambda: "2/2 replicas, 90% busy, 7 queued")
+    progress.begin(10, 0)
+    clock.now += 1
+    progress.advance(10, 0, 0)
+    progress.end()
+    assert lines[-1] == "10/10 samples (100 %), 10.0/s, in 1.0 s, 2/2 replicas, 90% busy, 7 queued"
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    bar = BarProgress(console, clock)
+    bar.watch_replicas(lambda: "2/2 replicas, 90% busy, 7 queued")
+    bar.start()
+    bar.begin(10, 0)
+    bar.stop()
+    assert "2/2 replicas, 90% busy, 7 queued" in console.file.getvalue()

@@ -374,3 +374,43 @@ def test_an_adapter_is_judged_as_in_one_process(tmp_path: Path) -> None:
     assert len(alone[0]) == 2, "the model's answer and the judge's"
     assert results[0].results == results[1].results
     assert results[1].value("four", "AverageAccuracy") == 1.0
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import polymeter
+from evalscope.benchmarks import Benchmark, DataAdapter
+
+print("the script runs")
+
+
+@Benchmark.register(name='here', dataset_id='example/here', metric_list=['AverageAccuracy'], eval_split='test')
+class HereAdapter(DataAdapter):
+    def load(self, **kwargs):
+        return {'default': {'test': [{'q': str(i)} for i in range(4)]}}
+    def gen_prompt(self, input_d, **kwargs):
+        return self.gen_prompt_data(input_d['q'])
+    def get_gold_answer(self, input_d):
+        return input_d['q']
+    def match(self, gold, pred):
+        return exact_match(gold, pred)
+
+
+result = polymeter.evaluate(sys.argv[1], "here", replicas=1, output=sys.argv[2], **eval(sys.argv[3]))
+print("scored", result.value("here", "AverageAccuracy"))
+"""
+
+
+@pytest.mark.needs_system("evalscope")
+@pytest.mark.needs_system("lmms_eval")
+def test_a_task_of_a_script_is_measured_but_not_opened_again(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    wrapper_file(tmp_path, "def generate_until(self, requests):\n    return ['0' for _ in requests]\n")
+    told = "{'model_args': {'mode': 'echo'}}"
+    measured = command("python", "script.py", "mock", "run", told, cwd=tmp_path)
+    assert measured.returncode == 0, measured.stderr
+    assert measured.stdout.splitlines() == ["the script runs", "scored 1.0"]
+    wrapped = command("python", "script.py", "lmms:Mine", "other", "{'model_path': 'mine.py'}", cwd=tmp_path)
+    assert "cannot open task 'here': it is written in the script that is running" in wrapped.stderr
+    assert not (tmp_path / "other").exists()

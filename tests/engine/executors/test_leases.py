@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Hashable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -205,7 +206,14 @@ def test_time_at_work_and_time_of_waiting_are_counted() -> None:
     busy, idle = leases.records()
     assert (busy.busy_s, busy.ready_s, busy.n_items) == (3, 4, 2)
     assert (idle.busy_s, idle.ready_s) == (0, 4)
-    assert leases.totals()["mean_wait_s"] == 1
+    assert leases.totals() == {
+        "utilisation": 3 / 8,
+        "n_lost": 0,
+        "n_returned": 0,
+        "n_asked_alone": 0,
+        "n_given_up": 0,
+        "mean_wait_s": 1.0,
+    }
 
 
 @settings(max_examples=150, deadline=None)
@@ -232,7 +240,7 @@ def test_nothing_is_lost_and_nothing_is_answered_twice(seed: int, n: int, n_item
         if to_come and chance.random() < 0.5:
             leases.add(item := to_come.pop(), item % 2, item)
         for lease in leases.give(is_partial_fine=not to_come):
-            if chance.random() < 0.02:
+            if lease.replica in held and chance.random() < 0.02:
                 lose(lease.replica)
             elif leases.sent(lease):
                 held[lease.replica].append(lease)
@@ -246,6 +254,13 @@ def test_nothing_is_lost_and_nothing_is_answered_twice(seed: int, n: int, n_item
             break
         if not to_come and not leases.n_waiting and not any(held.values()):
             break
+    totals, records = leases.totals(), leases.records()
+    busy_s, ready_s = sum(one.busy_s for one in records), sum(one.ready_s for one in records)
+    assert totals["utilisation"] == pytest.approx(busy_s / ready_s if ready_s else 0.0)
+    assert (totals["n_lost"], totals["n_returned"]) == (
+        sum(one.n_lost for one in records),
+        sum(one.n_returned for one in records),
+    )
     assert sum(answered.values()) + sum(given_up.values()) == n_items
     assert (answered | given_up).keys() == set(range(n_items))
     assert deadly <= given_up.keys()

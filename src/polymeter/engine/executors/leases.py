@@ -13,10 +13,13 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from polymeter.engine.batching import ReadyQueue
+from polymeter.engine.executors.lease_records import Lease, LeaseLimits, Loss, SlotRecord, Waiting
+
+__all__ = ["Lease", "LeaseLimits", "Leases", "Loss", "Most", "SlotRecord", "Waiting"]
 
 T = TypeVar("T")
 Most = Callable[[int, Hashable, int], "int | None"]
@@ -24,112 +27,6 @@ Most = Callable[[int, Hashable, int], "int | None"]
 State = Literal["joining", "ready", "lost"]
 _PACE = 0.3
 """Weight of the newest lease in the average time that an item of a key takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseLimits:
-    """What the scheduling of leases goes by.
-
-    Attributes:
-        deadline_s: After so many seconds with one lease a replica counts as lost.
-        behind: How many leases wait at a replica behind the one that it computes, so that it is never idle.
-        losses_in_a_row: A slot whose replicas are lost so often without an answer between is given up.
-        deaths: An item that was being computed at so many deaths is given up.
-        lease_s: A lease of a fast model holds several batches: about as many as take this long.
-        batches: Most batches in one lease.
-    """
-
-    deadline_s: float = 1800.0
-    behind: int = 1
-    losses_in_a_row: int = 3
-    deaths: int = 2
-    lease_s: float = 0.05
-    batches: int = 64
-
-
-@dataclass(slots=True, eq=False)
-class Waiting(Generic[T]):
-    """An item that waits for a replica: a group of requests that reach the model in one call of it.
-
-    Attributes:
-        item: The group.
-        key: What may share a batch with it.
-        length: Its estimated length.
-        since: When it began to wait, in seconds of the clock.
-        deaths: How many replicas died while they computed it.
-    """
-
-    item: T
-    key: Hashable
-    length: int
-    since: float
-    deaths: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Lease(Generic[T]):
-    """Items that one replica is to compute.
-
-    Attributes:
-        number: Unique in the run.
-        replica: Who has it.
-        slot: The replica's slot.
-        key: The key of all its items.
-        batch_size: Most items in one call of the model; ``None``: all.
-        waiting: Its items.
-        is_suspect: Whether its only item was being computed when a replica died.
-        sent: When it reached the replica; ``None``: it is still being prepared.
-        begun: When the replica could begin with it; ``None``: not yet.
-    """
-
-    number: int
-    replica: int
-    slot: int
-    key: Hashable
-    batch_size: int | None
-    waiting: Sequence[Waiting[T]]
-    is_suspect: bool = False
-    sent: float | None = None
-    begun: float | None = None
-
-    @property
-    def items(self) -> list[T]:
-        """What it holds."""
-        return [one.item for one in self.waiting]
-
-    def __len__(self) -> int:
-        return len(self.waiting)
-
-
-@dataclass(slots=True, eq=False)
-class SlotRecord:
-    """How the replicas of one slot fared, one after the other.
-
-    Attributes:
-        slot: Its number.
-        n_started: How many replicas were started in it.
-        n_lost: How many of them were lost.
-        losses_in_a_row: Of these, how many since the last answer.
-        n_leases: Leases that were answered.
-        n_items: Items that were answered.
-        n_returned: Items that went back because a replica was lost.
-        busy_s: Seconds in which a replica had something to compute.
-        ready_s: Seconds in which one was there, up to the last loss; what goes on is added by ``Leases.records``.
-        reason: Why the last one was lost.
-        is_given_up: Whether no other one is started.
-    """
-
-    slot: int
-    n_started: int = 0
-    n_lost: int = 0
-    losses_in_a_row: int = 0
-    n_leases: int = 0
-    n_items: int = 0
-    n_returned: int = 0
-    busy_s: float = 0.0
-    ready_s: float = 0.0
-    reason: str = ""
-    is_given_up: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -143,21 +40,27 @@ class Replica(Generic[T]):
     ready_since: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Loss(Generic[T]):
-    """What the loss of a replica means.
+class _Time:
+    """Seconds that add up over many spans, some of which go on, without a look at each of them."""
 
-    Attributes:
-        slot: Its slot.
-        given_up: Items that are not asked again: each was being computed at too many deaths.
-        n_returned: How many items go to other replicas.
-        may_restart: Whether another replica may be started in its slot.
-    """
+    __slots__ = ("_ended_s", "_n_open", "_sum_of_begins")
 
-    slot: int
-    given_up: Sequence[T]
-    n_returned: int
-    may_restart: bool
+    def __init__(self) -> None:
+        self._ended_s, self._n_open, self._sum_of_begins = 0.0, 0, 0.0
+
+    def begin(self, now: float) -> None:
+        self._n_open += 1
+        self._sum_of_begins += now
+
+    def end(self, begun: float, now: float) -> float:
+        """A span ends; gives its seconds."""
+        self._n_open -= 1
+        self._sum_of_begins -= begun
+        self._ended_s += now - begun
+        return now - begun
+
+    def seconds(self, now: float) -> float:
+        return self._ended_s + self._n_open * now - self._sum_of_begins
 
 
 class Leases(Generic[T]):
@@ -186,8 +89,9 @@ class Leases(Generic[T]):
         self._pace: dict[Hashable, float] = {}
         self._n_begun = 0
         self._waited_s = 0.0
-        self._n_suspected = 0
-        self._n_given_up = 0
+        self._busy = _Time()
+        self._there = _Time()
+        self._counts = dict.fromkeys(("n_lost", "n_returned", "n_asked_alone", "n_given_up"), 0)
 
     @property
     def n_waiting(self) -> int:
@@ -219,6 +123,7 @@ class Leases(Generic[T]):
         if replica is None or replica.state != "joining":
             return False
         replica.state, replica.ready_since = "ready", self._clock()
+        self._there.begin(replica.ready_since)
         self._n_joining -= 1
         self._n_ready += 1
         self._idle[number] = None
@@ -269,7 +174,7 @@ class Leases(Generic[T]):
             return None
         replica.leases.remove(lease)
         now = self._clock()
-        took_s = now - (now if lease.begun is None else lease.begun)
+        took_s = 0.0 if lease.begun is None else self._busy.end(lease.begun, now)
         record = self._records[replica.slot]
         record.n_leases += 1
         record.n_items += len(lease)
@@ -279,8 +184,9 @@ class Leases(Generic[T]):
         before = self._pace.get(lease.key, pace)
         self._pace[lease.key] = before + _PACE * (pace - before)
         if replica.leases:
-            if replica.leases[0].sent is not None:
-                self._begin(replica.leases[0])
+            head = replica.leases[0]
+            if head.sent is not None and head.begun is None:
+                self._begin(head)
             self._with_room[number] = None
         else:
             self._with_room.pop(number, None)
@@ -296,19 +202,22 @@ class Leases(Generic[T]):
         now = self._clock()
         if replica.state == "ready":
             self._n_ready -= 1
-            record.ready_s += now - replica.ready_since
+            record.ready_s += self._there.end(replica.ready_since, now)
         else:
             self._n_joining -= 1
         replica.state = "lost"
         self._idle.pop(number, None)
         self._with_room.pop(number, None)
         record.n_lost += 1
+        self._counts["n_lost"] += 1
         record.losses_in_a_row += 1
         record.reason = reason
         given_up = self._take_back(replica, record, now)
         record.is_given_up = record.losses_in_a_row >= self._limits.losses_in_a_row
-        n_held = sum(len(lease) for lease in replica.leases)
-        return Loss(replica.slot, given_up, n_held - len(given_up), not record.is_given_up)
+        n_returned = sum(len(lease) for lease in replica.leases) - len(given_up)
+        record.n_returned += n_returned
+        self._counts["n_returned"] += n_returned
+        return Loss(replica.slot, given_up, n_returned, not record.is_given_up)
 
     def overdue(self) -> list[int]:
         """The replicas that have computed one lease for longer than they may."""
@@ -337,28 +246,18 @@ class Leases(Generic[T]):
                 ready_s += now - replica.ready_since
                 head = replica.leases[0] if replica.leases else None
                 busy_s += now - head.begun if head is not None and head.begun is not None else 0.0
-            found.append(
-                SlotRecord(
-                    slot,
-                    record.n_started,
-                    record.n_lost,
-                    record.losses_in_a_row,
-                    record.n_leases,
-                    record.n_items,
-                    record.n_returned,
-                    busy_s,
-                    ready_s,
-                    record.reason,
-                    record.is_given_up,
-                )
-            )
+            found.append(replace(record, busy_s=busy_s, ready_s=ready_s))
         return found
 
     def totals(self) -> Mapping[str, Any]:
-        """What all slots come to: how much was suspected and given up, and how long items waited for a replica."""
+        """What all slots come to, at a cost that does not depend on their number: the share of its time in which a
+        replica had something to compute, how many were lost, what became of their items, and how long an item waits.
+        """
+        now = self._clock()
+        ready_s = self._there.seconds(now)
         return {
-            "n_asked_alone": self._n_suspected,
-            "n_given_up": self._n_given_up,
+            "utilisation": self._busy.seconds(now) / ready_s if ready_s > 0 else 0.0,
+            **self._counts,
             "mean_wait_s": self._waited_s / self._n_begun if self._n_begun else 0.0,
         }
 
@@ -422,6 +321,7 @@ class Leases(Generic[T]):
 
     def _begin(self, lease: Lease[T]) -> None:
         lease.begun = now = self._clock()
+        self._busy.begin(now)
         self._n_begun += len(lease)
         self._waited_s += sum(now - one.since for one in lease.waiting)
         heapq.heappush(self._deadlines, (now + self._limits.deadline_s, lease.replica, lease.number))
@@ -436,18 +336,16 @@ class Leases(Generic[T]):
         untouched = []
         for lease in replica.leases:
             if lease.begun is None:
-                record.n_returned += len(lease)
                 untouched.append(lease)
                 continue
-            record.busy_s += now - lease.begun
+            record.busy_s += self._busy.end(lease.begun, now)
             for one in lease.waiting:
                 one.deaths += 1
                 if one.deaths >= self._limits.deaths:
                     given_up.append(one.item)
-                    self._n_given_up += 1
+                    self._counts["n_given_up"] += 1
                 else:
-                    record.n_returned += 1
-                    self._n_suspected += 1
+                    self._counts["n_asked_alone"] += 1
                     self._suspects.append(one)
         for lease in reversed(untouched):
             if lease.is_suspect:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 
 from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.model import AsyncModel, BatchModel, ModelSpec
 from polymeter.core.registries import MODELS
+from polymeter.core.task import TaskSpec
 from polymeter.engine.batch_choice import BatchChoice
 from polymeter.engine.dispatchers import Listener
 from polymeter.engine.executors.hosts import Place
@@ -43,23 +45,16 @@ def planned_place(plan: Plan, fetched: Path) -> Place | None:
         )
     spec = _crossing_model(plan)
     assert plan.context is not None, "the tasks are open"
+    staying = _staying_tasks(plan)
     setup = ReplicaSetup(
         spec,
-        tuple(task.spec for task in plan.opened),
+        tuple(task.spec for task in plan.opened if task.spec.name not in staying),
+        staying,
         plan.context,
         options,
         not plan.model.traits.is_foreign or options.apply_stops_to_foreign,
         fetched,
     )
-    for task in setup.tasks:
-        try:
-            packed(task)
-        except PolymeterError as error:
-            raise PlanError(
-                f"Task {task.name!r} is no plain data, so that no replica can open it.",
-                where=str(task.file),
-                hint="Write it into a file of its own and name that file, or run it without --replicas.",
-            ) from error
     place: Place = importlib.import_module(_PLACES[options.executor]).place(setup, options)
     return place
 
@@ -78,6 +73,36 @@ def replica_dispatcher(plan: Plan, place: Place, prefetcher: Prefetcher, listene
         max_retries=options.max_retries,
         limits=LeaseLimits(deadline_s=options.lease_timeout_s),
     )
+
+
+def _staying_tasks(plan: Plan) -> dict[str, str]:
+    """The tasks that a replica cannot open again, each with the reason.
+
+    Raises:
+        PlanError: There is one, and the model is a wrapper, which may ask for the rows of each.
+    """
+    found = {task.spec.name: why for task in plan.opened if (why := _why_it_stays(task.spec))}
+    if found and plan.model.traits.is_foreign:
+        name, why = next(iter(found.items()))
+        raise PlanError(
+            f"A replica of a wrapped model opens the run's tasks again, and cannot open task {name!r}: {why}.",
+            hint="Write it into a file of its own, and name that file among the tasks or with --include-path.",
+        )
+    return found
+
+
+def _why_it_stays(spec: TaskSpec) -> str:
+    """Why another process cannot open a task; empty if it can."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    if main and spec.file.resolve() == Path(main).resolve():
+        return "it is written in the script that is running, which would be run again"
+    if not spec.file.exists():
+        return "it is written in no file"
+    try:
+        packed(spec)
+    except PolymeterError as error:
+        return error.what.rstrip(".")
+    return ""
 
 
 def _crossing_model(plan: Plan) -> ModelSpec:

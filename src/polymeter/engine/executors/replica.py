@@ -46,7 +46,8 @@ class ReplicaSetup:
 
     Attributes:
         model: The model.
-        tasks: The run's tasks.
+        tasks: The run's tasks that other processes can open.
+        closed: Its other tasks, each with the reason.
         context: The settings that the tasks were compiled with.
         options: The run's options.
         is_cut: Whether stop strings are applied.
@@ -55,6 +56,7 @@ class ReplicaSetup:
 
     model: ModelSpec
     tasks: tuple[TaskSpec, ...]
+    closed: Mapping[str, str]
     context: OpenContext
     options: RunOptions
     is_cut: bool
@@ -90,36 +92,15 @@ class Replica:
     """
 
     def __init__(self, setup: ReplicaSetup) -> None:
-        options = setup.options
-        if options.is_offline:
+        if setup.options.is_offline:
             os.environ.update(dict.fromkeys(_OFFLINE, "1"))
         self._surroundings = ExitStack()
-        self._surroundings.enter_context(dispatched())
-        self._surroundings.enter_context(weights_from(options.weights))
-        self._surroundings.enter_context(pixel_budget(options.max_image_pixels))
-        self._surroundings.enter_context(
-            guest_context_with(
-                parity=setup.context.parity,
-                data=options.data,
-                cache_dir=setup.context.cache_dir,
-                allows_generated_code=options.allow_generated_code,
-            )
-        )
-        for file in options.imports:
-            import_file(file)
-        model = make_model(setup.model, options.weights)
-        if not isinstance(model, BatchModel):
-            raise PlanError(f"Model {str(setup.model)!r} is an endpoint, which has no replicas.")
-        model.parity = parity_with(options.parity)
-        if isinstance(options.batch_size, int):
-            model.planned_batch_size = options.batch_size
-        model.rows = ReopenedRows(setup, model.traits)
-        self._model = model
-        self._computer = BatchComputer(model, is_cut=setup.is_cut)
-        self._prefetcher = Prefetcher(
-            MediaStore(setup.fetched, keeps_previews=False), options.decode_workers, setup.fetched
-        )
-        self._context = copy_context()  # a host may call on another thread
+        self._context = copy_context()  # a host may call on any thread
+        self._context.run(self._surround, setup)
+        self._model = self._context.run(_made, setup)
+        self._computer = BatchComputer(self._model, is_cut=setup.is_cut)
+        store = MediaStore(setup.fetched, keeps_previews=False)
+        self._prefetcher = self._context.run(Prefetcher, store, setup.options.decode_workers, setup.fetched)
 
     def load(self) -> None:
         """Load the model.
@@ -156,7 +137,26 @@ class Replica:
             with in_mode("model"), boundary(ModelError, "Closing the model"):
                 self._model.close()
 
-        self._context.run(close)
+        try:
+            self._context.run(close)
+        finally:
+            self._context.run(self._surroundings.close)
+
+    def _surround(self, setup: ReplicaSetup) -> None:
+        """Enter what models of a run are called in."""
+        options = setup.options
+        enter = self._surroundings.enter_context
+        enter(dispatched())
+        enter(weights_from(options.weights))
+        enter(pixel_budget(options.max_image_pixels))
+        enter(
+            guest_context_with(
+                parity=setup.context.parity,
+                data=options.data,
+                cache_dir=setup.context.cache_dir,
+                allows_generated_code=options.allow_generated_code,
+            )
+        )
 
     def _compute(self, work: Work, failures: list[Response | None]) -> Computed:
         responses = list(failures)
@@ -186,6 +186,21 @@ class Replica:
         return Computed(work.lease, responses, timings, did_not_fit)
 
 
+def _made(setup: ReplicaSetup) -> BatchModel:
+    """The model of a replica, as planning makes that of a run."""
+    options = setup.options
+    for file in options.imports:
+        import_file(file)
+    model = make_model(setup.model, options.weights)
+    if not isinstance(model, BatchModel):
+        raise PlanError(f"Model {str(setup.model)!r} is an endpoint, which has no replicas.")
+    model.parity = parity_with(options.parity)
+    if isinstance(options.batch_size, int):
+        model.planned_batch_size = options.batch_size
+    model.rows = ReopenedRows(setup, model.traits)
+    return model
+
+
 class ReopenedRows:
     """The rows of the run's tasks in another process: a task is opened when a row of it is first asked for.
 
@@ -203,7 +218,13 @@ class ReopenedRows:
         self._lock = threading.Lock()
 
     def __call__(self, origin: Origin) -> RowHandle | None:
-        """The row that a request is about; ``None`` where it names no task of this run."""
+        """The row that a request is about; ``None`` where it names no task of this run.
+
+        Raises:
+            PlanError: The task cannot be opened here.
+        """
+        if origin.task in self._setup.closed:
+            raise PlanError(f"A replica cannot open task {origin.task!r}: {self._setup.closed[origin.task]}.")
         spec = self._specs.get(origin.task)
         if spec is None:
             return None

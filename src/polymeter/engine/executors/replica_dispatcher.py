@@ -72,6 +72,7 @@ class ReplicaDispatcher:
         self._later: list[tuple[float, int, list[PendingRequest]]] = []
         self._n_later = 0
         self._changed = threading.Condition()
+        self._sending = threading.RLock()
         self._is_begun = self._is_closed = self._was_ready = False
         self._images = ImageWriters(listener.done)
         self._host = make_host(HostListener(self._ready, self._computed, self._lost, self._failed))
@@ -94,15 +95,12 @@ class ReplicaDispatcher:
     def state(self) -> str:
         """How the replicas fare now, in a few words."""
         with self._changed:
-            records, n_ready, n_waiting = self._leases.records(), self._leases.n_ready, self._leases.n_waiting
-        busy_s, ready_s = sum(one.busy_s for one in records), sum(one.ready_s for one in records)
-        facts = [f"{n_ready}/{self._n_replicas} replicas"]
-        if ready_s:
-            facts.append(f"{busy_s / ready_s:.0%} busy")
+            totals, n_ready, n_waiting = self._leases.totals(), self._leases.n_ready, self._leases.n_waiting
+        facts = [f"{n_ready:,}/{self._n_replicas:,} replicas"]
+        facts += [f"{totals['utilisation']:.0%} busy"] if n_ready else []
         facts.append(f"{n_waiting:,} queued")
-        n_lost, n_returned = sum(one.n_lost for one in records), sum(one.n_returned for one in records)
-        if n_lost:
-            facts.append(f"{n_lost} lost, {n_returned:,} asked again")
+        if totals["n_lost"]:
+            facts.append(f"{totals['n_lost']:,} lost, {totals['n_returned']:,} asked again")
         return ", ".join(facts)
 
     def history(self) -> Mapping[str, Any]:
@@ -111,12 +109,8 @@ class ReplicaDispatcher:
             records = self._leases.records()
             totals = dict(self._leases.totals())
             summaries = [sizes.summary() for sizes in self._sizes.values()]
-        busy_s, ready_s = sum(one.busy_s for one in records), sum(one.ready_s for one in records)
-        whole = {
+        whole: dict[str, Any] = {
             "planned": self._n_replicas,
-            "utilisation": round(busy_s / ready_s, 4) if ready_s else 0.0,
-            "n_lost": sum(one.n_lost for one in records),
-            "n_returned": sum(one.n_returned for one in records),
             **{name: round(value, 6) for name, value in totals.items()},
         }
         if len(records) <= _RECORDED_SLOTS:
@@ -191,7 +185,13 @@ class ReplicaDispatcher:
             self._prefetcher.prepare_encoded(requests, partial(self._media_ready, lease))
 
     def _media_ready(self, lease: Lease[Joined], failures: list[Response | None]) -> None:
-        """Send a lease, but for requests that cannot be shown."""
+        """Send a lease, but for requests that cannot be shown. One at a time: leases must reach a replica in the order
+        that scheduling knows, which tells what was being computed at a death.
+        """
+        with self._sending:
+            self._send(lease, failures)
+
+    def _send(self, lease: Lease[Joined], failures: list[Response | None]) -> None:
         with self._changed:
             if self._is_closed or not self._leases.sent(lease):
                 return
