@@ -26,6 +26,7 @@ class Expected:
         names: Glob of values (``value:NAME``, ``sample:NAME``, ``prompt``, ``settings``, ``failure``).
         there: What the original's value contains, as text.
         stays: Whether it stays with ``--parity`` too.
+        models: Glob of models.
     """
 
     row: str
@@ -33,10 +34,12 @@ class Expected:
     names: str = "*"
     there: str = ""
     stays: bool = False
+    models: str = "*"
 
     def covers(self, one: Difference) -> bool:
         is_named = fnmatch.fnmatchcase(one.task, self.tasks) and fnmatch.fnmatchcase(one.name, self.names)
-        return is_named and self.there in str(one.there)
+        is_by = one.model == "all" or fnmatch.fnmatchcase(one.model, self.models)
+        return is_named and is_by and self.there in str(one.there)
 
 
 @dataclass(frozen=True)

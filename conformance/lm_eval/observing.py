@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from conformance.frame import Observation, plain
@@ -16,6 +17,7 @@ _ABOUT = {
     "arguments", "doc", "doc_hash", "doc_id", "filter", "filtered_resps", "metrics", "prompt_hash", "resps", "target",
     "target_hash",
 }  # fmt: skip
+_Asked = tuple[str, str]
 _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 _DEFAULT_LENGTH = 256
 """What lm-eval's models generate at most where nobody says it."""
@@ -83,27 +85,37 @@ def observed_here(
             errors.append(str(sample["error"]["message"]))
         scores = {f"{one['metric']},{one['filter']}": plain(one["value"]) for one in sample["scores"]}
         made.samples[number] = scores
-        place = 0
-        for exchange in sample["exchanges"]:
-            for asked, answers in _asked_here(exchange, render):
-                _note(made, number, place, asked, answers)
-                place += 1
+        asked = ((what, answers) for one in sample["exchanges"] for what, answers in _asked_here(one, render))
+        for place, (what, answers) in enumerate(_with_repeats(asked)):
+            _note(made, number, place, what, answers)
     if errors:
         made.failure = f"{len(errors)} samples failed: {errors[0]}"[:400]
     return made
 
 
+def _with_repeats(asked: Iterable[tuple[_Asked, list[Any]]]) -> Iterator[tuple[_Asked, list[Any]]]:
+    """Requests with all their answers: the repeats of a prompt for text are requests of their own here."""
+    for (what, is_text), alike in groupby(asked, key=lambda one: (one[0], isinstance(one[1][0], str))):
+        answers = [each for _, each in alike]
+        if is_text:
+            yield what, [one for each in answers for one in each]
+        else:
+            yield from ((what, each) for each in answers)
+
+
 def _asked_here(
     exchange: Mapping[str, Any], render: Callable[[Sequence[Mapping[str, str]]], str]
-) -> Iterator[tuple[tuple[str, str], list[Any]]]:
+) -> Iterator[tuple[_Asked, list[Any]]]:
     messages = [
         {"role": message["role"], "content": "".join(part.get("text", "") for part in message["parts"])}
         for message in exchange["request"]["messages"]
     ]
     asked, outputs = dict(exchange["request"]["ask"]), exchange["response"]["outputs"]
     if asked["kind"] == "loglikelihood":
+        # What stands for itself is in no template: a whole text, or a continuation of nothing.
+        shown = render(messages) if any(one["content"] for one in messages) else ""
         for continuation, answer in zip(asked["continuations"], outputs[0]["logprobs"], strict=True):
-            yield (render(messages), continuation), [answer[0] if asked.get("is_rolling") else answer[:2]]
+            yield (shown, continuation), [answer[0] if asked.get("is_rolling") else answer[:2]]
         return
     settings = {**asked.get("extra", {}), **{key: asked[key] for key in ("temperature", "top_p") if key in asked}}
     settings |= {"until": asked.get("stop", []), "max_gen_toks": asked.get("max_new_tokens")}

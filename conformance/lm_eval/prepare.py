@@ -23,9 +23,7 @@ def prepare(task: Published, work: Path, seed: int, manager: Any, places: dict[s
     if not fitting.fit(manager):
         return {"failure": fitting.failure}
     entry: dict[str, Any] = {"output_type": task.output_type, "place": task.place, "columns": dict(fitting.shape.kinds)}
-    settings = task.config.get("generation_kwargs") or {}
-    entry |= {"dataset": task.dataset, "is_drawn": bool(settings.get("do_sample") or settings.get("temperature"))}
-    entry |= {"filters": _names(task, "filter_list"), "metrics": _names(task, "metric_list")}
+    entry |= {"dataset": task.dataset, **_told(task)}
     if task.output_type != "generate_until":
         return entry
     try:
@@ -33,6 +31,22 @@ def prepare(task: Published, work: Path, seed: int, manager: Any, places: dict[s
             return {**entry, **_answers(made_task(task.name, manager), (seed, task.name))}
     except (Exception, contained.OutOfTime) as error:
         return {**entry, "unanswered": contained.reason(error)}
+
+
+def _told(task: Published) -> dict[str, Any]:
+    """What the configuration says that decides how the task is run and compared."""
+    config = task.config
+    settings, few_shot = config.get("generation_kwargs") or {}, config.get("fewshot_config") or {}
+    pools = (config.get("fewshot_split"), config.get("training_split"), config.get("validation_split"))
+    until = settings.get("until") or [config.get("fewshot_delimiter", "\n\n")]
+    return {
+        "is_drawn": bool(settings.get("do_sample") or settings.get("temperature")),
+        "until": [until] if isinstance(until, str) else list(until),
+        "shots": config.get("num_fewshot"),
+        "draws_from_measured": not any((*pools, few_shot.get("split"), few_shot.get("samples"))),
+        "filters": _names(task, "filter_list"),
+        "metrics": _names(task, "metric_list"),
+    }
 
 
 def _names(task: Published, field: str) -> list[str]:

@@ -121,6 +121,24 @@ def test_groups_weigh_as_their_run_does(tmp_path: Path, is_weighted: bool) -> No
     assert group.p_value == pytest.approx(1e-4, abs=1e-3)
 
 
+def test_a_group_may_be_over_all_tasks_below_it(tmp_path: Path) -> None:
+    groups = {"inner": (["b", "c"], False), "g": (["a", "inner"], False)}
+    tasks = [
+        {name: values(60, share, seed) for name, seed in zip("abc", (1, 2, 3), strict=True)} for share in (0.3, 0.7)
+    ]
+    folders = [write_run(tmp_path / str(i), own, groups=groups, model=str(i)) for i, own in enumerate(tasks)]
+    means = [float(np.mean([np.mean(column) for column in own.values()])) for own in tasks]
+    for folder, mean in zip(folders, means, strict=True):
+        run, found = (json.loads((folder / name).read_text()) for name in ("run.json", "results.json"))
+        run["selection"]["group_numbers"]["g"]["aggregates"][0] |= {"over_tasks": True, "filter_list": []}
+        found["groups"]["g"]["results"][0]["value"] = mean
+        (folder / "run.json").write_text(json.dumps(run))
+        (folder / "results.json").write_text(json.dumps(found))
+    (group,) = [score for score in polymeter.compare(*folders).others[0].scores if score.name == "g"]
+    assert (group.first, group.second) == (pytest.approx(means[0]), pytest.approx(means[1]))
+    assert group.n == 180
+
+
 def test_a_group_that_is_no_mean_is_not_compared(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / str(i), {"a": values(60, 0.5, i)}, groups={"g": (["a"], False)}, model=str(i))

@@ -66,7 +66,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("polymeter run --model tiny", ["tiny_vlm"]),
         ("polymeter run --model ocr --tasks demo_sig", ["demo_signs"]),
         ("polymeter run --judge tiny", ["tiny_vlm"]),
-        ("polymeter run --parity lm", ["lmms-eval"]),
+        ("polymeter run --parity lm", ["lm-eval", "lmms-eval"]),
         ("polymeter models tiny", ["tiny_vlm"]),
         ("polymeter tasks demo_sig", ["demo_signs"]),
     ],

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from polymeter.cli.completion import task_names
 from polymeter.cli.main import main
 from tests.helpers.installed import install
 
@@ -144,3 +146,17 @@ def test_a_search_may_be_in_one_package_and_may_find_nothing(site: Path, capsys:
     assert "Nothing fits 'zzzzzz'" in capsys.readouterr().out
     assert main(["tasks", "--search", "?!"]) == 2
     assert "There is nothing to search for." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("begun", "offered"),
+    [
+        ("lmms-eval:si", ["lmms-eval:sizes"]),
+        ("lm-eval:", ["lm-eval:more_sizes", "lm-eval:sizes"]),
+        ("lmm", ["lmms-eval:"]),
+        ("demo_signs,evals", ["demo_signs,evalscope:"]),
+    ],
+)
+def test_the_shell_is_offered_qualified_names(site: Path, begun: str, offered: list[str]) -> None:
+    found = [name for name, _ in task_names(SimpleNamespace(params={}), begun)]
+    assert found == offered

@@ -55,6 +55,7 @@ _NEEDS_SYSTEM = {
     "importing.md: VLMEvalKit": "ulmeval",
     "exporting.md: An example": "inspect_ai",
     "coming-from.md: lmms-eval": "lmms_eval",
+    "coming-from.md: lm-eval": "lm_eval",
     "coming-from.md: EvalScope": "evalscope",
     "coming-from.md: ULMEvalKit": "ulmeval",
     "image-generation.md: A dataset class": "ulmeval",
@@ -63,6 +64,7 @@ _NEEDS_SYSTEM = {
     "recipes.md: A published number again": "lmms_eval",
     "tasks.md: Submission files": "lmms_eval",
     "models.md: A wrapper written for lmms-eval: `lmms`": "lmms_eval",
+    "models.md: A model written for lm-eval: `lm`": "lm_eval",
 }
 
 
@@ -202,7 +204,9 @@ def test_the_system_of_the_guide_is_the_one_that_is_tested() -> None:
     assert written == {path.relative_to(source).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
 
-_LINKED_TO_SYSTEMS = pytest.param("coming-from.md", marks=pytest.mark.needs_system("lmms_eval", "evalscope", "ulmeval"))
+_LINKED_TO_SYSTEMS = pytest.param(
+    "coming-from.md", marks=pytest.mark.needs_system("lmms_eval", "lm_eval", "evalscope", "ulmeval")
+)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ PAGES = (
     "../README.md",
     "../CONTRIBUTING.md",
 )
-_SYSTEMS = {"lmms-eval": "lmms_eval", "evalscope": "evalscope", "ulmeval": "ulmeval"}
+_SYSTEMS = {"lmms-eval": "lmms_eval", "lm-eval": "lm_eval", "evalscope": "evalscope", "ulmeval": "ulmeval"}
 _FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 
@@ -47,6 +47,7 @@ def test_a_target_that_is_shown_is_one_of_make(page: str) -> None:
     ("section", "command"),
     [
         pytest.param("lmms-eval", "lmms-eval", marks=pytest.mark.needs_system("lmms_eval")),
+        pytest.param("lm-eval", "lm-eval", marks=pytest.mark.needs_system("lm_eval")),
         pytest.param("EvalScope", "evalscope", marks=pytest.mark.needs_system("evalscope")),
         pytest.param("ULMEvalKit", "ulmeval", marks=pytest.mark.needs_system("ulmeval")),
     ],
@@ -63,7 +64,7 @@ def test_the_flags_side_by_side_are_flags(section: str, command: str) -> None:
 @cache
 def flags_of(command: str) -> set[str]:
     """The flags of a command of Polymeter, or of what a system evaluates with."""
-    words = [command, {"ulmeval": "run"}.get(command, "eval")] if command in _SYSTEMS else [command]
+    words = [command, {"ulmeval": "run", "lm-eval": "run"}.get(command, "eval")] if command in _SYSTEMS else [command]
     done = subprocess.run(
         [sys.executable, "-m", "polymeter", *words, "--help"], capture_output=True, text=True, check=False
     )

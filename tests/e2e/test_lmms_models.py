@@ -56,7 +56,7 @@ def test_the_prompt_is_cut_off_on_demand(here: Path) -> None:
     "before",
     [
         ["python", "-m", "lmms_eval", "--model_path", "WRAPPER", "--include_path", "tasks"],
-        ["python", "--model-path", "WRAPPER", "--include-path=tasks", "-m", "lm_eval"],
+        ["python", "--model-path", "WRAPPER", "--include-path=tasks", "-m", "lmms_eval"],
     ],
 )
 def test_lmms_evals_own_command_lines_find_a_wrapper(here: Path, before: list[str]) -> None:

@@ -178,6 +178,30 @@ def test_the_model_is_its_name_and_settings_and_neither_port_nor_number(here: Pa
         evaluate(limit=5, model_args={"server_args": "--dtype bfloat16"})
 
 
+def test_a_run_goes_on_with_other_arguments_that_change_no_answer(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_STUB", "error")
+    assert evaluate(limit=3, model_args={"server_args": "--dtype half -tp 8"}).status == "stopped"
+    monkeypatch.delenv("VLLM_STUB")
+    with pytest.raises(PlanError, match="model differs"):
+        polymeter.resume("run", model_args={"server_args": "--dtype float16"})
+    command = [
+        sys.executable,
+        "-m",
+        "polymeter",
+        "resume",
+        "run",
+        "--server-args",
+        "--dtype half -tp 1",
+        "--replicas",
+        "2",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WAIT_S)
+    assert done.returncode == 0, done.stderr
+    result = polymeter.open_run("run")
+    assert len(servers_of(result)) == 2
+    assert all("-tp 1" in server["command"] for server in servers_of(result))
+
+
 def test_planning_starts_nothing(here: Path, pids: Path) -> None:
     with pytest.raises(PlanError, match="no task"):
         evaluate("nothing_of_that_name")
@@ -320,8 +344,10 @@ def test_a_port_that_somebody_took_meanwhile_is_changed(here: Path, monkeypatch:
     result = evaluate(limit=3)
     assert result.status == "complete"
     (server,) = servers_of(result)
-    log = (result.folder.path / server["log"]).read_text(encoding="utf-8")
-    assert log.count("$ ") == 2, "the log has both starts"
+    log = result.folder.path / server["log"]
+    assert log.read_text(encoding="utf-8").count("$ ") == 2, "the log has both starts"
+    evaluate(limit=3, is_restart=True)
+    assert log.read_text(encoding="utf-8").count("$ ") == 1, "what is thrown away takes its logs along"
 
 
 # --- its end ----------------------------------------------------------------------------------------------------------

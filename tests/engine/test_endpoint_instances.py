@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.guest_context import guest_context, guest_context_with
 from polymeter.core.model import AsyncModel
 from polymeter.core.request import Request
 from tests.helpers.endpoint_lanes import WAIT_S, Endpoint, Lanes, Probed, Time, asked, fine, until
@@ -224,6 +226,15 @@ def test_a_model_is_loaded_by_the_first_request_and_not_before(lanes: Lanes) -> 
     assert len(lanes.wait(20)) == 20
     assert model.loads == ["polymeter-endpoint"]
     assert lane.floor == 8
+
+
+def test_a_model_is_loaded_with_the_settings_of_the_run(lanes: Lanes, tmp_path: Path) -> None:
+    seen: list[Path | None] = []
+    with guest_context_with(cache_dir=tmp_path):
+        lane = lanes.make(Started(lambda: seen.append(guest_context().cache_dir)), 4)
+    lane.add(asked(2))
+    lanes.wait(2)
+    assert seen == [tmp_path]
 
 
 def test_a_model_that_nobody_asks_is_never_loaded(lanes: Lanes) -> None:

@@ -42,6 +42,8 @@ _LIMIT_S = 240
 _CAPITALS = {"France": "Paris", "Japan": "Tokyo", "Kenya": "Nairobi", "Peru": "Lima"}
 _RUN_AS = {
     ("python", "-m", "lmms_eval"): ("polymeter", "python", "-m", "lmms_eval"),
+    ("python", "-m", "lm_eval"): ("polymeter", "python", "-m", "lm_eval"),
+    ("lm_eval",): ("polymeter", "lm-eval"),
     ("evalscope",): ("polymeter", "evalscope"),
     ("python", "run.py"): ("polymeter", "ulmeval"),
     ("python", "evaluate.py"): ("polymeter", "ulmeval", "evaluate"),

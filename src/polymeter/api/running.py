@@ -115,6 +115,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     *,
     model: Model | None = None,
     roles: Mapping[str, Model] | None = None,
+    model_args: Mapping[str, Any] | None = None,
     retry_errors: bool | None = None,
     is_strict_resume: bool | None = None,
     report_samples: int | Literal["all"] | None = None,
@@ -137,6 +138,8 @@ def resume(  # noqa: PLR0913  (callers name them)
         path: The run folder.
         model: The model object, if the run was started with one. A finished run needs none.
         roles: The same for further models by role.
+        model_args: Arguments of the model that cannot change an answer, in place of those that the run was started
+            with: where its endpoint is now (``base_url``), how its server is started here (``server_args``).
         retry_errors: Which samples without a score are run again. ``None``: those that failed (an endpoint that gave
             up, a row that cannot be read, scoring code that raised) or are unscored for want of a verdict, but not
             those that the model refused; ``True``: all of them; ``False``: none, they stay as they ended.
@@ -169,7 +172,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     changes |= _checked(elsewhere)
     models = {**(roles or {}), **({"model": model} if model is not None else {})}
     try:
-        request = resume_request(Path(path), changes, command, models)
+        request = resume_request(Path(path), changes, command, models, model_args)
     except PlanError:
         # What the manifest does not hold (a model object, a secret) is needed only to go on with a run.
         finished = None if is_strict_resume else _if_finished(Path(path))

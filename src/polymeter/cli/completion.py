@@ -10,6 +10,7 @@ from pathlib import Path
 
 import typer
 
+from polymeter.core.catalog import QUALIFIES
 from polymeter.core.errors import PolymeterError
 
 _ENDINGS = (".yaml", ".yml", ".py", ".tsv")
@@ -50,12 +51,19 @@ def _named(ctx: typer.Context, begun: str) -> Iterator[tuple[str, str]]:
         return
     folders = [Path(folder) for folder in ctx.params.get("include_path") or ()]
     try:
-        entries = build_catalog([folder for folder in folders if folder.exists()]).entries
+        catalog = build_catalog([folder for folder in folders if folder.exists()])
     except PolymeterError:  # nothing may be printed into a line that is being typed; the command itself will tell
         return
+    entries = {entry.name: entry for entry in catalog}
+    # Of installed packages, which have thousands, only those that the line asks for.
+    qualifier, mark, _ = begun.partition(QUALIFIES)
+    if mark and qualifier in catalog.packages:
+        entries |= {entry.qualified_name: entry for entry in catalog.packages[qualifier]}
     for name in sorted(entries):
         if name.startswith(begun):
             yield name, entries[name].alias
+    if begun and not mark:
+        yield from ((f"{qualifier}{QUALIFIES}", "") for qualifier in catalog.packages if qualifier.startswith(begun))
 
 
 def _paths(begun: str) -> Iterator[tuple[str, str]]:

@@ -37,6 +37,9 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
             show_default=False,
         ),
     ] = None,
+    base_url: option.BaseURL = None,
+    server_args: option.ServerArgs = None,
+    server_timeout: option.ServerTimeout = None,
     allow_generated_code: AllowGeneratedCode = False,
     strict_resume: StrictResume = None,
     report_samples: ReportSamples = None,
@@ -58,7 +61,9 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
     """Continue a run that was interrupted. Completed samples are not run again."""
     from polymeter.cli.outcome import resumable, show
 
+    served = {"base_url": base_url, "server_args": server_args, "start_timeout_s": server_timeout}
     options: dict[str, Any] = {
+        "model_args": {name: value for name, value in served.items() if value is not None} or None,
         "retry_errors": retry_errors,
         "allow_generated_code": allow_generated_code or None,
         "is_strict_resume": strict_resume,

@@ -178,14 +178,14 @@ def _search(catalog: Catalog, words: str, origin: str, *, is_json: bool) -> None
 def _outlines(catalog: Catalog, entries: Sequence[Entry]) -> dict[str, TaskOutline]:
     """What is known of tasks, by qualified name."""
     from polymeter.api import outline_tasks
-    from polymeter.api.catalog.package_outlines import package_outlines
-    from polymeter.api.tasks import index_folder
 
     outlines = list(outline_tasks(catalog, [entry for entry in entries if not entry.origin]))
-    for qualifier, package in catalog.packages.items():
+    for qualifier in dict.fromkeys(entry.origin for entry in entries if entry.origin):
+        from polymeter.api.catalog.package_outlines import package_outlines
+        from polymeter.api.tasks import index_folder
+
         of_package = [entry for entry in entries if entry.origin == qualifier]
-        if of_package:
-            outlines += package_outlines(package, of_package, index_folder(), _tracked)
+        outlines += package_outlines(catalog.packages[qualifier], of_package, index_folder(), _tracked)
     return {outline.entry.qualified_name: outline for outline in outlines}
 
 

@@ -73,6 +73,12 @@ def parse_json(text: str) -> Any:
 class NotExactError(PolymeterError):
     """A value that the codec cannot hold exactly."""
 
+    def __init__(self, what: str) -> None:
+        # Raised for every sample of some tasks. The text names a type and holds no secret, for which it need not be
+        # searched.
+        Exception.__init__(self, what)
+        self.what, self.where, self.hint = what, "", ""
+
 
 def encode(value: Any) -> str:
     """JSON text of a value.

@@ -130,6 +130,8 @@ def scrubbed(text: str) -> str:
     """The text without any secret that this process knows of: those remembered, those of the environment, and what
     stands before the ``@`` of a URL.
     """
+    if not text:
+        return text
     if "://" in text:
         text = _USER_INFO.sub(f"{HIDDEN}@", text)
     known = [value for value in (*_KNOWN.values(), *_of_environment()) if value in text]

@@ -22,6 +22,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from itertools import compress
 from typing import Any
@@ -99,6 +100,7 @@ class EndpointDispatcher:
         )
         self._is_gone = self._is_closing = False
         self._has_loaded = threading.Event()
+        self._context = copy_context()  # loading finds weights and data by the run's own settings
         self._make = model.prepare if type(model).prepare is not AsyncModel.prepare else None
         self._prefetcher = prefetcher
         self._random = random.Random()
@@ -161,15 +163,15 @@ class EndpointDispatcher:
 
     def _serve(self) -> None:
         # The loop's thread runs the model and nothing else of others: a guest never answers on it.
+        self._context.run(self._load)
+        self._has_loaded.set()
         with in_mode("model"):
-            self._load()
-            self._has_loaded.set()
             self._loop.run_forever()
 
     def _load(self) -> None:
         """Load the model, and find out where it is then. Requests wait meanwhile."""
         try:
-            with boundary(PlanError, "Starting the model"):
+            with in_mode("model"), boundary(PlanError, "Starting the model"):
                 self._model.load()
         except ModelError as error:
             self._give_up(f"{self._name} cannot be started: {error}")

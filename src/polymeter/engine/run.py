@@ -8,7 +8,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +236,7 @@ def resume_request(
     changes: Mapping[str, Any] | None = None,
     command: str = "",
     models: Mapping[str, Model] | None = None,
+    model_args: Mapping[str, Any] | None = None,
 ) -> RunRequest:
     """The request that continues a run.
 
@@ -245,6 +246,7 @@ def resume_request(
             model wrote may run is not taken over from the run: whoever goes on with it says so again.
         command: What the user typed; default: the command that started the run.
         models: The models of roles (``model`` is the run's own) that cannot be made from the manifest.
+        model_args: Arguments of the run's own model, in place of those that it was made with.
 
     Raises:
         PlanError: There is no run, it was imported, or its model was given as a Python object that is not among
@@ -259,8 +261,11 @@ def resume_request(
     # What was installed since then may have tasks of the same names.
     prefer = (*options.prefer, *manifests.origins_of(manifest))
     again = {"prefer": prefer, "allow_generated_code": False, **(changes or {})}
+    model = given.get("model") or _spec_of(manifest["model"], path)
+    if model_args and isinstance(model, ModelSpec):
+        model = replace(model, args={**model.args, **model_args})
     return RunRequest(
-        given.get("model") or _spec_of(manifest["model"], path),
+        model,
         tuple(manifest["patterns"]),
         options.model_copy(update=again),
         roles,
@@ -416,7 +421,7 @@ def _throw_away(folder: RunFolder) -> None:
     # The manifest goes last: as long as it is there, whatever is left is known to be of the old run.
     for suffix in ("-wal", "-shm", ""):
         folder.journal.with_name(folder.journal.name + suffix).unlink(missing_ok=True)
-    for path in (folder.media, folder.samples, folder.artifacts):
+    for path in (folder.media, folder.samples, folder.artifacts, folder.logs):
         shutil.rmtree(path, ignore_errors=True)
     for path in (folder.results, folder.report, folder.manifest):
         path.unlink(missing_ok=True)

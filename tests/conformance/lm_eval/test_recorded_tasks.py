@@ -50,7 +50,8 @@ class Computed(BatchModel):
 
     def _answer(self, request: Request) -> Output:
         asked = request.parameters
-        shown = _render([{"role": one.role, "content": one.text} for one in request.messages], is_chat=self.is_chat)
+        messages = [{"role": one.role, "content": one.text} for one in request.messages]
+        shown = _render(messages, is_chat=self.is_chat and getattr(asked, "template", "") != "none")
         if not isinstance(asked, Loglikelihood):
             assert isinstance(asked, polymeter.Generate)
             return Output(text=computed.said(shown, asked.repeat), finish_reason="stop")

@@ -114,3 +114,36 @@ def test_a_task_of_another_system_is_written_too(typing: Typing) -> None:
     for task in document["configs"]:
         (line,) = samples(typing.folder / "out", task)
         assert line["resps"] == [["mock"]]
+
+
+def test_prompts_of_a_checkpoint_stand_in_its_template(typing: Typing) -> None:
+    pytest.importorskip("torch")
+    from tests.helpers.checkpoints import make_checkpoint
+
+    place = make_checkpoint("llama", typing.folder / "tiny")
+    done = typing(
+        f"lm-eval --model hf --model_args pretrained={place},dtype=float32 --device cpu --include_path tasks "
+        "--tasks says --apply_chat_template --limit 1 --output_path out --log_samples -v WARNING"
+    )
+    assert done.code == 0, done.said
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(place)
+    turns = [{"role": "user", "content": "Say cat"}]
+    prompt = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    document, line = results(typing.folder / "out"), samples(typing.folder / "out", "says")[0]
+    assert line["arguments"]["gen_args_0"]["arg_0"] == prompt
+    assert document["chat_template"] == tokenizer.chat_template
+    assert document["chat_template_sha"] == hash_text(tokenizer.chat_template)
+    assert document["tokenizer_eos_token"] == [tokenizer.eos_token, str(tokenizer.eos_token_id)]
+    assert document["max_length"] == 512
+    assert document["fewshot_as_multiturn"] is True
+
+
+def test_an_answer_is_what_follows_the_end_of_thinking(typing: Typing) -> None:
+    done = typing(
+        "run --model mock --model-args answer=dog</reason>cat --tasks says --include-path lm-eval:tasks -q -o thought "
+        "--limit 1 --dialect-option lm_eval.think_end_token=</reason>"
+    )
+    assert done.code == 0, done.said
+    assert polymeter.open_run(typing.folder / "thought").value("says", "exact_match", filter="raw") == 1.0

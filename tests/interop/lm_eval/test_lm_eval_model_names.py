@@ -44,6 +44,8 @@ pytestmark = pytest.mark.needs_system("lm_eval")
 )  # fmt: skip
 def test_a_name_is_one_of_our_backends(name: str, arguments: dict[str, Any], spec: str, ours: dict[str, Any]) -> None:
     routed = route(name, arguments)
+    is_cut = (name.startswith("hf") and ":" not in name) or name == "huggingface"
+    assert routed.arguments.pop("cut_prompts", False) is is_cut, "there long prompts are cut on the left"
     assert (routed.spec, routed.arguments) == (spec, ours)
 
 

@@ -40,10 +40,45 @@ def test_with_a_path_the_name_is_that_of_a_wrapper() -> None:
     )
 
 
-def test_a_server_is_started_apart() -> None:
-    with pytest.raises(PlanError, match="Polymeter does not start vllm itself") as caught:
-        routes.route("vllm", {})
-    assert "vllm serve MODEL" in caught.value.hint
+@pytest.mark.parametrize(
+    ("name", "told", "found"),
+    [
+        (
+            "vllm",
+            {"model": "org/x", "tensor_parallel_size": 4, "gpu_memory_utilization": 0.8, "batch_size": 64},
+            ("vllm:org/x", {"server_args": "--tensor-parallel-size 4 --gpu-memory-utilization 0.8"}),
+        ),
+        (
+            "vllm_chat",
+            {"model": "org/x", "trust_remote_code": True, "disable_log_stats": False, "max_frame_num": 16},
+            ("vllm:org/x", {"server_args": "--trust-remote-code", "num_frames": 16}),
+        ),
+        (
+            "sglang_runtime",
+            {"model": "org/x", "gpu_memory_utilization": 0.7, "limit_mm_per_prompt": {"image": 4}, "threads": 8},
+            (
+                "sglang:org/x",
+                {"server_args": "--mem-fraction-static 0.7 --limit-mm-per-prompt '{\"image\": 4}'"},
+            ),
+        ),
+        (
+            "vllm",
+            {"model": "x", "server_args": "-q awq", "dtype": "half"},
+            ("vllm:x", {"server_args": "-q awq --dtype half"}),
+        ),
+    ],
+)
+def test_what_an_engine_is_given_goes_into_the_command_line_of_its_server(
+    name: str, told: dict[str, Any], found: tuple[str, dict[str, Any]]
+) -> None:
+    model, arguments, _ = routes.model_and_arguments(name, told, None)
+    assert (model, arguments) == found
+
+
+def test_a_server_takes_no_device() -> None:
+    model, arguments, note = routes.model_and_arguments("vllm", {"model": "x"}, "cuda:0")
+    assert (model, arguments) == ("vllm:x", {})
+    assert "--device cuda:0 has no effect" in note
 
 
 def test_an_unknown_model_is_refused_with_the_nearest() -> None:

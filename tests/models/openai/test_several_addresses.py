@@ -160,6 +160,20 @@ def test_an_address_that_can_never_answer_is_a_mistake_of_the_user(tmp_path: Pat
         assert refused.value.where == b.base_url
 
 
+def test_a_run_goes_on_at_other_addresses(tmp_path: Path) -> None:
+    def grumpy(received: Received) -> Any:
+        return sums(received) if received.body["messages"][-1]["content"] == "ping" else failure("no more", 402)
+
+    with OpenAIStub(grumpy) as a:
+        assert run(tmp_path, a.base_url).status == "stopped"
+    with OpenAIStub(sums) as b, OpenAIStub(sums) as c:
+        args = {"base_url": f"{b.base_url},{c.base_url}"}
+        result = polymeter.resume(tmp_path / "run", model_args=args)
+        assert (result.status, result.n_failed) == ("complete", 0)
+        found = result.folder.read_manifest()["requests_by_address"]["model"]
+    assert sum(one["requests"] for one in found.values()) == N
+
+
 def test_several_addresses_are_shown_without_secrets() -> None:
     shown = shown_address("http://me:secret@a/v1?key=x,http://b/v1")
     assert shown == "http://a/v1,http://b/v1"

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from polymeter.core.request import OwnPrompt, Request, Response
-
-Asked = Request | OwnPrompt
+from polymeter.core.request import Response
+from polymeter.engine.computing import Asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,4 +276,58 @@ DIFFERENCES = (
             ),
         ),
     ),
+    DifferenceTable(
+        "Running",
+        (
+            Difference(
+                rule="code that a model wrote",
+                there="`code_eval` of the hub: 3 s by the clock, any amount of memory, in a forked process with some functions of Python switched off",
+                here="3 s of processor time and 12 s by the clock, 4 GB, in a fresh process without network or other files where the system can do that; Python is whole",
+                why="it must reach nothing, and a busy machine must not decide what passes",
+                switch=Stays.CODE,
+            ),
+            Difference(
+                rule="sampled answers",
+                there="one seed at the start: an answer depends on all that were sampled before",
+                here="each request has a seed of its own, derived from the first of `--seed`",
+                why="a resumed run, or one with another batch size, gives the same",
+                switch=Stays.UNSTABLE,
+            ),
+            Difference(
+                rule="more than four stop strings at a chat endpoint",
+                there="the first four are sent, and the others are lost",
+                here="four are sent, and all of them end the answer",
+                why="what a task's author wrote holds at every model",
+                switch=Stays.MODEL,
+            ),
+            Difference(
+                rule="an answer of an endpoint without text",
+                there="a placeholder, which is scored",
+                here="a failed sample",
+                why="a failure is not an answer",
+                switch=Stays.FAILURE,
+            ),
+            Difference(
+                rule="a model argument that has no meaning here",
+                there="passed on to the library",
+                here="refused with what to do, or noted where nothing is lost without it",
+                why="an argument that is silently dropped is a wrong number",
+                switch=Stays.NAMING,
+            ),
+            Difference(
+                rule="`--use_cache PATH`",
+                there="a database of answers, whose key lacks the model",
+                here="a folder of runs: the same command goes on in its own",
+                why="answers of another model were found",
+                switch=Stays.NAMING,
+            ),
+            Difference(
+                rule="a file that cannot be written",
+                there="a warning, and the numbers are lost",
+                here="an error; the run folder has them",
+                why="nothing that was paid for is lost",
+                switch=Stays.LOSS,
+            ),
+        ),
+    ),
 )

@@ -24,6 +24,7 @@ from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import without_secrets
 from polymeter.engine.selection import Selection, select
+from polymeter.interop.lm_eval.checkpoint import Checkpoint, read_checkpoint
 from polymeter.interop.lm_eval.model_names import Routed, route
 from polymeter.interop.lm_eval.results import (
     NAME_KEYS,
@@ -166,8 +167,8 @@ def evaluate_lm_eval(
     written: tuple[Path, ...] = ()
     if run.is_complete:
         chosen = _selected(patterns, paths, options)
-        template = _template_text(command, routed) if model is None else None
-        stored = StoredRun(run.folder, _facts(command, stamp, metadata, chosen, template))
+        checkpoint = read_checkpoint(routed.spec, routed.arguments) if model is None else None
+        stored = StoredRun(run.folder, _facts(command, stamp, metadata, chosen, checkpoint))
         if command.output_path:
             has_samples = command.log_samples or command.predict_only
             written = write_files(stored, command.output_path, name, has_samples=has_samples)
@@ -346,9 +347,10 @@ def _selected(patterns: Sequence[str], paths: tuple[Path, ...], options: Mapping
 
 
 def _facts(
-    command: LmEvalCommand, stamp: str, metadata: Mapping[str, Any], selection: Selection, template: str | None
+    command: LmEvalCommand, stamp: str, metadata: Mapping[str, Any], selection: Selection, checkpoint: Checkpoint | None
 ) -> CommandFacts:
     multiturn = command.fewshot_as_multiturn
+    is_rendered = checkpoint is not None and bool(command.apply_chat_template)
     return CommandFacts(
         model=command.model,
         model_args=without_secrets(dict(command.model_args)),
@@ -366,23 +368,11 @@ def _facts(
             "gen_kwargs": dict(command.gen_kwargs),
             "system_instruction": command.system_instruction,
             "fewshot_as_multiturn": True if multiturn is None and command.apply_chat_template else multiturn,
-            "chat_template": template,
+            "chat_template": checkpoint.template if checkpoint is not None and is_rendered else None,
         },
+        checkpoint={} if checkpoint is None else checkpoint.facts(),
+        render=checkpoint.render() if checkpoint is not None and is_rendered else None,
     )
-
-
-def _template_text(command: LmEvalCommand, routed: Routed) -> str | None:
-    """The chat template that a checkpoint on this machine was asked through, for the record."""
-    backend, _, place = routed.spec.partition(":")
-    if not command.apply_chat_template or backend != "hf":
-        return None
-    from transformers import AutoTokenizer
-
-    try:
-        template = AutoTokenizer.from_pretrained(place, revision=routed.arguments.get("revision", "main")).chat_template
-    except (OSError, ValueError):  # the run has ended: what cannot be read again stays unsaid
-        return None
-    return template if isinstance(template, str) else None
 
 
 def _log_to(command: LmEvalCommand, stamp: str) -> dict[str, dict[str, Any]]:

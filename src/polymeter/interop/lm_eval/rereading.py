@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -22,7 +23,7 @@ from polymeter.guests.door import in_mode
 from polymeter.guests.loading import FunctionRef
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.sample_lines import Arguments
-from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, config_of
+from polymeter.interop.lm_eval.tasks.config import GENERATE, LmTaskConfig, config_of
 from polymeter.interop.lm_eval.tasks.dialect import NAME
 from polymeter.interop.lm_eval.tasks.fields import bind_fields
 from polymeter.interop.lm_eval.tasks.load import provenance
@@ -31,7 +32,8 @@ from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, make_scor
 
 @dataclass(frozen=True, slots=True)
 class TaskRereading:
-    """One task's own view of its stored samples (``sample_lines.Rereading``).
+    """One task's own view of its stored samples (``sample_lines.Rereading``). Its author's code runs: call it inside
+    ``author_contained``.
 
     Attributes:
         config: Its configuration.
@@ -63,8 +65,7 @@ class TaskRereading:
     def target(self, sample: StoredSample) -> Any:
         """What its author's ``doc_to_target`` gives."""
         try:
-            with in_mode("hook"), contained():
-                return self.target_of(sample["doc"])
+            return self.target_of(sample["doc"])
         except PolymeterError:
             return sample["target"]
 
@@ -86,12 +87,16 @@ class TaskRereading:
             for place, (asked, answers) in enumerate(zip(arguments, responses, strict=True))
         ]
         if chain is not None:
-            try:
-                with in_mode("hook"), contained():
-                    return list(chain.apply(instances))
-            except PolymeterError:
-                pass
+            with suppress(PolymeterError):
+                return list(chain.apply(instances))
         return [answers[0] for answers in responses if answers]
+
+
+@contextmanager
+def author_contained() -> Iterator[None]:
+    """Where a task's own view may be asked. Entering takes longer than a row, so many are asked at a time."""
+    with in_mode("hook"), contained():
+        yield
 
 
 def rereading_of(
@@ -117,13 +122,16 @@ def rereading_of(
     return TaskRereading(config, scorer, fields.target, plan)
 
 
-def plain_config(spec: TaskSpec, num_fewshot: int, metadata: Mapping[str, Any]) -> dict[str, Any]:
+def plain_config(
+    spec: TaskSpec, num_fewshot: int, metadata: Mapping[str, Any], reread: TaskRereading | None = None
+) -> dict[str, Any]:
     """A task's configuration as lm-eval writes it: fields that are set, functions as their source text.
 
     Args:
         spec: The task.
         num_fewshot: How many examples it had.
         metadata: What the run adds to its metadata.
+        reread: Its own view of its samples, with the generation settings that it had.
     """
     if spec.format != NAME or "class" in spec.config:
         values = {"task": spec.name, **spec.config, "num_fewshot": num_fewshot}
@@ -138,6 +146,8 @@ def plain_config(spec: TaskSpec, num_fewshot: int, metadata: Mapping[str, Any]) 
         | {"fewshot_indices": (config.fewshot_config or {}).get("fewshot_indices")},
         "metadata": {**config.metadata, **metadata, "config_source": str(spec.file)},
     }
+    if config.output_type == GENERATE and reread is not None:
+        own["generation_kwargs"] = reread.settings({})
     is_given = spec.config.keys()
     return {
         name: _plain(value) for name, value in own.items() if value is not None and (value != {} or name in is_given)

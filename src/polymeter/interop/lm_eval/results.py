@@ -10,9 +10,10 @@ import random
 import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,16 @@ from polymeter.core.json_text import json_text
 from polymeter.core.parity import parity_with
 from polymeter.core.places import stored_at
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.interop.lm_eval.rereading import TaskRereading, plain_config, rereading_of
-from polymeter.interop.lm_eval.sample_lines import Record, TaskHash, file_line, filters_of, hash_text, sample_records
+from polymeter.interop.lm_eval.rereading import TaskRereading, author_contained, plain_config, rereading_of
+from polymeter.interop.lm_eval.sample_lines import (
+    Record,
+    Render,
+    TaskHash,
+    file_line,
+    filters_of,
+    hash_text,
+    sample_records,
+)
 from polymeter.interop.lm_eval.tasks.groups import stated_group
 from polymeter.interop.lm_eval.tasks.stated_errors import ITERATIONS, NOT_STATED, stated_stderr
 from polymeter.store.export import read_samples
@@ -32,6 +41,8 @@ _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
 NAME_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
 _NO_VERSION = "Yaml"
 _RANDOM_CHARACTERS = 8
+_AT_ONCE = 500
+"""Samples that are worked out before the first of them is written."""
 Seeds = tuple[int | None, int | None, int | None, int | None]
 
 
@@ -48,6 +59,8 @@ class CommandFacts:
         metadata: What the run adds to the tasks' metadata.
         seeds: Those of Python, NumPy, torch and the few-shot sampler.
         bootstrap_iters: How many resamples a standard error rests on; 0: none is stated.
+        checkpoint: What is known of a checkpoint on this machine, under the names that documents have.
+        render: The chat template that conversations were put into, if it is known.
         settings: Further options by name: ``batch_size``, ``device``, ``use_cache``, ``limit``, ``gen_kwargs``,
             ``system_instruction``, ``fewshot_as_multiturn``, ``chat_template``.
     """
@@ -61,6 +74,8 @@ class CommandFacts:
     seeds: Seeds = (0, 1234, 1234, 1234)
     bootstrap_iters: int = ITERATIONS
     settings: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: Mapping[str, Any] = field(default_factory=dict)
+    render: Render | None = None
 
 
 class StoredRun:
@@ -77,6 +92,7 @@ class StoredRun:
         self._folder = folder
         self._planned = {task["name"]: task for task in self.manifest["tasks"]}
         self._rereadings: dict[str, TaskRereading | None] = {}
+        self._entries: dict[str, dict[str, Any]] = {}
 
     @property
     def tasks(self) -> Mapping[str, Any]:
@@ -110,9 +126,24 @@ class StoredRun:
             )
         return self._rereadings[task]
 
+    def entry(self, task: str) -> dict[str, Any]:
+        """A task's entry in ``results``: its values under ``metric,filter``, each with its standard error. Worked out
+        once, since resampling takes a while.
+        """
+        if task not in self._entries:
+            self._entries[task] = _task_entry(self, task)
+        return dict(self._entries[task])
+
     def records(self, task: str) -> Iterator[Record]:
         """The samples of a task as lm-eval's Python interface gives them."""
-        return sample_records(lambda: self.read(task), self.filters(task), self.rereading(task))
+        reread = self.rereading(task)
+        found = sample_records(lambda: self.read(task), self.filters(task), reread, self.facts.render)
+        while True:
+            with author_contained() if reread is not None else nullcontext():
+                some = list(islice(found, _AT_ONCE))
+            if not some:
+                return
+            yield from some
 
     def filters(self, task: str) -> tuple[str, ...]:
         """The filters of a task."""
@@ -178,7 +209,7 @@ def results_document(run: StoredRun, *, has_samples: bool = False) -> dict[str, 
         has_samples: Whether to include the samples, under ``samples``.
     """
     manifest, facts = run.manifest, run.facts
-    entries = {task: _task_entry(run, task) for task in run.tasks}
+    entries = {task: run.entry(task) for task in run.tasks}
     groups = {name: _group_entry(group, facts.groups, entries) for name, group in facts.groups.items()}
     aggregated = {name: entry for name, entry in groups.items() if facts.groups[name].aggregates}
     members = {name: list(group.members) for name, group in facts.groups.items()}
@@ -204,11 +235,11 @@ def results_document(run: StoredRun, *, has_samples: bool = False) -> dict[str, 
         "transformers_version": manifest["packages"].get("transformers"),
         "lm_eval_version": f"polymeter {manifest['polymeter']['version']}",
         "upper_git_hash": None,
+        **facts.checkpoint,
     }
 
 
 def _task_entry(run: StoredRun, task: str) -> dict[str, Any]:
-    """A task's entry in ``results``: its values under ``metric,filter``, each with its standard error."""
     owner, reread = run.tasks[task], run.rereading(task)
     entry: dict[str, Any] = {"name": task, "alias": owner["alias"] or task, "sample_len": owner["n_scored"]}
     whole = [result for result in owner["results"] if not result["subset"]]
@@ -272,7 +303,9 @@ def _directions(run: StoredRun, members: Mapping[str, Iterable[str]]) -> dict[st
     for task, owner in run.tasks.items():
         reread = run.rereading(task)
         stated = {result["metric"]: result["higher_is_better"] for result in owner["results"]}
-        directions[task] = stated if reread is None else {**reread.directions, **stated}
+        # A metric that the task's code gives and its file does not list has no direction there.
+        told = {metric: direction for metric, direction in stated.items() if direction is not None}
+        directions[task] = stated if reread is None else {**reread.directions, **told}
     for name, listed in members.items():
         merged: dict[str, bool | None] = {}
         for member in listed:
@@ -287,7 +320,7 @@ def _config(run: StoredRun, task: str) -> dict[str, Any]:
     spec, shots = run.facts.specs.get(task), int(run.tasks[task]["num_fewshot"])
     if spec is None:
         return {"task": task, **run.planned(task)["config"], "num_fewshot": shots}
-    return plain_config(spec, shots, run.facts.metadata)
+    return plain_config(spec, shots, run.facts.metadata, run.rereading(task))
 
 
 def _version(run: StoredRun, task: str) -> Any:

@@ -29,6 +29,10 @@ Record = dict[str, Any]
 """A sample as ``simple_evaluate`` returns it."""
 
 
+Render = Callable[[list[dict[str, str]]], str]
+"""A conversation as the text that the model continues."""
+
+
 class Rereading(Protocol):
     """What a task's own files say of a stored sample."""
 
@@ -50,7 +54,10 @@ class Rereading(Protocol):
 
 
 def sample_records(
-    read: Callable[[], Iterable[StoredSample]], filters: Sequence[str], reread: Rereading | None = None
+    read: Callable[[], Iterable[StoredSample]],
+    filters: Sequence[str],
+    reread: Rereading | None = None,
+    render: Render | None = None,
 ) -> Iterator[Record]:
     """The samples of a task that have a score, as lm-eval's Python interface gives them.
 
@@ -58,11 +65,12 @@ def sample_records(
         read: Reads the stored samples, once for each filter.
         filters: The names of the filters.
         reread: What the task's own files say; ``None``: the task is none of lm-eval's.
+        render: The chat template that conversations were put into; ``None``: their turns are written as JSON.
     """
     for name in filters or ("none",):
         for sample in read():
             if sample["status"] == "ok":
-                yield _record(sample, name, reread)
+                yield _record(sample, name, reread, render)
 
 
 def file_line(record: Record) -> Record:
@@ -110,8 +118,8 @@ def hash_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _record(sample: StoredSample, name: str, reread: Rereading | None) -> Record:
-    arguments, responses = _asked_and_answered(sample)
+def _record(sample: StoredSample, name: str, reread: Rereading | None, render: Render | None) -> Record:
+    arguments, responses = _asked_and_answered(sample, render)
     prompt = arguments[0][0] if arguments else text_of(first_messages(sample))
     if reread is None:
         target, number = str(sample["target"]), sample["index"]
@@ -144,14 +152,14 @@ def _as_written(arguments: tuple[Any, ...], reread: Rereading) -> tuple[Any, ...
     return tuple(dict(reread.settings(item)) if isinstance(item, Mapping) else item for item in arguments)
 
 
-def _asked_and_answered(sample: StoredSample) -> tuple[Arguments, list[Any]]:
+def _asked_and_answered(sample: StoredSample, render: Render | None) -> tuple[Arguments, list[Any]]:
     """The arguments of each of lm-eval's requests for a row, and its answers: one for each repeat."""
     arguments: Arguments = []
     responses: list[Any] = []
     for _, repeats in groupby(model_exchanges(sample), key=messages_of):
         exchanges = list(repeats)
         asked = dict((exchanges[0]["request"] or {}).get("ask") or {})
-        context = _context(messages_of(exchanges[0]), asked)
+        context = _context(messages_of(exchanges[0]), asked, render)
         if asked.get("continuations"):
             for exchange in exchanges:
                 told = (exchange["request"] or {}).get("ask") or {}
@@ -168,11 +176,11 @@ def _asked_and_answered(sample: StoredSample) -> tuple[Arguments, list[Any]]:
     return arguments, responses
 
 
-def _context(messages: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) -> str:
-    """The text before an answer; of a conversation that a model puts into its own template, the turns as JSON."""
+def _context(messages: Sequence[Mapping[str, Any]], asked: Mapping[str, Any], render: Render | None) -> str:
+    """The text before an answer; of a conversation, in the model's template or as JSON."""
     if asked.get("template") == "chat":
         turns = [{"role": message["role"], "content": text_of([message])} for message in messages]
-        return json.dumps(turns, ensure_ascii=False)
+        return render(turns) if render is not None else json.dumps(turns, ensure_ascii=False)
     return text_of(messages)
 
 

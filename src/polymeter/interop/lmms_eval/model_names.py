@@ -7,6 +7,8 @@ model. To run lmms-eval's own wrapper, its file is named with ``--model-path``.
 from __future__ import annotations
 
 import inspect
+import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,19 +22,30 @@ _HF = (
     "qwen2_audio", "qwen2_5_omni", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "smolvlm",
 )  # fmt: skip
 _OPENAI = ("async_openai", "async_openai_compatible", "openai_compatible", "openai_compatible_chat", "gpt4v")
-_SERVED = {
-    "vllm": "vllm serve MODEL",
-    "vllm_chat": "vllm serve MODEL",
-    "vllm_generate": "vllm serve MODEL",
-    "sglang": "python -m sglang.launch_server --model-path MODEL",
-    "sglang_runtime": "python -m sglang.launch_server --model-path MODEL",
+_NAMED = {
+    **dict.fromkeys(_HF, "hf"),
+    **dict.fromkeys(_OPENAI, "openai"),
+    **dict.fromkeys(("vllm_chat", "vllm_generate"), "vllm"),
+    "sglang_runtime": "sglang",
+    "claude": "anthropic",
+    "gemini_api": "gemini",
 }
-_NAMED = {**dict.fromkeys(_HF, "hf"), **dict.fromkeys(_OPENAI, "openai"), "claude": "anthropic", "gemini_api": "gemini"}
+_STARTED = ("vllm", "sglang")
+"""Backends that start a server: what lmms-eval's wrappers give the engine goes into its command line."""
+_OF_WRAPPERS = frozenset({"batch_size", "threads"})
+"""How lmms-eval's wrappers of engines feed them, which is the engine's own business here."""
 _NAME_KEYS = ("pretrained", "model", "model_version", "model_name", "model_id")
 _RENAMED: Mapping[str, Mapping[str, str]] = {
     "hf": {"peft": "adapter", "max_num_frames": "video_frames", "fps": "video_fps", "model_revision": "revision"},
     "openai": {"max_frames_num": "num_frames", "max_num_frames": "num_frames"},
+    **{backend: {"max_frame_num": "num_frames", "max_frames_num": "num_frames"} for backend in _STARTED},
 }
+_SERVER_FLAGS: Mapping[tuple[str, str], str] = {
+    ("sglang", "gpu_memory_utilization"): "mem-fraction-static",
+    ("sglang", "max_model_len"): "context-length",
+    ("sglang", "tokenizer"): "tokenizer-path",
+}
+"""What SGLang's command line calls otherwise than vLLM's engine."""
 _PROCESSOR = ("min_pixels", "max_pixels")
 
 
@@ -75,7 +88,7 @@ def model_and_arguments(
         name = f"{name}:{arguments.pop(key)}"
     if device is None:
         return name, arguments, note
-    if "device" in parameters or takes_any:
+    if backend not in _STARTED and ("device" in parameters or takes_any):
         return name, {"device": device, **arguments}, note
     return name, arguments, f"{note} --device {device} has no effect: model {backend!r} takes no device.".strip()
 
@@ -107,22 +120,11 @@ def path_in_checkout(name: str) -> str:
 
 def known_names() -> list[str]:
     """All of lmms-eval's names that are translated or explained here."""
-    return [*_NAMED, *_SERVED]
+    return [*_NAMED]
 
 
 def route(name: str, arguments: Mapping[str, Any]) -> Routed | None:
-    """Our model for one of lmms-eval's names; ``None`` for a name that is not translated.
-
-    Raises:
-        PlanError: if the name means a server that lmms-eval starts in its own process.
-    """
-    if name in _SERVED:
-        raise PlanError(
-            f"Polymeter does not start {name.partition('_')[0]} itself.",
-            where="--model",
-            hint=f"Start it with '{_SERVED[name]}', then use --model openai --model_args "
-            "model=MODEL,base_url=http://localhost:8000/v1",
-        )
+    """Our model for one of lmms-eval's names; ``None`` for a name that is not translated."""
     backend = _NAMED.get(name)
     if backend is None:
         return None
@@ -134,7 +136,11 @@ def route(name: str, arguments: Mapping[str, Any]) -> Routed | None:
 
 
 def translated(backend: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of lmms-eval's wrappers under one of our backends' names for them; others stay as they are."""
+    """Arguments of lmms-eval's wrappers under one of our backends' names for them; others stay as they are, or become
+    arguments of the server that a backend starts.
+    """
+    if backend in _STARTED:
+        return _with_server_args(backend, arguments)
     ours: dict[str, Any] = {}
     renamed = _RENAMED.get(backend, {})
     for key, value in arguments.items():
@@ -158,6 +164,24 @@ def unknown(name: str, names: list[str]) -> PlanError:
     hint = did_you_mean(name, [*names, *known_names()], n=2)
     more = "Name the file of a wrapper with --model_path; 'polymeter models' lists the others."
     return PlanError(f"There is no model {name!r}.", where="--model", hint=f"{hint} {more}".strip())
+
+
+def _with_server_args(backend: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What the engine of a wrapper is given, as words of the server's command line; our own arguments stay."""
+    known = {*inspect.signature(MODELS.get(backend)).parameters, *inspect.signature(MODELS.get("openai")).parameters}
+    ours: dict[str, Any] = {}
+    words: list[str] = []
+    for key, value in arguments.items():
+        name = _RENAMED[backend].get(key, key)
+        if name in known or key in _NAME_KEYS:
+            ours[name] = value
+        elif key not in _OF_WRAPPERS and value is not False and value is not None:
+            flag = _SERVER_FLAGS.get((backend, key), key.replace("_", "-"))
+            text = json.dumps(value) if isinstance(value, (dict, list)) else str(value)
+            words += [f"--{flag}"] if value is True else [f"--{flag}", text]
+    if words:
+        ours["server_args"] = " ".join(filter(None, (str(ours.get("server_args", "")), shlex.join(words))))
+    return ours
 
 
 def _flash_attention(value: Any) -> dict[str, Any]:

@@ -63,10 +63,10 @@ _SHARED = (
     Flag(
         "use_vllm",
         "switch",
-        "Polymeter does not load models into vLLM",
+        "Polymeter does not load models into vLLM in its own process",
         "refused",
         False,
-        hint="Start 'vllm serve MODEL', set OPENAI_BASE_URL, and name the model openai:MODEL.",
+        hint="Name the model vllm:MODEL: a server of vLLM is then started for the run.",
     ),
     Flag("num_generations", "int", "images for each prompt; default: the benchmark's", convert=_number_of_images),
 )

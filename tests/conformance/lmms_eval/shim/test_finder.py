@@ -28,6 +28,7 @@ def test_both_names_are_one_module() -> None:
     assert ours.__spec__.name == "polymeter.interop.lmms_eval.shim.lmms_eval.registry"
 
 
+@pytest.mark.needs_system("lm_eval")
 def test_what_one_root_lacks_another_has() -> None:
     """Code of lmms-eval imports some names below ``lm_eval``, which has modules of its own for most of them."""
     assert importlib.import_module("lm_eval.protocol") is importlib.import_module("lmms_eval.protocol")
@@ -38,6 +39,7 @@ def test_what_one_root_lacks_another_has() -> None:
         own.nothing_of_this_name  # noqa: B018
 
 
+@pytest.mark.needs_system("lm_eval")
 def test_a_root_whose_other_is_not_there_has_its_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
     found = finder._ShimFinder()
     monkeypatch.delitem(found._roots, "lmms_eval")

@@ -53,7 +53,13 @@ SURFACE = {
 }
 
 
-@pytest.mark.parametrize("module", SURFACE)
+NEEDED = {"lm_eval": [pytest.mark.needs_system("lm_eval")]}
+"""What tests of modules need besides lmms-eval, by their package."""
+
+
+@pytest.mark.parametrize(
+    "module", [pytest.param(module, marks=NEEDED.get(module.partition(".")[0], [])) for module in SURFACE]
+)
 def test_a_guest_can_import_it(module: str, tmp_path: Path) -> None:
     names = SURFACE[module].split()
     (tmp_path / "utils.py").write_text(

@@ -10,6 +10,8 @@ import pytest
 
 import polymeter
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.request import Response
+from polymeter.core.task import Rollout
 from tests.interop.lm_eval.tasks.folders import ROWS, ask, context_of, open_in, opened, task_text, write
 
 COUNTING = """\
@@ -99,6 +101,33 @@ def test_a_missing_split_is_told_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         open_in(tmp_path)
     assert caught.value.where == f"{tmp_path / 't.yaml'}:4"
+
+
+def test_scoring_reads_the_row_anew(tmp_path: Path) -> None:
+    code = """\
+        def text(doc):
+            doc["q"] = "changed"
+            doc["list"].append(1)
+            return doc["q"]
+        def results(doc, answers):
+            return {"acc": float(doc["q"] == "q0" and doc["list"] == [])}
+    """
+    extra = "process_results: !function utils.results\nmetric_list: [{metric: acc, aggregation: mean}]\n"
+    write(
+        tmp_path,
+        {"t.yaml": task_text(extra, text="!function utils.text"), "utils.py": code},
+        [{"q": "q0", "a": "a", "list": []}],
+    )
+    task = open_in(tmp_path)
+    sample = task.samples[0]
+    steps = task.rollout(sample)
+    (request,) = next(steps)  # type: ignore[misc]
+    assert request.messages[0].text == "changed"  # type: ignore[union-attr]
+    with pytest.raises(StopIteration) as end:
+        steps.send((Response.of_text("x"),))
+    (instance,) = end.value.value
+    assert instance.doc == {"q": "changed", "a": "a", "list": [1]}
+    assert task.score(sample, Rollout((), [instance])).values == {("acc", "none"): 1.0}
 
 
 @pytest.mark.parametrize(

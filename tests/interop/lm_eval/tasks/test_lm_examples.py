@@ -57,6 +57,12 @@ def test_the_first_rows_without_the_question() -> None:
     assert DrawnRows(pool(*"abcd"), 2, 0, None, is_first=True, task="t").of(99) == (0, 1)
 
 
+def test_as_many_first_rows_as_there_are_can_be_shown() -> None:
+    assert DrawnRows(pool(*"ab"), 2, 0, [{"q": "x"}].__getitem__, is_first=True, task="t").of(0) == (0, 1)
+    with pytest.raises(PlanError, match="fewer rows differ from the question"):
+        DrawnRows(pool(*"ab"), 2, 0, [{"q": "a"}].__getitem__, is_first=True, task="t").of(0)
+
+
 def test_too_few_rows_are_told_before_anything_is_asked(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="wants 6 examples besides the question itself, and there are 6 rows"):
         opened(tmp_path, "num_fewshot: 6\n")
@@ -141,6 +147,24 @@ def test_samplers_that_cannot_be(tmp_path: Path, told: str, message: str) -> Non
     write(tmp_path, {"t.yaml": text, "utils.py": "class Other: pass\n"})
     with pytest.raises(PlanError, match=message):
         open_in(tmp_path)
+
+
+def test_a_sampler_of_the_tasks_own(tmp_path: Path) -> None:
+    code = """\
+        from lm_eval.api.samplers import ContextSampler
+        class Mine(ContextSampler):
+            def sample(self, n, eval_doc=None, df=None, **kwargs):
+                assert eval_doc is None
+                return [self.df[self.rnd.randrange(len(self.df))] for _ in range(n)]
+    """
+    text = task_text(
+        f"{SHOTS.replace('fewshot_split', 'training_split')}fewshot_config:\n  sampler: !function utils.Mine\n"
+    )
+    write(tmp_path, {"t.yaml": text, "utils.py": code})
+    task = open_in(tmp_path, parity=parity_with("lm_eval"))
+    stream = random.Random(1234)
+    expected = [[f"q{stream.randrange(len(ROWS))}" for _ in range(2)] for _ in ROWS]
+    assert [shown(context_of(task, number)) for number in (3, 0)] == [expected[3], expected[0]]
 
 
 def test_the_samplers_that_task_code_derives_from() -> None:

@@ -47,9 +47,8 @@ LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
     "lm_eval.api.samplers": same_names(f"{_TASKS}.samplers", "ContextSampler FirstNSampler"),
     "lm_eval.api.task": {
         **_INSTANCE,
-        **same_names(
-            f"{_TASKS}.task_classes", "ALL_OUTPUT_TYPES ConfigurableTask MultipleChoiceTask PerplexityTask Task"
-        ),
+        **same_names(f"{_TASKS}.task_classes", "ALL_OUTPUT_TYPES MultipleChoiceTask PerplexityTask Task"),
+        **same_names(f"{_TASKS}.configurable_task", "ConfigurableTask"),
         "TaskConfig": _CONFIG["TaskConfig"],
     },
     "lm_eval.config": {},

@@ -6,7 +6,7 @@ here:
 - ``config`` knows the fields, ``load`` makes specs of tasks, groups and tags, ``inspection`` shows and checks them.
 - ``compile`` puts a task together: ``docs`` opens its rows, ``fields`` reads them, ``samplers`` choose examples,
   ``prompts`` writes contexts, ``instances`` says what is asked, and ``asking`` asks it.
-- ``scoring``, ``filters``, ``metrics`` and ``reduction`` turn answers into numbers, ``groups`` those of tasks into
+- ``scoring``, ``chains``, ``metrics`` and ``reduction`` turn answers into numbers, ``groups`` those of tasks into
   those of groups. ``class_task`` reads tasks that are Python classes.
 """
 

@@ -145,9 +145,11 @@ def ask(
             requests.extend(_generations(asking, sample, instance, context, media, len(requests)))
         else:
             raise ScoreError(f"lm-eval knows no request of the type {instance.request_type!r}.")
-    for number, continuations in contexts.values():
+    for (context, _), (number, continuations) in contexts.items():
         before = requests[number]
-        parameters = Loglikelihood(tuple(continuations), template=asking.template)
+        # What is no conversation is no turn of one: choices without a question, whose likelihood is taken off.
+        template = asking.template if isinstance(context, ChatText) else "none"
+        parameters = Loglikelihood(tuple(continuations), template=template)
         requests[number] = Request(before.messages, parameters, before.origin)
     responses = yield tuple(requests)
     for instance, number, place in places:

@@ -106,6 +106,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         repeats=config.repeats,
         has_bare_choices=config.output_type == MULTIPLE_CHOICE and _MUTUAL in (metric_names(config) or ()),
         sees_media=sees_media,
+        has_code=any(map(callable, (config.doc_to_text, config.doc_to_target, config.doc_to_choice))),
     )
     asking = _asking(spec, config, context, options, rows)
     with contained():

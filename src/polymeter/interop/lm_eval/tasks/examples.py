@@ -59,10 +59,11 @@ def examples(
     assert pool is not None  # opened whenever examples are wanted
     told, offset = config.examples, shown.offset
     forms = bind_examples(config, fields, shown.docs.measured.columns, locate)
-    rows, questions = ReadAhead(pool), shown.samples
+    rows, measured = ReadAhead(pool), ReadAhead(shown.docs.measured)
+    is_whole = len(shown.samples) == len(measured)
 
     def question(position: int) -> Doc:
-        return questions[position + offset].doc
+        return measured[position + offset] if is_whole else shown.samples[position + offset].doc
 
     is_own = shown.docs.is_pool_measured and not context.parity.on("fewshot-leak")
     left_out = question if shown.leaves_out_by_rule or is_own else None

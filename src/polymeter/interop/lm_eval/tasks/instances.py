@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ class Instances:
         repeats: How often everything is asked.
         has_bare_choices: Whether choices are measured without their context as well.
         sees_media: Whether fields get the row with its media.
+        has_code: Whether a field is a function, which may change the row that it gets.
     """
 
     task: str
@@ -40,10 +42,16 @@ class Instances:
     repeats: int
     has_bare_choices: bool
     sees_media: bool
+    has_code: bool = False
 
     def row(self, sample: Sample) -> dict[str, Any]:
-        """The row as the task's fields see it."""
+        """The row as scoring sees it, whatever was made of it for the prompt."""
         return full_row(sample) if self.sees_media else sample.doc
+
+    def _own_row(self, sample: Sample) -> dict[str, Any]:
+        """The row as the task's fields see it: scoring reads it anew, as in lm-eval."""
+        doc = copy.deepcopy(sample.doc) if self.has_code else sample.doc
+        return {**sample.full_doc(), **doc} if self.sees_media else doc
 
     def of(self, sample: Sample) -> list[Instance]:
         """The instances of a row.
@@ -51,7 +59,7 @@ class Instances:
         Raises:
             DataError: if a field of the row has no text where one is needed.
         """
-        doc = self.row(sample)
+        doc = self._own_row(sample)
         context = self.contexts.of(doc, sample.index)
         listed: Sequence[tuple[Any, ...]]
         kind = self.output_type

@@ -8,6 +8,7 @@ of the task's code, derived from ``ContextSampler``.
 from __future__ import annotations
 
 import random
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
@@ -122,7 +123,7 @@ class DrawnRows:
 
     Args:
         pool: The rows to draw from.
-        n: How many before each question.
+        n: How many before each question, at least 1.
         seed: The seed of the stream.
         question: From the position of a question in the stream to its row, if rows that equal it are left out;
             ``None``: no row is left out.
@@ -143,16 +144,16 @@ class DrawnRows:
         is_first: bool,
         task: str,
     ) -> None:
-        wanted = n + (question is not None)
-        if wanted > len(pool):
-            more = " besides the question itself" if question is not None else ""
+        is_more_drawn = question is not None and not is_first
+        if n + is_more_drawn > len(pool):
+            more = " besides the question itself" if is_more_drawn else ""
             raise PlanError(
                 f"Task {task!r} wants {n} examples{more}, and there are {len(pool)} rows to draw from.",
                 hint="Ask for fewer with --num-fewshot.",
             )
         self._pool, self._n, self._question, self._is_first, self._task = pool, n, question, is_first, task
         self._stream = random.Random(seed)
-        self._drawn: list[tuple[int, ...]] = []
+        self._drawn = array("L")  # the numbers for all questions so far, one after the other
         self._drawing = Lock()  # questions begin in any order, on several threads
 
     @property
@@ -168,10 +169,11 @@ class DrawnRows:
         """
         if self.is_same_for_all:
             return tuple(range(self._n))
+        n = self._n
         with self._drawing:
-            while len(self._drawn) <= position:
-                self._drawn.append(self._draw(len(self._drawn)))
-            return self._drawn[position]
+            while len(self._drawn) <= position * n:
+                self._drawn.extend(self._draw(len(self._drawn) // n))
+            return tuple(self._drawn[position * n : (position + 1) * n])
 
     def _draw(self, position: int) -> tuple[int, ...]:
         everything = range(len(self._pool))

@@ -22,9 +22,9 @@ from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.scoring import as_text
 from polymeter.guests import resolve
 from polymeter.interop.lm_eval.instance import Instance
+from polymeter.interop.lm_eval.tasks.chains import Chain, chains
 from polymeter.interop.lm_eval.tasks.choice_scores import choice_scores
 from polymeter.interop.lm_eval.tasks.config import GENERATE, LIKELIHOOD, MULTIPLE_CHOICE
-from polymeter.interop.lm_eval.tasks.filters import Chain, chains
 from polymeter.interop.lm_eval.tasks.metrics import MetricConfig, bind_metrics, unvalued
 from polymeter.interop.lm_eval.tasks.text_scores import refuse_pairs_under_means, text_scores
 
