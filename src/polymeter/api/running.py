@@ -78,6 +78,7 @@ def evaluate(  # noqa: PLR0913  (callers name them)
     """
     own_options = RunOptions.make(as_tuples(options))
     _require_places(own_options)
+    _require_cluster(own_options)
     merged = with_settings(own_options, options)
     publication = Publication.to(merged.publish)
     merged = merged.model_copy(update={"publish": publication.url})
@@ -295,6 +296,16 @@ def with_settings(own: RunOptions, given: Mapping[str, Any]) -> RunOptions:
             "skip_unfit": own.skip_unfit if "skip_unfit" in given else settings.skip_unfit,
         }
     )
+
+
+def _require_cluster(options: RunOptions) -> None:
+    """Refuse the address of a cluster that the run would not use."""
+    if options.address is not None and options.executor != "ray":
+        raise PlanError(
+            "An address of a Ray cluster is given, and the run is not to use one.",
+            where="--address",
+            hint="Add --executor ray, or leave --address out.",
+        )
 
 
 def _require_places(options: RunOptions) -> None:

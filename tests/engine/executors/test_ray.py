@@ -162,3 +162,9 @@ def test_an_address_where_no_cluster_is_ends_before_anything_is_asked(
     with pytest.raises(PlanError, match=r"Joining the Ray cluster at 10.0.0.1:6379 raised ConnectionError: nobody"):
         polymeter.evaluate(**asked)
     assert not (asked["output"] / "run.json").exists(), "the run has not begun"
+
+
+def test_an_address_without_the_executor_is_refused(tmp_path: Path) -> None:
+    counted = Counted(tmp_path / "a", n=4)
+    with pytest.raises(PlanError, match=r"is not to use one.*--address.*Add --executor ray"):
+        polymeter.evaluate(**counted.arguments(), address="auto")
