@@ -113,7 +113,8 @@ def _asked_here(
     asked, outputs = dict(exchange["request"]["ask"]), exchange["response"]["outputs"]
     if asked["kind"] == "loglikelihood":
         # What stands for itself is in no template: a whole text, or a continuation of nothing.
-        shown = render(messages) if any(one["content"] for one in messages) else ""
+        is_plain = asked.get("is_rolling") or asked.get("template") == "none"
+        shown = "".join(one["content"] for one in messages) if is_plain else render(messages)
         for continuation, answer in zip(asked["continuations"], outputs[0]["logprobs"], strict=True):
             yield (shown, continuation), [answer[0] if asked.get("is_rolling") else answer[:2]]
         return
