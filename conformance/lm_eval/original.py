@@ -100,7 +100,7 @@ def main() -> None:
     from lm_eval.models.huggingface import HFLM
 
     checkpoint = str(arguments.work / "tiny")
-    tiny = HFLM(pretrained=checkpoint, dtype="float32", device="cpu", batch_size=BATCH)
+    tiny = HFLM(pretrained=checkpoint, dtype="float64", device="cpu", batch_size=BATCH)
     book = json.loads(arguments.book.read_text(encoding="utf-8"))
     models = {"tiny": tiny, **{who: scripted_model(book, who) for who in ("right", "messy")}}
     done = read_observations(arguments.out)

@@ -97,7 +97,7 @@ class Runs:
         run = self.out.parent / f"run-{self.out.stem}"
         shutil.rmtree(run, ignore_errors=True)
         model = f"hf:{self.work / 'tiny'}" if who == "tiny" else scripted_model(self.book, who)
-        given = {"model_args": {"dtype": "float32", "device": "cpu", "cut_prompts": True}} if who == "tiny" else {}
+        given = {"model_args": {"dtype": "float64", "device": "cpu", "cut_prompts": True}} if who == "tiny" else {}
         is_drawn = any(self.book[case.task].get("is_drawn") for case in cases)
         settings = {"max_new_tokens": 12, **({"temperature": 0.0} if is_drawn else {})}
         generated = {"generation": settings} if who == "tiny" and self._is_text(cases[0]) else {}

@@ -177,3 +177,18 @@ def loaded_at(folder: Any, parity: str, **options: Any) -> HfModel:
     made.parity = parity_with(parity)
     made.load()
     return made
+
+
+def test_double_precision_keeps_its_digits(checkpoint: Callable[..., Any]) -> None:
+    import torch
+
+    made = loaded_at(checkpoint("llama", has_template=False), "none", dtype="float64")
+    texts = ("the red square is", "left of a circle")
+    asking = Request((Message("user", (Text(texts[0]),)),), Loglikelihood((f" {texts[1]}",)))
+    choice = made.respond([asking])[0].outputs[0].logprobs[0]
+    context, joint = (made._loaded.tokenizer(text)["input_ids"] for text in (texts[0], " ".join(texts)))
+    with torch.inference_mode():
+        logprobs = made._loaded.network(torch.tensor([joint])).logits[0, :-1].log_softmax(-1)
+    own = torch.tensor(joint[1:])
+    each = logprobs.gather(1, own[:, None])[len(context) - 1 :]
+    assert choice.logprob == pytest.approx(float(each.sum()), abs=1e-12)

@@ -52,7 +52,7 @@ class HfModel(BatchModel):
 
     Args:
         name: Folder or hub id.
-        dtype: ``auto`` (the checkpoint's own), ``float32``, ``float16`` or ``bfloat16``.
+        dtype: ``auto`` (the checkpoint's own), ``float64``, ``float32``, ``float16`` or ``bfloat16``.
         device: A torch device (``cuda:1``, ``cpu``); default: the first accelerator, else the CPU.
         device_map: How the weights are distributed: ``auto``, or a mapping from module to device.
         attn_implementation: ``sdpa``, ``eager``, ``flash_attention_2``, …

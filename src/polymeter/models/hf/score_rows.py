@@ -132,7 +132,10 @@ class RowScores:
         import torch
 
         device = self._logprobs.device
-        logits = logits.float()
+        if logits.dtype is torch.float64:  # a user who computes in double precision wants its digits
+            self._logprobs = self._logprobs.double()
+        else:
+            logits = logits.float()
         tokens = tokens.to(logits.device)
         place = torch.arange(tokens.shape[1], device=logits.device) if places is None else places.to(logits.device)
         own = torch.tensor(range(len(rows)) if of is None else of, device=logits.device)[:, None]

@@ -10,7 +10,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 
-DTYPES = ("auto", "float32", "float16", "bfloat16")
+DTYPES = ("auto", "float64", "float32", "float16", "bfloat16")
 VIDEO_AS = ("auto", "video", "images")
 LOGPROB_TEMPLATES = ("auto", "chat", "none")
 _WHERE = "--model-args"
