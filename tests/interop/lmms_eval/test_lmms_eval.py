@@ -38,7 +38,14 @@ class Recorder:
         code = self.codes.pop(0) if self.codes else 0
         folder = SimpleNamespace(read_manifest=lambda: {"tasks": [{"name": "t", "config": {"a": 1}}]})
         run = SimpleNamespace(
-            results={}, status="complete", exit_code=code, is_strict=False, missed=(), logged=(), folder=folder
+            results={},
+            status="complete",
+            exit_code=code,
+            is_strict=False,
+            missed=(),
+            published=None,
+            logged=(),
+            folder=folder,
         )
         facts = api.CommandFacts(command.model, command.model_args, "x")
         return api.LmmsEvalResult(run, (Path("out/x_results.json"),), ("one note",), facts)
