@@ -104,6 +104,9 @@ KINDS: Mapping[str, Kind] = {
     "task YAML, chat wrapper of lmms-eval": run(
         "--model", "lmms:soak_chat", "--model-path", "chat_wrapper.py", "--tasks", "sums,votes", *_TASKS
     ),
+    "task YAML, wrapper of lm-eval": run(
+        "--model", "lm:soak-lm", "--model-path", "lm_wrapper.py", "--tasks", "arithmetic,choices,votes", *_TASKS
+    ),
     "dataset class and table, wrapper of ULMEvalKit": run(
         *("--model", "ulm:OracleUlm", "--model-path", "ulm_wrapper.py", "--model-args", "shade=50"),
         *("--tasks", "animals,garden,shades", *_TABLES),

@@ -328,7 +328,7 @@ def test_what_cannot_cross_is_refused_before_anything_is_begun(odd: Odd) -> None
         polymeter.evaluate("here", task, output=odd.folder / "b", replicas=2)
     with pytest.raises(polymeter.PlanError, match="none are asked for"):
         polymeter.evaluate("mock", task, output=odd.folder / "c", cpus_per_replica=2)
-    with pytest.raises(polymeter.PlanError, match="An address names a Ray cluster"):
+    with pytest.raises(polymeter.PlanError, match="An address of a Ray cluster is given"):
         polymeter.evaluate("mock", task, output=odd.folder / "c", replicas=2, address="auto")
     with pytest.raises(polymeter.PlanError, match=r"no GPU on this machine|4 of them do not fit"):
         polymeter.evaluate("mock", task, output=odd.folder / "d", replicas=4, gpus_per_replica=99)

@@ -1,17 +1,19 @@
 """Which packages a guest's code needs, found by reading its import statements; nothing is run.
 
 What is imported when a file is loaded is needed, also by the files of the same task that it imports. What is imported
-inside functions, or under a condition, may be needed: only running the code tells. What is imported in a ``try`` that
-takes care of its absence is not needed.
+inside functions, or under a condition, may be needed: only running the code tells; and so may everything, if some of
+the files change where modules are looked for. What is imported in a ``try`` that takes care of its absence is not
+needed.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +24,8 @@ from polymeter.guests.neighbours import beside_checkout, tree_file, trees
 _MOST_PARSED = 4096
 _LEVELS = 3
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_SEARCHED = re.compile(rb"\bsys\s*\.\s*(?:path|meta_path|modules)\b|\bfrom\s+sys\s+import\b|\baddsitedir\b")
+"""What code says that changes where modules are looked for, or puts some there."""
 _NAMESPACES = ("azure", "google")
 """Packages that many distributions share: of these the next name counts too."""
 
@@ -50,20 +54,24 @@ def packages_behind(files: Iterable[Path]) -> tuple[NeededPackage, ...]:
     """
     found: dict[str, NeededPackage] = {}
     seen: dict[Path, bool] = {}
+    is_search_changed = False
     waiting = [(file, True) for file in files]
     while waiting:
         file, is_certain = waiting.pop()
         if seen.get(file) or (file in seen and not is_certain):
             continue
         seen[file] = is_certain
-        for statement in _statements(file):
+        own = _read(file)
+        is_search_changed = is_search_changed or own.changes_search
+        for statement in own.statements:
             is_needed = is_certain and statement.is_certain
             neighbours = [*_neighbours(file, statement)]
             waiting += [(neighbour, is_needed) for neighbour in neighbours]
             module = "" if neighbours else _package(file, statement)
             if module and (module not in found or (is_needed and not found[module].is_certain)):
                 found[module] = NeededPackage(module, f"{file}:{statement.line}", is_needed)
-    return tuple(found[module] for module in sorted(found))
+    needed = (found[module] for module in sorted(found))
+    return tuple(replace(one, is_certain=False) if is_search_changed else one for one in needed)
 
 
 def is_installed(module: str) -> bool:
@@ -95,26 +103,40 @@ class _Statement:
     is_certain: bool
 
 
-def _statements(file: Path) -> tuple[_Statement, ...]:
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """What a file says of imports.
+
+    Attributes:
+        statements: Its import statements, without those whose failure it expects.
+        changes_search: Whether it may change where modules are looked for.
+    """
+
+    statements: tuple[_Statement, ...] = ()
+    changes_search: bool = False
+
+
+def _read(file: Path) -> _Code:
     try:
         found = os.stat(file)
     except OSError:
-        return ()
+        return _Code()
     return _parsed(str(file), found.st_size, found.st_mtime_ns)
 
 
 @lru_cache(maxsize=_MOST_PARSED)
-def _parsed(file: str, size: int, mtime_ns: int) -> tuple[_Statement, ...]:
-    """The import statements of a file in its present state, without those whose failure it expects."""
+def _parsed(file: str, size: int, mtime_ns: int) -> _Code:
+    """What a file says in its present state."""
     import warnings
 
     try:
+        text = Path(file).read_bytes()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the author's texts, at every listing
-            tree = ast.parse(Path(file).read_bytes())
-        return tuple(_within(tree.body, is_certain=True))
+            tree = ast.parse(text)
+        return _Code(tuple(_within(tree.body, is_certain=True)), _SEARCHED.search(text) is not None)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()  # loading the task says so
+        return _Code()  # loading the task says so
 
 
 def _within(nodes: Iterable[ast.AST], *, is_certain: bool) -> Iterator[_Statement]:
