@@ -10,10 +10,10 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
@@ -21,6 +21,33 @@ from polymeter.guests.imports import guest_import_module, load_file
 from polymeter.guests.sources import files_behind
 
 _WHERE, _PATH = "--model-args", "--model-path"
+_NAMES = "_polymeter_names"
+Wrapper = TypeVar("Wrapper", bound=type)
+
+
+def registered_names(cls: type) -> tuple[str, ...]:
+    """The names that ``register_model`` gave to a class itself, not to its bases."""
+    return tuple(vars(cls).get(_NAMES, ()))
+
+
+def registering(base: type, add: Callable[[str, Any], None], names: Iterable[str]) -> Callable[[Wrapper], Wrapper]:
+    """What a system's ``register_model`` gives: a decorator that registers a class under names.
+
+    Args:
+        base: What the class must derive from.
+        add: Called with each name and the class.
+        names: The names.
+    """
+
+    def register(cls: Wrapper) -> Wrapper:
+        if not issubclass(cls, base):
+            raise TypeError(f"{cls!r} is registered as a model, but is not a subclass of {base.__name__}")
+        setattr(cls, _NAMES, (*registered_names(cls), *names))
+        for name in names:
+            add(name, cls)
+        return cls
+
+    return register
 
 
 def dotted_modules(name: str, supplied: Mapping[str, Any]) -> list[ModuleType] | None:

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.guests.wrappers import Wrapper, registering
 from polymeter.interop.lm_eval.models.arguments import simple_parse_args_string
 
 Self = TypeVar("Self", bound="LM")
-Wrapper = TypeVar("Wrapper", bound="type[LM]")
-_NAMES = "_polymeter_names"
 
 
 class CacheHook:
@@ -255,27 +254,13 @@ def get_model(model_name: str) -> type[LM]:
     return LM_MODELS.get(model_name)
 
 
-def registered_names(cls: type) -> tuple[str, ...]:
-    """The names that ``register_model`` gave to a class itself, not to its bases."""
-    return tuple(vars(cls).get(_NAMES, ()))
-
-
 def register_model(*names: str) -> Callable[[Wrapper], Wrapper]:
     """Register a model under one or more names.
 
     Raises:
         TypeError: if what is registered is not a subclass of ``LM``.
     """
-
-    def add(cls: Wrapper) -> Wrapper:
-        if not issubclass(cls, LM):
-            raise TypeError(f"{cls!r} is registered as a model, but is not a subclass of LM")
-        setattr(cls, _NAMES, (*registered_names(cls), *names))
-        for name in names:
-            LM_MODELS.add(name, cls)
-        return cls
-
-    return add
+    return registering(LM, LM_MODELS.add, names)
 
 
 def _given(settings: Mapping[str, Any] | None) -> dict[str, Any]:

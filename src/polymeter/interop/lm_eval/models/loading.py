@@ -15,10 +15,10 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.guests import contained
 from polymeter.guests.packages import GUEST_LOCK
 from polymeter.guests.shims import switch_on_shims
-from polymeter.guests.wrappers import modules_at, sources_of
+from polymeter.guests.wrappers import modules_at, registered_names, sources_of
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.models import base
-from polymeter.interop.lm_eval.models.base import LM, LM_MODELS, TemplateLM, registered_names
+from polymeter.interop.lm_eval.models.base import LM, LM_MODELS, TemplateLM
 
 _WHERE = "--model-path"
 _SHIM_ROOTS = ("lm_eval", "polymeter")

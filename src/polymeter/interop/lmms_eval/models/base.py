@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.guests.wrappers import Wrapper, registering
 from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_string
 
 Self = TypeVar("Self", bound="lmms")
-Wrapper = TypeVar("Wrapper", bound="type[lmms]")
-_NAMES = "_polymeter_names"
 
 
 @dataclass
@@ -237,24 +236,10 @@ LMMS_MODELS = WrapperNames()
 """The wrappers registered in this process, by name."""
 
 
-def registered_names(cls: type) -> tuple[str, ...]:
-    """The names that ``register_model`` gave to a class itself, not to its bases."""
-    return tuple(vars(cls).get(_NAMES, ()))
-
-
 def register_model(*names: str) -> Callable[[Wrapper], Wrapper]:
     """Register a wrapper under one or more names.
 
     Raises:
         TypeError: if what is registered is not a subclass of ``lmms``.
     """
-
-    def add(cls: Wrapper) -> Wrapper:
-        if not issubclass(cls, lmms):
-            raise TypeError(f"{cls!r} is registered as a model, but is not a subclass of lmms")
-        setattr(cls, _NAMES, (*registered_names(cls), *names))
-        for name in names:
-            LMMS_MODELS.add(name, cls)
-        return cls
-
-    return add
+    return registering(lmms, LMMS_MODELS.add, names)

@@ -16,10 +16,10 @@ from polymeter.guests import contained
 from polymeter.guests.imports import guest_import_module
 from polymeter.guests.packages import GUEST_LOCK
 from polymeter.guests.shims import switch_on_shims
-from polymeter.guests.wrappers import modules_at, sources_of
+from polymeter.guests.wrappers import modules_at, registered_names, sources_of
 from polymeter.interop.lmms_eval.instance import Instance
 from polymeter.interop.lmms_eval.models import base as lmms_base
-from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, lmms, registered_names
+from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, lmms
 from polymeter.interop.lmms_eval.models.manifests import MODEL_REGISTRY_V2, class_of, listed_manifests
 from polymeter.interop.lmms_eval.models.plugins import are_plugins_there, from_plugins, plugin_names
 
