@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from math import comb
 from pathlib import Path
@@ -144,6 +145,22 @@ def test_a_fork_bomb_ends_and_leaves_nothing(walls: Walls) -> None:
     if walls.has_own_processes:
         left = [path for path in Path("/proc").glob("[0-9]*/cwd") if "polymeter-code-" in _link(path)]
         assert left == [], "its children are gone with it"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no other system can forbid it")
+@pytest.mark.parametrize(
+    "start", ["os.fork()", "subprocess.run(['true'])", "os.posix_spawn('/bin/true', ['true'], {})"]
+)
+def test_a_program_starts_no_process(start: str, walls: Walls) -> None:
+    outcome = run_program(f"import os, subprocess\n{start}", LIMITS, walls)
+    assert outcome.startswith("failed: PermissionError"), outcome
+
+
+def test_a_program_starts_threads(walls: Walls) -> None:
+    program = (
+        "from concurrent.futures import ThreadPoolExecutor\nassert sum(ThreadPoolExecutor(3).map(int, '123')) == 6"
+    )
+    assert run_program(program, LIMITS, walls) == PASSED
 
 
 def _link(path: Path) -> str:

@@ -9,6 +9,7 @@ status 0, or replaces modules and built-in functions has not passed.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import math
 import os
@@ -23,6 +24,15 @@ _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 """How many rights over files each version of Landlock knows; later ones know 16."""
 _NET_VERSION, _SCOPE_VERSION = 4, 6
 _MESSAGE_CHARACTERS = 300
+_SET_SECCOMP, _FILTER_MODE = 22, 2
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
+_NUMBER_AT, _ARCHITECTURE_AT, _FLAGS_AT = 0, 4, 16
+"""Where a system call's number, the machine's kind and the call's first argument stand in what a filter is given."""
+_NEW_THREAD = 0x10000
+_MACHINES = {"x86_64": (0xC000003E, 56, (57, 58)), "aarch64": (0xC00000B7, 220, ())}
+"""The kind of machine as the kernel names it, its number of ``clone``, and those of ``fork`` and ``vfork``."""
+_CLONE3, _FIRST_OF_X32 = 435, 0x40000000
 
 
 class _Ruleset(ctypes.Structure):
@@ -32,6 +42,14 @@ class _Ruleset(ctypes.Structure):
 class _Beneath(ctypes.Structure):
     _pack_ = 1
     _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
+
+
+class _Instruction(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint16), ("yes", ctypes.c_uint8), ("no", ctypes.c_uint8), ("k", ctypes.c_uint32)]
+
+
+class _Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(_Instruction))]
 
 
 def main() -> None:
@@ -48,6 +66,7 @@ def main() -> None:
     _die_with_parent()
     _limit(settings)
     has_walls = settings["has_walls"] and _confine(settings["readable"], settings["folder"])
+    _stay_alone()
     write, read, leave = os.write, os.read, os._exit
     dump = json.dumps
     write(report, dump({"ready": True, "landlock": has_walls}).encode() + b"\n")
@@ -123,6 +142,37 @@ def _confine(readable: list[str], folder: str) -> bool:
         os.close(parent)
     libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     return bool(libc.syscall(_RESTRICT, ruleset, ctypes.c_uint32(0)) == 0)
+
+
+def _stay_alone() -> None:
+    """Let this process start threads and no other process: a filter of system calls, on Linux. The limit of processes
+    does not hold for root, and a program that forks without end would stop the whole machine.
+    """
+    kind, clone, forks = _MACHINES.get(os.uname().machine, (0, 0, ()))
+    if not kind:
+        return
+    refuse, no_such_call = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
+    rules = [
+        (_LOAD, 0, 0, _ARCHITECTURE_AT),
+        (_IF_EQUAL, 1, 0, kind),
+        (_RETURN, 0, 0, _KILL),  # numbers of another kind of machine mean other calls
+        (_LOAD, 0, 0, _NUMBER_AT),
+        (_IF_AT_LEAST, 0, 1, _FIRST_OF_X32),
+        (_RETURN, 0, 0, refuse),
+    ]
+    for number in forks:
+        rules += [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, refuse)]
+    # What it wants stands where a filter cannot look; without it the C library calls clone.
+    rules += [(_IF_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, no_such_call)]
+    rules += [(_IF_EQUAL, 0, 3, clone), (_LOAD, 0, 0, _FLAGS_AT), (_IF_ANY_BIT, 1, 0, _NEW_THREAD)]
+    rules += [(_RETURN, 0, 0, refuse), (_RETURN, 0, 0, _ALLOW)]
+    instructions = (_Instruction * len(rules))(*(_Instruction(*rule) for rule in rules))
+    try:
+        libc = ctypes.CDLL(None)
+        libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        libc.prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.byref(_Filter(len(rules), instructions)), 0, 0)
+    except (AttributeError, OSError, TypeError):
+        return
 
 
 if __name__ == "__main__":

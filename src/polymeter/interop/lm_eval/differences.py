@@ -282,7 +282,7 @@ DIFFERENCES = (
             Difference(
                 rule="code that a model wrote",
                 there="`code_eval` of the hub: 3 s by the clock, any amount of memory, in a forked process with some functions of Python switched off",
-                here="3 s of processor time and 12 s by the clock, 4 GB, in a fresh process without network or other files where the system can do that; Python is whole",
+                here="3 s of processor time and 12 s by the clock, 4 GB, in a fresh process without network, other files or processes of its own where the system can do that; the rest of Python is whole",
                 why="it must reach nothing, and a busy machine must not decide what passes",
                 switch=Stays.CODE,
             ),
