@@ -1,6 +1,7 @@
 """What holds for every test: no hub, no caches of the machine, no browser where none is installed."""
 
 import ast
+import gc
 import os
 import re
 import shutil
@@ -25,6 +26,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from tests.helpers import prepared_start  # noqa: E402
+
 # How long an example takes is no property of the code: a first import or a busy machine must not fail a test.
 # Where many look at one result (CI), examples are the same each time.
 settings.register_profile(
@@ -34,6 +37,36 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("polymeter")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--fresh-processes``: start every command as a user does, which takes longer."""
+    parser.addoption("--fresh-processes", action="store_true", help="fork no command from a prepared process")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tests start commands from a prepared process."""
+    if not config.getoption("--fresh-processes"):
+        prepared_start.install()
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests out of the search for garbage."""
+    _freeze()
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Keep what a module of tests has imported out of the search for garbage."""
+    if nextitem is None or nextitem.path != item.path:
+        _freeze()
+
+
+def _freeze() -> None:
+    """Runs search for garbage. In a process that holds the whole suite, and all that it has imported, that search takes
+    longer than a short run.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 _NEEDS_SYSTEM = re.compile(r"^pytestmark\b.*?\bneeds_system\(", re.MULTILINE | re.DOTALL)

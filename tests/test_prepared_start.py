@@ -1,0 +1,72 @@
+"""A command that the tests start by a fork is what a fresh one is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.kit import COMMAND, capitals
+from tests.helpers import prepared_start
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts are forks on Linux alone")
+RUN = ("run", "--model", "mock", "--tasks", "capitals.yaml", "--quiet", "--output")
+
+
+@pytest.fixture
+def popen(pytestconfig: pytest.Config) -> type[prepared_start.Popen]:
+    if pytestconfig.getoption("--fresh-processes"):
+        pytest.skip("no start is a fork")
+    return prepared_start.Popen
+
+
+def test_it_is_a_fork_and_says_and_writes_what_a_fresh_process_does(
+    popen: type[prepared_start.Popen], tmp_path: Path
+) -> None:
+    home = capitals(tmp_path / "home")
+    told = []
+    for start in (popen, prepared_start.REAL_POPEN):
+        name = "fork" if start is popen else "real"
+        process = start([*COMMAND, *RUN, name], cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        is_fork = b"prepared_process" in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        assert is_fork == (start is popen)
+        said, complained = process.communicate(timeout=60)
+        told.append(
+            (process.returncode, said.replace(name, ""), complained, (home / name / "results.json").read_bytes())
+        )
+    assert told[0] == told[1]
+
+
+def test_an_error_has_its_exit_code_and_its_stream(popen: type[prepared_start.Popen], tmp_path: Path) -> None:
+    process = popen([*COMMAND, "run", "--nonsense"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said, complained = process.communicate(timeout=60)
+    assert (process.returncode, said) == (2, b"")
+    assert b"No such option" in complained
+
+
+def test_it_is_stopped_and_killed_as_a_child_is(popen: type[prepared_start.Popen], tmp_path: Path) -> None:
+    words = [*COMMAND, "view", str(tmp_path), "--no-open"]
+    for number, code in ((signal.SIGINT, 0), (signal.SIGKILL, -9)):
+        with popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+            assert process.stdout is not None
+            assert b"http://" in process.stdout.readline()
+            assert os.getsid(process.pid) == process.pid
+            process.send_signal(number)
+            assert process.wait(60) == code
+
+
+def test_another_environment_of_imports_starts_afresh(popen: type[prepared_start.Popen], tmp_path: Path) -> None:
+    for environment, is_fork in (({"PYTHONHASHSEED": "7"}, False), ({"SOME_KEY": "7"}, True)):
+        with popen([*COMMAND, "--version"], env={**os.environ, **environment}, stdout=subprocess.PIPE) as process:
+            line = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+            assert (b"prepared_process" in line) == is_fork
+            assert process.communicate(timeout=60)[0].startswith(b"polymeter ")
+
+
+def test_a_folder_that_is_not_there_is_an_error_of_the_start(popen: type[prepared_start.Popen], tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        popen([*COMMAND, "--version"], cwd=tmp_path / "nowhere")
