@@ -49,7 +49,9 @@ def test_an_error_has_its_exit_code_and_its_stream(popen: type[prepared_start.Po
 
 
 def test_it_is_stopped_and_killed_as_a_child_is(popen: type[prepared_start.Popen], tmp_path: Path) -> None:
-    words = [*COMMAND, "view", str(tmp_path), "--no-open"]
+    home = capitals(tmp_path / "home")
+    assert popen([*COMMAND, *RUN, "run"], cwd=home, stdout=subprocess.DEVNULL).wait(60) == 0
+    words = [*COMMAND, "view", str(home), "--no-open"]
     for number, code in ((signal.SIGINT, 0), (signal.SIGKILL, -9)):
         with popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as process:
             assert process.stdout is not None
