@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +12,7 @@ from polymeter.api.partial import partial_results, write_html_report, write_part
 from polymeter.api.thresholds import missed_thresholds
 from polymeter.core.options import RunOptions
 from polymeter.core.places import naming_places
+from polymeter.core.records import dataclass
 from polymeter.core.spread import UNBOUNDED
 from polymeter.report.formatting import one_line
 from polymeter.store.folder import RunFolder, open_folder
