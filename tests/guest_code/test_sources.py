@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import polymeter
 from polymeter.guests import sources
 
 
@@ -46,3 +47,11 @@ def test_a_file_that_changed_and_one_that_appeared_are_seen(tmp_path: Path) -> N
     (tmp_path / "checkout/later.py").write_text("")
     assert sources.files_behind([first]) == (tmp_path / "checkout/__init__.py", first, tmp_path / "checkout/later.py")
     assert before != sources.files_behind([first])
+
+
+def test_polymeter_itself_is_no_part_of_a_benchmark_that_comes_with_it() -> None:
+    """Else a benchmark in a checkout is made of hundreds of files, which take seconds to read."""
+    package = Path(polymeter.__file__).parent
+    found = sources.files_behind([package / "library" / "shapes" / "detector.py"])
+    assert package / "library" / "shapes" / "drawing.py" in found
+    assert {file.relative_to(package).parts[0] for file in found} == {"__init__.py", "library"}

@@ -16,11 +16,13 @@ from polymeter.guests.neighbours import beside_checkout, package_root, tree_file
 _MOST_LEVELS = 8
 _MOST_PARSED = 4096
 _INSTALLED = ("site-packages", "dist-packages")
+_OURS, _LIBRARY = "polymeter", "polymeter.library"
 
 
 def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
     """Source files, and those that they import, directly or not, from their own folder or package; sorted. What is
-    imported late, inside functions, is among them; installed packages are not.
+    imported late, inside functions, is among them; installed packages are not. Nor is Polymeter itself, whose version a
+    run tells: of its files, only those of the benchmarks that come with it are.
     """
     files_seen: set[Path] = set()
     waiting = [file.resolve() for file in files]
@@ -42,7 +44,7 @@ def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]
         tree: The file.
         folder: Where it lies.
     """
-    ours = {"polymeter", *import_roots()}
+    ours = {_OURS, *import_roots()}
     for node in tree.body:
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -75,6 +77,8 @@ class _Imports:
             return
         folder = file.parent
         for level, base, names in _import_statements(str(file), found.st_size, found.st_mtime_ns):
+            if not level and _is_ours(base):
+                continue
             roots = tuple(list(file.parents)[level - 1 : level]) if level else self._own_roots(folder)
             if not level:
                 yield from self._in_a_tree(base, folder)
@@ -134,6 +138,11 @@ class _Imports:
             except OSError:
                 self._names[folder] = frozenset()
         return self._names[folder]
+
+
+def _is_ours(module: str) -> bool:
+    """Whether an absolute name means a part of Polymeter that is no benchmark."""
+    return f"{module}.".startswith(f"{_OURS}.") and not f"{module}.".startswith(f"{_LIBRARY}.")
 
 
 # The benchmarks of one checkout import each other's files, so a file is parsed once in a process, as long as its size
