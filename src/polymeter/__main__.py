@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> int:
-    """Run the command line; returns the exit code.
+    """Run the command line; returns the exit code, or ends the process with it if it was called by nobody else.
 
     Signals are handled before the rest is imported, so that a command that ends early ends like any other. What a
     terminal's encoding cannot hold is printed as its escape (half a character in a model's answer), or in plain
@@ -31,7 +31,11 @@ def main() -> int:
         code = run()
     except KeyboardInterrupt:
         code = INTERRUPTED
-    return signals.exit_code(code)
+    code = signals.exit_code(code)
+    from polymeter.cli.leaving import leave
+
+    leave(code)
+    return code
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.records import dataclass
 from polymeter.report.formatting import count
 
 if TYPE_CHECKING:

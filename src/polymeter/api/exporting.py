@@ -7,7 +7,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from polymeter.api.result import RunResult, open_run
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.exporting import ExportJob
 from polymeter.core.places import naming_places, stored_at
+from polymeter.core.records import dataclass
 from polymeter.core.registries import EXPORTS
 from polymeter.store.export import read_samples
 from polymeter.store.media import media_path

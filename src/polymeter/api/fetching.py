@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from polymeter.core.errors import DataError, PlanError, PolymeterError
 from polymeter.core.format import HubSource, OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.options import RunOptions
+from polymeter.core.records import dataclass
 from polymeter.core.task import Task, TaskSpec
 from polymeter.data.hub_files import HubFile, fetch_file, files_of, to_fetch
 from polymeter.data.source import Source

@@ -8,11 +8,11 @@ of the members that have one. A sample that has not ended is not a failure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import partial
 from typing import Any, Literal
 
+from polymeter.api.report_file import write_html_report
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.parity import NO_PARITY, Parity, parity_with
@@ -23,10 +23,8 @@ from polymeter.engine.groups import reduce_groups
 from polymeter.engine.selection import described_groups
 from polymeter.stats.reduction import MetricPlan, reduce_rows
 from polymeter.store.export import GroupSummary, TaskSummary, results_document
-from polymeter.store.folder import RunFolder, write_json, write_text
+from polymeter.store.folder import RunFolder, write_json
 from polymeter.store.journal import Journal
-from polymeter.store.media import media_size, read_media
-from polymeter.store.sample_table import SampleTables
 from polymeter.store.wire import read_score
 
 PARTIAL = "partial"
@@ -85,43 +83,6 @@ def write_partial(folder: RunFolder, samples: int | Literal["all"] | None = None
     write_html_report(folder, results, samples, is_by_journal=True, check=check)
     write_json(folder.results, results)
     return results
-
-
-def write_html_report(
-    folder: RunFolder,
-    results: Mapping[str, Any],
-    samples: int | Literal["all"] | None,
-    *,
-    is_by_journal: bool,
-    check: Callable[[], None] | None = None,
-) -> None:
-    """Write ``report.html``, piece by piece.
-
-    Args:
-        folder: The run.
-        results: Its results.
-        samples: How many samples of each task to show, or ``"all"``; ``None``: as the manifest says.
-        is_by_journal: Whether samples are read from the journal and not from their files.
-        check: Called before an earlier report is replaced; what it raises leaves that as it is.
-
-    Raises:
-        StorageError: if the folder cannot be read or written.
-    """
-    from polymeter.report.html_report import html_report
-    from polymeter.report.images import MediaFiles
-
-    manifest = folder.read_manifest()
-    runtime = (manifest.get("options") or {}).get("runtime") or {}
-    media = MediaFiles(partial(read_media, folder.media), partial(media_size, folder.media))
-    wanted = runtime.get("report_samples") if samples is None else samples
-    with SampleTables(folder, is_by_journal=is_by_journal) as tables:
-
-        def pieces() -> Iterator[str]:
-            yield from html_report(manifest, results, tables, media, wanted=wanted)
-            if check is not None:
-                check()
-
-        write_text(folder.report, pieces())
 
 
 def is_partial(results: Mapping[str, Any]) -> bool:

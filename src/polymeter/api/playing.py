@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from polymeter.api.tasks import build_catalog
 from polymeter.api.trying import open_spec
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PolymeterError
+from polymeter.core.records import dataclass
 from polymeter.core.task import TaskSpec
 from polymeter.data.explaining import SourceError
 from polymeter.engine import selection

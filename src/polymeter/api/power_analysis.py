@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from polymeter.api.comparison.runs import ComparedRun, MeanResult, read_runs
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
+from polymeter.core.records import dataclass
 from polymeter.report.formatting import listing, one_line
 from polymeter.report.render import as_text
 from polymeter.report.table import title_of

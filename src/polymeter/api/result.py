@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from polymeter.api.partial import partial_results, write_html_report, write_partial
 from polymeter.api.thresholds import missed_thresholds
-from polymeter.core.options import RunOptions
 from polymeter.core.places import naming_places
+from polymeter.core.records import dataclass
 from polymeter.core.spread import UNBOUNDED
 from polymeter.report.formatting import one_line
 from polymeter.store.folder import RunFolder, open_folder
@@ -136,10 +135,12 @@ class RunResult:
             PlanError: if ``samples`` is no such number.
             StorageError: if the run folder cannot be read or written.
         """
-        wanted = None if samples is None else RunOptions.make({"report_samples": samples}).report_samples
+        wanted = None if samples is None else _checked(samples)
         if self.folder.read_manifest()["status"] == "complete":
             write_report(self.folder, self.folder.read_results(), wanted)
         else:
+            from polymeter.api.partial import write_partial
+
             write_partial(self.folder, wanted)
         return self.report
 
@@ -296,6 +297,8 @@ def open_run(path: Path | str) -> RunResult:
         results = folder.read_results()
         n_failed = int(manifest.get("n_failed") or 0)
     else:
+        from polymeter.api.partial import partial_results
+
         results = partial_results(folder)
         n_failed = sum(sum(task["statuses"].values()) - task["n_scored"] for task in results["tasks"].values())
     sessions = manifest.get("sessions") or [{}]
@@ -320,4 +323,12 @@ def write_report(folder: RunFolder, results: Mapping[str, Any], samples: int | L
     Raises:
         StorageError: if it cannot be written.
     """
+    from polymeter.api.report_file import write_html_report
+
     write_html_report(folder, results, samples, is_by_journal=False)
+
+
+def _checked(samples: Any) -> int | Literal["all"] | None:
+    from polymeter.core.options import RunOptions
+
+    return RunOptions.make({"report_samples": samples}).report_samples

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.parity import parity_name
+from polymeter.core.records import dataclass
 from polymeter.core.systems import told_system
 
 INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"

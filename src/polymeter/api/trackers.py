@@ -6,7 +6,7 @@ import inspect
 import math
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from polymeter.api.result import RunResult, open_run
 from polymeter.core.errors import PlanError, PolymeterError, TrackerError, boundary, did_you_mean
 from polymeter.core.json_text import encodable
 from polymeter.core.places import naming_places
+from polymeter.core.records import dataclass
 from polymeter.core.registries import TRACKERS
 from polymeter.core.registry import missing_package
 from polymeter.core.secrets import remember, without_secrets

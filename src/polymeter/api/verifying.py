@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from polymeter.api.partial import is_partial
 from polymeter.core.errors import PolymeterError
 from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence
+from polymeter.core.records import dataclass
 from polymeter.engine import parts
 from polymeter.engine.rescoring import stored_options
 from polymeter.engine.verifying import reduce_again

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from polymeter.cli.pairs import (
 )
 from polymeter.cli.roles import judge_roles
 from polymeter.core.errors import PlanError
+from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     from polymeter.core.model import ModelSpec

@@ -11,12 +11,12 @@ import argparse
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from polymeter.cli.pairs import parse_pairs
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.records import dataclass
 
 Kind = Literal["text", "int", "float", "switch", "optional", "names", "repeated", "mapping", "object"]
 """What a flag takes: one value, no value, one or none (which is true), several values after one flag, one value

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 import typer
 
+from polymeter.core.records import dataclass
 from polymeter.core.secrets import hide_in_arguments
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.records import dataclass
 
 LIBRARY = "polymeter"
 """What names of benchmarks that come with Polymeter are qualified with."""

@@ -19,12 +19,12 @@ import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from polymeter.core.records import dataclass
 from polymeter.core.secrets import scrubbed
 
 ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_memory", "data", "score", "guest"]

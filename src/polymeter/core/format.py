@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
 from polymeter.core.model import ModelTraits
 from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.records import dataclass
 from polymeter.core.task import GroupSpec, Task, TaskSpec
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.records import quickly_made
+from polymeter.core.records import dataclass
 from polymeter.core.role_client import (
     RoleClient,
     TakesReadings,
@@ -30,7 +30,6 @@ MOST_PIXELS = 178_956_970
 """Most pixels of an image unless the run says otherwise: what Pillow refuses by itself, 0.7 GB once it is decoded."""
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class GuestContext:
     """The settings that apply while a guest is called.

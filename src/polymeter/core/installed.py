@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from polymeter.core.installing import installed_version
+from polymeter.core.records import dataclass
 from polymeter.core.systems import Installed, systems
 
 SWITCH = "POLYMETER_INSTALLED_BENCHMARKS"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from polymeter.core.parts import Modality
+from polymeter.core.records import dataclass
 from polymeter.core.spread import UNBOUNDED, Bounds
 
 Uncertainty = Literal["mean", "bootstrap", "none"]

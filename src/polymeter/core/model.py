@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from polymeter.core.errors import PlanError
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.parts import Modality
+from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     from polymeter.core.request import Message, Origin, Parameters, Request, RequestKind, Response

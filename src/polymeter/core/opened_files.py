@@ -18,12 +18,12 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from polymeter.core.installed import is_benchmark_file
+from polymeter.core.records import dataclass
 from polymeter.core.sources import digest_file
 
 DIGESTED_BYTES = 64 * 2**20

@@ -10,12 +10,12 @@ the engine in ``Plan``, models as ``Model.parity``. Only code that a guest calls
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     from polymeter.core.systems import System

@@ -11,14 +11,14 @@ import io
 import json
 import re
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.core.opened_files import Noted, is_own_file, note, noting
 from polymeter.core.pixels import check_pixels
-from polymeter.core.records import quickly_made
+from polymeter.core.records import dataclass
 from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil, is_url, media_hash, original, sniff_mime
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ _ONE_BYTE = ("1", "L", "P")
 """The modes in which Pillow stores a pixel in one byte."""
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Text:
     """A piece of text.

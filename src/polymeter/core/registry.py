@@ -13,13 +13,13 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from polymeter.core.catalog import Problem
 from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.core.installing import pip_install
+from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

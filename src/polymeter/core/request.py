@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import ErrorKind, ErrorScope, PolymeterError
 from polymeter.core.parts import Image, Media, Part, Text
 from polymeter.core.reasoning import REASONING_TAGS, Tags
-from polymeter.core.records import quickly_made
+from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -25,7 +25,6 @@ PROMPT_VERSION = "judge_prompt"
 """The key under which the metadata of a judge's request hold the version of its prompt; stored with the request."""
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation.
@@ -47,7 +46,6 @@ class Message:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Generate:
     """Parameters of a request for one text.
@@ -129,7 +127,6 @@ class GenerateImage:
 Parameters = Generate | Loglikelihood | GenerateImage
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a request comes from: provenance, not identity.
@@ -158,7 +155,6 @@ class Origin:
     reasoning_tags: Tags = field(default=REASONING_TAGS, compare=False, repr=False)
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Request:
     """Messages and exactly one set of parameters, whose type says what kind of answer is requested. Plain data: it
@@ -221,7 +217,6 @@ class ChoiceLogprob:
     n_tokens: int
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts of one answer, without padding. ``None``: the backend does not say.
@@ -236,7 +231,6 @@ class Usage:
     cached_tokens: int | None = None
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Output:
     """One answer: text, images or log-probabilities, and what the backend says about it. ``note``: what a reader should
@@ -273,7 +267,6 @@ class Error:
         return cls(own, str(error), own in ("rate_limit", "transient"), waits, getattr(error, "scope", "request"))
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Response:
     """A model's answer to one request: its outputs, or an error.

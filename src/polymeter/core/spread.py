@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from polymeter.core.records import dataclass
 
 Bounds = tuple[float | None, float | None]
 """The least and the greatest value that a number can have; ``None``: there is no such end."""

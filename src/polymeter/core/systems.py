@@ -14,13 +14,14 @@ import importlib.util
 import os
 import pkgutil
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.catalog import Problem
 from polymeter.core.errors import PlanError, PolymeterError, boundary
+from polymeter.core.records import dataclass
 from polymeter.core.registry import Target, entry_points
 
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from polymeter.core.errors import PolymeterError
 from polymeter.core.needs import Needs
-from polymeter.core.records import quickly_made
+from polymeter.core.records import dataclass
 from polymeter.core.request import OwnPrompt, Parameters, Request, Response
 from polymeter.core.rows import RowFunctions
 from polymeter.core.spread import UNBOUNDED, Bounds, Spread, Terms
@@ -83,7 +83,6 @@ class GroupSpec:
     version: str = ""
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """One row of a benchmark.
@@ -111,7 +110,6 @@ class Sample:
         return self.doc if self.load_full_doc is None else self.load_full_doc()
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Rollout:
     """What a finished rollout left: all responses in the order of the requests, and what the generator returned."""
@@ -120,7 +118,6 @@ class Rollout:
     returned: Any = None
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class Score:
     """The score of one sample.
@@ -167,7 +164,6 @@ class SampleStatus(str, Enum):
         return self.value
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
     """One sample as the journal holds it, for reductions. ``score`` is ``None`` unless the status is ``ok``.

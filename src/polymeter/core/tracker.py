@@ -8,12 +8,13 @@ and no more: the run can be sent again at any time, because it is sent from its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from polymeter.core.errors import PlanError
+from polymeter.core.records import dataclass
 
 SampleLimit = int | Literal["all"]
 """How many samples of each task a tracker is given: the first ones, or all."""

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.guest_context import guest_context
 from polymeter.core.opened_files import not_noting
+from polymeter.core.records import dataclass
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import is_elsewhere
 from polymeter.data.addresses import UnresolvedError, public_addresses

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError
 from polymeter.core.parts import Video
+from polymeter.core.records import dataclass
 from polymeter.data.video import exact, frames, timed_frames
 from polymeter.data.video_container import duration_of, opened_video, upright
 

@@ -8,7 +8,6 @@ import threading
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ from polymeter.core.errors import (
     boundary,
 )
 from polymeter.core.model import BatchModel
+from polymeter.core.records import dataclass
 from polymeter.core.request import OwnPrompt, Request, Response
 from polymeter.engine.batch_choice import BatchChoice, longest_of
 from polymeter.engine.batching import ReadyQueue

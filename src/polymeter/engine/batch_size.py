@@ -8,8 +8,9 @@ may again share larger batches.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from polymeter.core.records import dataclass
 
 AUTO: Final = "auto"
 _FIRST = 2

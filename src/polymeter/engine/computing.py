@@ -7,12 +7,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
 from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary, is_out_of_memory
 from polymeter.core.model import BatchModel
+from polymeter.core.records import dataclass
 from polymeter.core.registry import place_of
 from polymeter.core.request import Output, OwnPrompt, Request, Response
 from polymeter.engine.answers import settle

@@ -22,8 +22,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from polymeter.core.records import dataclass
 
 START = 8
 CEILING = 512

@@ -8,10 +8,10 @@ never drops one: every request ends in a response, which may be an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from polymeter.core.model import Model
+from polymeter.core.records import dataclass
 from polymeter.core.repeats import joined
 from polymeter.engine.running_samples import PendingRequest
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import AsyncModel
+from polymeter.core.records import dataclass
 from polymeter.core.request import Error, Response
 from polymeter.engine.answers import settle
 from polymeter.engine.concurrency import Verdict

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from polymeter.core.model import AsyncModel
+from polymeter.core.records import dataclass
 from polymeter.engine.balancing import least_loaded, shares
 from polymeter.engine.breaker import Breaker
 from polymeter.engine.concurrency import START, Limiter, Ticket

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.core.errors import PolymeterError, StorageError, UnfitError
@@ -13,6 +12,7 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.model import AsyncModel, Model, Surroundings
 from polymeter.core.needs import SKIP_UNFIT, unknown_needs
 from polymeter.core.progress import Progress
+from polymeter.core.records import dataclass
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.core.task import Result
 from polymeter.engine import manifest as manifests

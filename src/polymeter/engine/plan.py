@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from polymeter.core.needs import check_needs, ignored_settings
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import Parity, parity_with
 from polymeter.core.places import require_place
+from polymeter.core.records import dataclass
 from polymeter.core.registries import stored_format
 from polymeter.core.task import Task, TaskSpec
 from polymeter.engine.data_places import AskedPlaces, check_places

@@ -9,7 +9,7 @@ nobody is asked at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from polymeter.core.model import BatchModel, Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
 from polymeter.core.pixels import pixel_budget
 from polymeter.core.progress import Progress
+from polymeter.core.records import dataclass
 from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import RunOutcome

@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from polymeter.core.damaged_rows import check_undamaged
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, UnscoredError, boundary
 from polymeter.core.guest_context import scoring_sample
 from polymeter.core.opened_files import is_own_file, noting
+from polymeter.core.records import dataclass
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Rollout, Sample, SampleStatus, Score

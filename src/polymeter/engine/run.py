@@ -8,7 +8,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.pixels import pixel_budget
 from polymeter.core.progress import Progress
+from polymeter.core.records import dataclass
 from polymeter.core.registries import MODELS
 from polymeter.core.scoring_limits import ScoringLimits
 from polymeter.core.secrets import HIDDEN, remember

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +17,7 @@ from polymeter.core.errors import DataError, ScoreError, boundary
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
 from polymeter.core.opened_files import Noted
 from polymeter.core.parts import Image
-from polymeter.core.records import quickly_made
+from polymeter.core.records import dataclass
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Sample, SampleStatus, Score, Task
@@ -259,7 +259,6 @@ class RunningSample:
             return PendingRequest(self, role, request, mark, occurrence, turn, slot, may_show=may_show)
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class EndedSample:
     """How a sample ended."""

@@ -6,10 +6,10 @@ number.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+from polymeter.core.records import dataclass
 from polymeter.core.task import Result, Score
 
 _NO_NUMBER = "Its scoring gave no number for any answer."

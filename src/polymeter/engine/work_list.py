@@ -6,8 +6,9 @@ What is run is what no earlier part of the run has settled.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from polymeter.core.records import dataclass
 from polymeter.core.request import Error
 from polymeter.engine.files import FilesOfRun
 from polymeter.engine.running_samples import RunningTask

@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 from polymeter.core.errors import PlanError, PolymeterError, blame, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context
 from polymeter.core.installing import pip_install, pip_name
+from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 from polymeter.core.systems import import_roots
 from polymeter.guests.contain import contained

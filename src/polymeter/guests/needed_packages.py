@@ -13,11 +13,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from polymeter.core.records import dataclass
 from polymeter.core.systems import import_roots
 from polymeter.guests.neighbours import beside_checkout, tree_file, trees
 

@@ -30,7 +30,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.abc import Loader, MetaPathFinder
@@ -39,6 +39,7 @@ from types import ModuleType
 from typing import Any, NoReturn, cast
 
 from polymeter.core.errors import PlanError
+from polymeter.core.records import dataclass
 from polymeter.core.systems import ImportRoot, System, import_roots, load
 
 _REST = "*"

@@ -4,10 +4,41 @@ through the role client, as the role *judge*.
 A judge that fails, or whose answer is not a verdict, leaves its sample without a score; that is never a zero.
 """
 
-from polymeter.judge.llm_judge import ROLE, LLMJudge
-from polymeter.judge.prompts import GRADE_PROMPT, RATING_PROMPT, prompt_version
-from polymeter.judge.rubrics import Criterion, Judgement, checklist, scale, weighted_rubric
-from polymeter.judge.verdict import Contract, read_grade, read_rating
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polymeter.core.lazy import from_homes
+
+if TYPE_CHECKING:
+    from polymeter.judge.llm_judge import ROLE, LLMJudge
+    from polymeter.judge.prompts import GRADE_PROMPT, RATING_PROMPT, prompt_version
+    from polymeter.judge.rubrics import Criterion, Judgement, checklist, scale, weighted_rubric
+    from polymeter.judge.verdict import Contract, read_grade, read_rating
+
+_HOMES = {
+    "polymeter.judge.llm_judge": (
+        "ROLE",
+        "LLMJudge",
+    ),
+    "polymeter.judge.prompts": (
+        "GRADE_PROMPT",
+        "RATING_PROMPT",
+        "prompt_version",
+    ),
+    "polymeter.judge.rubrics": (
+        "Criterion",
+        "Judgement",
+        "checklist",
+        "scale",
+        "weighted_rubric",
+    ),
+    "polymeter.judge.verdict": (
+        "Contract",
+        "read_grade",
+        "read_rating",
+    ),
+}
 
 __all__ = [
     "GRADE_PROMPT",
@@ -24,3 +55,6 @@ __all__ = [
     "scale",
     "weighted_rubric",
 ]
+
+
+__getattr__ = from_homes(__name__, _HOMES)

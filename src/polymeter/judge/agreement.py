@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from itertools import compress, pairwise
 from typing import Any
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from polymeter.core.codec import is_nan
 from polymeter.core.metric import Aggregation
+from polymeter.core.records import dataclass
 from polymeter.stats import (
     Estimate,
     Partition,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from polymeter.core.identity import fingerprint
 from polymeter.core.parts import Image, Part, Text
+from polymeter.core.records import dataclass
 from polymeter.core.request import Message
 from polymeter.judge.prompts import PAIR_PROMPT, PAIR_RUBRIC, prompt_version
 from polymeter.judge.verdict import read_grade

@@ -10,12 +10,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.core.codec import is_nan
 from polymeter.core.errors import ScoreError
+from polymeter.core.records import dataclass
 from polymeter.judge.llm_judge import ROLE
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import UnscoredError
+from polymeter.core.records import dataclass
 
 PATTERN = "its pattern"
 BRACKETS = "double brackets"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic import BaseModel, Field, create_model
@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field, create_model
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.guest_context import current_role_client, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
+from polymeter.core.records import dataclass
 from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request
 from polymeter.judge.llm_judge import ROLE
 from polymeter.judge.prompts import CHECKLIST_PROMPT, RUBRIC_PROMPT, SCALE_PROMPT, fill, prompt_version

@@ -16,12 +16,13 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
 from polymeter.core.errors import ScoreError
+from polymeter.core.records import dataclass
 from polymeter.metrics.code_walls import ALL_WALLS, Walls, is_installed, readable_places
 
 TIMEOUT_S = 3.0

@@ -8,7 +8,6 @@ Face hub or its cache, or from the folder that ``--weights ID=PATH`` names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +15,7 @@ from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context, weights_place
 from polymeter.core.installing import pip_install
 from polymeter.core.pixels import check_pixels
+from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package, processor_of
 from polymeter.core.systems import load
 

@@ -1,11 +1,39 @@
 """Reports on a run folder: tables and one self-contained HTML report. Made as text; the store writes it."""
 
-from polymeter.report.failures import Failures, failures_of, shown_failures
-from polymeter.report.html_report import make_html_report
-from polymeter.report.provenance import endpoints
-from polymeter.report.render import print_table, to_markdown, to_text
-from polymeter.report.replicas import replica_summary
-from polymeter.report.table import Line, footnotes, table_lines
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polymeter.core.lazy import from_homes
+
+if TYPE_CHECKING:
+    from polymeter.report.failures import Failures, failures_of, shown_failures
+    from polymeter.report.html_report import make_html_report
+    from polymeter.report.provenance import endpoints
+    from polymeter.report.render import print_table, to_markdown, to_text
+    from polymeter.report.replicas import replica_summary
+    from polymeter.report.table import Line, footnotes, table_lines
+
+_HOMES = {
+    "polymeter.report.failures": (
+        "Failures",
+        "failures_of",
+        "shown_failures",
+    ),
+    "polymeter.report.html_report": ("make_html_report",),
+    "polymeter.report.provenance": ("endpoints",),
+    "polymeter.report.render": (
+        "print_table",
+        "to_markdown",
+        "to_text",
+    ),
+    "polymeter.report.replicas": ("replica_summary",),
+    "polymeter.report.table": (
+        "Line",
+        "footnotes",
+        "table_lines",
+    ),
+}
 
 __all__ = [
     "Failures",
@@ -21,3 +49,6 @@ __all__ = [
     "to_markdown",
     "to_text",
 ]
+
+
+__getattr__ = from_homes(__name__, _HOMES)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.records import dataclass
 from polymeter.report.comparison_text import (
     answers,
     flipped,

@@ -12,9 +12,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from polymeter.core.records import dataclass
 from polymeter.report.choose import Order
 from polymeter.report.extract import media_files, sample_data, script_json
 from polymeter.report.images import Embedded, MediaFiles, thumbnail_pool

@@ -8,9 +8,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.records import dataclass
 from polymeter.core.spreadsheets import without_formula
 from polymeter.report.render import escaped
 

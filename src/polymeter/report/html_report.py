@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass
 from importlib import import_module
 from tempfile import SpooledTemporaryFile
 from typing import Any, Literal
 
+from polymeter.core.records import dataclass
 from polymeter.report.choose import order_of
 from polymeter.report.columns import page_columns
 from polymeter.report.extract import script_json

@@ -11,12 +11,12 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.machine import available_cores
 from polymeter.core.parts import Image, readable_image
+from polymeter.core.records import dataclass
 from polymeter.core.sources import sniff_audio_mime, sniff_mime
 
 if TYPE_CHECKING:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from polymeter.core.records import dataclass
 from polymeter.report.extract import script_json
 from polymeter.report.formatting import number
 

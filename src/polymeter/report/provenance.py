@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from polymeter.core.records import dataclass
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.report.formatting import clean, clip, count, duration, moment, one_line
 from polymeter.report.replicas import replica_lines, replica_summary

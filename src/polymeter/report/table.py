@@ -5,9 +5,9 @@ has; ``polymeter.report.render`` and ``templates/table.html`` draw it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from polymeter.core.records import dataclass
 from polymeter.report.formatting import as_float, clip, count, listing, number, one_line
 from polymeter.report.panel_text import panel_sentences
 

@@ -4,11 +4,15 @@ results.
 Knows values, not benchmarks: what a value means is up to ``polymeter.metrics`` and the formats.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polymeter.core.lazy import from_homes
 from polymeter.stats.additive import Additive
 from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval
 from polymeter.stats.bradley_terry import Strengths, bradley_terry
 from polymeter.stats.clusters import Partition
-from polymeter.stats.comparisons import CombinedDifference, MemberDifference, group_difference, unpaired_difference
 from polymeter.stats.errors import (
     clustered_standard_error,
     pooled_standard_error,
@@ -19,19 +23,65 @@ from polymeter.stats.estimate import Estimate, estimate
 from polymeter.stats.intervals import normal_interval, normal_quantile, t_interval, t_quantile, wilson_interval
 from polymeter.stats.mean_intervals import MeanInterval, mean_interval, sum_interval
 from polymeter.stats.moments import mean_spread
-from polymeter.stats.paired import PairedDifference, paired_difference, t_test_p_value
-from polymeter.stats.power import (
-    RepeatedVariance,
-    achieved_power,
-    detectable_effect,
-    difference_variance,
-    needed_samples,
-    repeated_variance,
-)
-from polymeter.stats.prediction_powered import CorrectedMean, corrected_mean
-from polymeter.stats.ranks import Gaps, mean_gaps, paired_gaps, rank_intervals, unpaired_gaps
 from polymeter.stats.reduction import MetricPlan, RowReduction, reduce_rows
-from polymeter.stats.significance import PairedTest, effect_size, holm, mcnemar_test, paired_test, permutation_test
+
+if TYPE_CHECKING:
+    from polymeter.stats.comparisons import CombinedDifference, MemberDifference, group_difference, unpaired_difference
+    from polymeter.stats.paired import PairedDifference, paired_difference, t_test_p_value
+    from polymeter.stats.power import (
+        RepeatedVariance,
+        achieved_power,
+        detectable_effect,
+        difference_variance,
+        needed_samples,
+        repeated_variance,
+    )
+    from polymeter.stats.prediction_powered import CorrectedMean, corrected_mean
+    from polymeter.stats.ranks import Gaps, mean_gaps, paired_gaps, rank_intervals, unpaired_gaps
+    from polymeter.stats.significance import PairedTest, effect_size, holm, mcnemar_test, paired_test, permutation_test
+
+# What compares runs and plans them is imported when it is used. What stays above is what every run needs, and what has
+# the name of its module (estimate, bootstrap, bradley_terry), which would hide it once that is imported.
+_HOMES = {
+    "polymeter.stats.comparisons": (
+        "CombinedDifference",
+        "MemberDifference",
+        "group_difference",
+        "unpaired_difference",
+    ),
+    "polymeter.stats.paired": (
+        "PairedDifference",
+        "paired_difference",
+        "t_test_p_value",
+    ),
+    "polymeter.stats.power": (
+        "RepeatedVariance",
+        "achieved_power",
+        "detectable_effect",
+        "difference_variance",
+        "needed_samples",
+        "repeated_variance",
+    ),
+    "polymeter.stats.prediction_powered": (
+        "CorrectedMean",
+        "corrected_mean",
+    ),
+    "polymeter.stats.ranks": (
+        "Gaps",
+        "mean_gaps",
+        "paired_gaps",
+        "rank_intervals",
+        "unpaired_gaps",
+    ),
+    "polymeter.stats.significance": (
+        "PairedTest",
+        "effect_size",
+        "holm",
+        "mcnemar_test",
+        "paired_test",
+        "permutation_test",
+    ),
+}
 
 __all__ = [
     "Additive",
@@ -87,3 +137,6 @@ __all__ = [
     "weighted_standard_error",
     "wilson_interval",
 ]
+
+
+__getattr__ = from_homes(__name__, _HOMES)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeter.core.records import dataclass
 from polymeter.core.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.clusters import Partition
 from polymeter.stats.intervals import Interval, within

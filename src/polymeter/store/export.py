@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from polymeter.core.codec import compact_json, decode, json_string, jsonable
 from polymeter.core.files import replacing
 from polymeter.core.json_text import as_number, encodable, json_text, may_be_bare, strict
 from polymeter.core.places import file_name, stored_at
+from polymeter.core.records import dataclass
 from polymeter.core.sources import digest
 from polymeter.core.spread import is_bounded
 from polymeter.core.task import Result, SampleStatus

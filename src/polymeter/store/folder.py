@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.files import replacing, sweep
 from polymeter.core.json_text import NAN, as_number, json_text
 from polymeter.core.places import stored_at
+from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import digest
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.records import quickly_made
+from polymeter.core.records import dataclass
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus
 from polymeter.store.database import connect
@@ -27,7 +26,6 @@ _STATES = {
 _STATUSES = {status.value: status for status in SampleStatus}
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
     """The key of an answer within its sample. ``occurrence`` counts equal requests, so their order does not matter."""

@@ -12,10 +12,11 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.records import dataclass
 from polymeter.store.checksums import StoredText, stored_checksum
 from polymeter.store.database import connect, journal_at
 from polymeter.store.schema import SCHEMA, SCHEMA_VERSION, check_schema

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from polymeter.core.codec import compact_json, decode, parse_json
+from polymeter.core.records import dataclass
 from polymeter.core.sources import digest
 from polymeter.core.task import SampleStatus
 from polymeter.store.export import read_sample_file

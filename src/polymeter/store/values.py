@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 from polymeter.core.codec import decode
+from polymeter.core.records import dataclass
 from polymeter.store.export import sample_file
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal

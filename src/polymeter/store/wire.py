@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from polymeter.core.codec import (
 from polymeter.core.identity import OfParameters, OfSettings
 from polymeter.core.opened_files import FileState
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
-from polymeter.core.records import quickly_made
+from polymeter.core.records import dataclass
 from polymeter.core.request import (
     PROMPT_VERSION,
     ChoiceLogprob,
@@ -49,7 +48,6 @@ PathOf = Callable[[str], Path]
 Describe = Callable[[Media], Mapping[str, Any]]
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class WrittenScore:
     """A score as text. ``is_exact``: it can be restored; otherwise it must be computed again."""

@@ -9,11 +9,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import PlanError
+from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 from polymeter.viewer.guard import LOOPBACK, Guard
 

@@ -11,11 +11,12 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.records import dataclass
 from polymeter.core.sources import digest
 from polymeter.report.formatting import one_line
 from polymeter.report.provenance import headline

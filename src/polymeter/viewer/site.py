@@ -12,7 +12,7 @@ import pkgutil
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.records import dataclass
 from polymeter.report.formatting import clean, clip, count, duration, moment, number, one_line
 from polymeter.store.folder import RunFolder
 from polymeter.viewer.indexes import Indexes

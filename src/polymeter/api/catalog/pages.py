@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from polymeter.api.catalog.facts import Facts, Unknown, Value
 from polymeter.api.catalog.markdown import code, escape, fence, heading, link, paragraphs, table
 from polymeter.api.catalog.samples import ShownSample
 from polymeter.api.catalog.words import CHROME, Words
 from polymeter.core.catalog import Problem
+from polymeter.core.records import dataclass
 from polymeter.core.registries import FORMATS, stored_format
 from polymeter.data.source import BUILDERS
 from polymeter.report.formatting import DASH

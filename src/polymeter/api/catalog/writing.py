@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from polymeter.api.catalog.facts import FactReader, Facts, Hider, all_members
@@ -15,6 +14,7 @@ from polymeter.api.settings import read_settings
 from polymeter.api.tasks import build_catalog
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.records import dataclass
 from polymeter.engine import selection
 
 _UNSAFE = re.compile(r"[^\w.-]+")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from polymeter.api.comparison import imported
 from polymeter.api.comparison.runs import ComparedRun
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.records import dataclass
 from polymeter.report.formatting import clip, count, listing, one_line
 from polymeter.store.outcomes import Outcome, read_requests, read_rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from polymeter.api.comparison.runs import ComparedRun, read_runs
 from polymeter.api.comparison.scores import NotCompared, ScoreComparison, mains, task_scores
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
+from polymeter.core.records import dataclass
 from polymeter.report.formatting import count, listing, number
 from polymeter.report.render import as_text
 from polymeter.report.table import title_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from polymeter.api.comparison.runs import ComparedRun, MeanResult, Subset
 from polymeter.core.identity import seed_for
+from polymeter.core.records import dataclass
 from polymeter.stats import (
     CombinedDifference,
     PairedDifference,

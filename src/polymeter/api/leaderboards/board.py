@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from polymeter.api.leaderboards.ranking import MOST_PAIRED, Average, average, n_
 from polymeter.api.leaderboards.reading import BoardRun, find_runs, read_board_runs
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
+from polymeter.core.records import dataclass
 from polymeter.report.formatting import count, listing, one_line
 from polymeter.report.render import as_text
 from polymeter.stats.intervals import Interval

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from polymeter.api.leaderboards.reading import BoardRun
+from polymeter.core.records import dataclass
 from polymeter.report.formatting import as_float
 
 What = Literal["tokens", "cost", "time"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from itertools import combinations
 from pathlib import Path
@@ -15,6 +15,7 @@ from polymeter.api.comparison.comparability import Finding, check_allowed, refus
 from polymeter.api.comparison.runs import ComparedRun, read_runs
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.reasoning import strip_reasoning
+from polymeter.core.records import dataclass
 from polymeter.formats.pairs.file import Head, Pair, StoredParts
 from polymeter.judge.prompts import PAIR_RUBRIC
 from polymeter.report.formatting import count, listing

@@ -6,7 +6,6 @@ import filecmp
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.files import temporary_name
 from polymeter.core.places import file_name, naming_places, require_place
 from polymeter.core.progress import Progress
+from polymeter.core.records import dataclass
 from polymeter.formats.pairs.file import write_pairs
 from polymeter.report.formatting import count, listing
 from polymeter.store.folder import RunFolder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence
+from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
 from polymeter.engine.manifest import identity_of
 from polymeter.engine.plan import cache_folder

@@ -7,9 +7,9 @@ what, and what follows from a loss, is decided by ``leases`` and ``replica_dispa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from polymeter.core.records import dataclass
 from polymeter.core.request import Response
 from polymeter.engine.computing import Asked
 

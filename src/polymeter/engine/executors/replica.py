@@ -11,7 +11,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from polymeter.core.model import BatchModel, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.pixels import pixel_budget
+from polymeter.core.records import dataclass
 from polymeter.core.request import Origin, Response
 from polymeter.core.rows import RowHandle
 from polymeter.core.task import TaskSpec

@@ -5,9 +5,9 @@ of them and score answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from polymeter.core.records import dataclass
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.rows import Table
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing
+from polymeter.core.records import dataclass
 from polymeter.core.sources import digest, is_elsewhere
 from polymeter.data.large_tables import pieces_of
 from polymeter.data.tables import columns_of, each_cell_under_its_name, require_index

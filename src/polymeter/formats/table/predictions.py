@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import ScoreError
 from polymeter.core.places import file_name
+from polymeter.core.records import dataclass
 from polymeter.core.request import Generate, GenerateImage, Response
 from polymeter.core.task import ReduceContext, ScoredRow
 from polymeter.data.pickles import write_pickle

@@ -12,12 +12,12 @@ either are this format's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 from polymeter.core.catalog import Problem
+from polymeter.core.records import dataclass
 from polymeter.core.systems import extension
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import DataError, PolymeterError, boundary, did_you_mean
+from polymeter.core.records import dataclass
 from polymeter.formats.task_yaml.templates import compile_template, one_column_hint
 from polymeter.guests.loading import resolve
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.parts import Text
+from polymeter.core.records import dataclass
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Message, Request
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score

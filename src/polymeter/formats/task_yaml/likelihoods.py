@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from polymeter.core.errors import ScoreError
 from polymeter.core.parts import Text
+from polymeter.core.records import dataclass
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.choices import choice_values, likelihood_values

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PlanError
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
+from polymeter.core.records import dataclass
 from polymeter.core.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.formats.task_yaml.config import TaskConfig, validate

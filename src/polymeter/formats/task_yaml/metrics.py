@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.core.parity import Parity
 from polymeter.core.parts import Modality
+from polymeter.core.records import dataclass
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.formats.task_yaml.config import MetricItem, TaskConfig

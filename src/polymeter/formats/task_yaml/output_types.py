@@ -7,13 +7,13 @@ An output type is a function from a ``Setup`` to ``TaskFunctions``. They are in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.parity import Parity
 from polymeter.core.reasoning import REASONING_TAGS, Tags
+from polymeter.core.records import dataclass
 from polymeter.core.request import Origin, Parameters, Protocol
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow, TaskSpec
 

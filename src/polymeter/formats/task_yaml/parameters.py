@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.generation import image_parameters
+from polymeter.core.records import dataclass
 from polymeter.core.request import Generate, GenerateImage
 
 _ALIASES = {
@@ -53,6 +54,9 @@ class StopRules:
     is_cut: bool = True
 
 
+_USUAL_RULES = StopRules()
+
+
 @dataclass(frozen=True, slots=True)
 class ImageSettings:
     """The settings of one task that asks for images.
@@ -93,7 +97,7 @@ def text_settings(
     *,
     is_completion: bool,
     where: str,
-    rules: StopRules = StopRules(),
+    rules: StopRules = _USUAL_RULES,
 ) -> TextSettings:
     """Merge a task's settings with those for the model and those of the plan, later ones winning.
 

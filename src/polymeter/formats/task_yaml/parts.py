@@ -6,11 +6,11 @@ A YAML gives the parts by its fields; a Python class by its methods, for which s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
+from polymeter.core.records import dataclass
 from polymeter.core.task import TaskSpec
 from polymeter.data import Rows
 from polymeter.formats.task_yaml import forms, image_targets, settings

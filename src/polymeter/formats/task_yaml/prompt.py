@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality, Part, Text
+from polymeter.core.records import dataclass
 from polymeter.core.request import Message, Origin, OwnPrompt, Response
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import Sample, Samples, TaskSpec

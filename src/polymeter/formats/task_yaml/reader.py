@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.records import dataclass
 from polymeter.core.yaml_text import document, text_of
 from polymeter.guests.loading import FunctionRef
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
 from polymeter.core.format import OpenContext
+from polymeter.core.records import dataclass
 from polymeter.core.task import Sample
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.parts import Parts

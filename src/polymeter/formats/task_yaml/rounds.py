@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.parts import Part
+from polymeter.core.records import dataclass
 from polymeter.core.request import Message, OwnPrompt, Request, Response
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.config import TaskConfig

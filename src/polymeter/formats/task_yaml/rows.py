@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, overload
 
 from polymeter.core.errors import DataError, PlanError, boundary, outside_of_polymeter
 from polymeter.core.format import HubSource, OpenContext
 from polymeter.core.identity import seed_for
+from polymeter.core.records import dataclass
 from polymeter.core.task import Sample, TaskSpec
 from polymeter.data import Rows, Source, make_rows, media_folder_notes, open_plain, open_splits
 from polymeter.data.source import is_hub_id

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PolymeterError, ScoreError
+from polymeter.core.records import dataclass
 from polymeter.core.task import MetricKey, Sample, Score
 from polymeter.data import Rows
 from polymeter.formats.task_yaml.config import TaskConfig

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, PlanError, ScoreError, enumerated
 from polymeter.core.format import OpenContext
 from polymeter.core.parity import Parity
+from polymeter.core.records import dataclass
 from polymeter.core.task import Sample
 from polymeter.data import Rows, Source, open_written, written_cell
 from polymeter.formats.task_yaml.config import TaskConfig

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary
+from polymeter.core.records import dataclass
 from polymeter.core.systems import import_roots
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, load_file, resolve

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -33,6 +33,7 @@ from polymeter.core.logs import (
     read_json_lines,
 )
 from polymeter.core.places import stored_at
+from polymeter.core.records import dataclass
 from polymeter.core.yaml_text import read_yaml
 from polymeter.interop.evalscope.export_parts import PLAIN_IDS
 from polymeter.interop.evalscope.log_lines import Record, answered

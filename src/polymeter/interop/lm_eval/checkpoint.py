@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from polymeter.core.records import dataclass
 from polymeter.interop.lm_eval.sample_lines import Render
 
 _LENGTHS = ("n_positions", "max_position_embeddings", "n_ctx")

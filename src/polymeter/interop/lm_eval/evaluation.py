@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
 from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.progress import Progress
+from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
 from polymeter.engine.selection import Selection, select
 from polymeter.interop.lm_eval.checkpoint import Checkpoint, read_checkpoint

@@ -10,12 +10,12 @@ import ast
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from polymeter.core.errors import PolymeterError
 from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
 from polymeter.core.stored_samples import StoredSample
 from polymeter.core.task import TaskSpec

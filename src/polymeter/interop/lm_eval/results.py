@@ -11,7 +11,7 @@ import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,7 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
 from polymeter.core.parity import parity_with
 from polymeter.core.places import stored_at
+from polymeter.core.records import dataclass
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.interop.lm_eval.rereading import TaskRereading, author_contained, plain_config, rereading_of
 from polymeter.interop.lm_eval.sample_lines import (

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
 from polymeter.core.parity import Parity, parity_with
 from polymeter.core.places import stored_at
+from polymeter.core.records import dataclass
 from polymeter.interop.lmms_eval import result_samples as samples
 from polymeter.interop.lmms_eval.efficiency import overall_efficiency, task_efficiency
 from polymeter.interop.lmms_eval.filtered_answers import filters_of_task

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from polymeter.core.errors import DataError
 from polymeter.core.logs import damaged, starts_with
 from polymeter.core.places import stored_at
+from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

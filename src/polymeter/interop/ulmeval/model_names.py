@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import ModelSpec
+from polymeter.core.records import dataclass
 from polymeter.core.registries import MODELS
 from polymeter.interop.ulmeval.config import Named, UlmevalConfig
 from polymeter.interop.ulmeval.results import plain_name

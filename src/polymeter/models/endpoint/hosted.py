@@ -9,13 +9,13 @@ import json
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from polymeter.core.errors import ModelError, PlanError, did_you_mean
 from polymeter.core.model import AsyncModel
 from polymeter.core.parts import Part, Text
+from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 from polymeter.core.request import Generate, GenerateImage, Message, Output, Request, Response
 from polymeter.core.secrets import hide_secrets, remember_values

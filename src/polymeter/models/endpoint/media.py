@@ -14,12 +14,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, ModelError, Raised, attempt, boundary
 from polymeter.core.parts import Audio, Image, Video
+from polymeter.core.records import dataclass
 from polymeter.core.sources import sniff_audio_mime, sniff_mime
 
 if TYPE_CHECKING:

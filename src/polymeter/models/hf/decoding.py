@@ -8,11 +8,11 @@ task and the plan, so that two checkpoints are measured alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from polymeter.core.reasoning import REASONING_TAGS
+from polymeter.core.records import dataclass
 from polymeter.core.request import Generate
 
 FALLBACK_MAX_NEW_TOKENS = 1024

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, boundary
+from polymeter.core.records import dataclass
 from polymeter.core.request import Generate, Request
 from polymeter.models.hf.load import Loaded
 from polymeter.models.hf.prompts import Prompt, Prompter

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MethodType
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package, processor_of
 from polymeter.models.hf.config import Kind
 from polymeter.models.hf.decoding import without_decoding_defaults

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.parts import Audio, Image, Video
+from polymeter.core.records import dataclass
 from polymeter.models.hf.settings import HfSettings
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ the token's first character, so that it cannot take the place of an image.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary
 from polymeter.core.parts import Audio, Image, Modality, Part, Text, Video
+from polymeter.core.records import dataclass
 from polymeter.core.request import Request
 from polymeter.models.hf.load import Loaded
 from polymeter.models.hf.media import Clip, clip_of, image_of, sound_of

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.errors import is_out_of_memory
+from polymeter.core.records import dataclass
 from polymeter.models.hf.agreement import distributions_agree
 from polymeter.models.hf.cached_rows import Begun, CachedRows
 from polymeter.models.hf.decoding import Decoding, StopStrings

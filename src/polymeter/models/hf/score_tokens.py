@@ -12,7 +12,8 @@ of the continuation ("Answer: " + "B" is scored as "Answer:" + " B").
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from polymeter.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from polymeter.core.errors import PlanError
+from polymeter.core.records import dataclass
 from polymeter.core.secrets import hide_secrets, remember, remember_values
 
 _OPENAI = "https://api.openai.com/v1"

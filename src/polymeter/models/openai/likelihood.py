@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, get_args
 
 from polymeter.core.errors import ModelError
+from polymeter.core.records import dataclass
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output
 from polymeter.models.endpoint.errors import EndpointError
 from polymeter.models.openai.answers import choices_of, usage_of

@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, get_args
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.generation_names import OF_ENDPOINTS, OF_IMAGES
 from polymeter.core.model import AsyncModel, ModelTraits
 from polymeter.core.parts import Modality
+from polymeter.core.records import dataclass
 from polymeter.core.request import (
     Generate,
     GenerateImage,

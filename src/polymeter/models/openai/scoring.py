@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from polymeter.core.errors import ModelError
+from polymeter.core.records import dataclass
 from polymeter.core.request import ChoiceLogprob
 from polymeter.models.endpoint.shapes import logprob, malformed
 

@@ -5,9 +5,10 @@ generation settings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from polymeter.core.records import dataclass
 from polymeter.core.request import Generate
 
 Api = Literal["chat", "completions", "images"]

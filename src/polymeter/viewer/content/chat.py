@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from polymeter.core.records import dataclass
 from polymeter.report.formatting import clip, count, duration, one_line
 from polymeter.viewer.content.media import Picture
 from polymeter.viewer.content.players import Played, played

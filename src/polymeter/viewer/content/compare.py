@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polymeter.core.records import dataclass
 from polymeter.viewer.content.drawn import Drawing, drawings_of
 from polymeter.viewer.content.view import Block, SampleView
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import wave
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.core.records import dataclass
 from polymeter.core.sources import sniff_audio_mime, sniff_mime, sniff_video_mime
 from polymeter.report.formatting import clip, one_line
 from polymeter.store.media import media_path

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polymeter.core.records import dataclass
 from polymeter.report.formatting import duration
 from polymeter.viewer.content.media import Clip
 from polymeter.viewer.content.view import Block, SampleView, media_of, messages_of

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from polymeter.core.records import dataclass
 
 Span = tuple[int, int, str]
 """Start and end of a part of a text, and what it is: ``missed`` or ``added``."""

@@ -8,12 +8,12 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from polymeter.core.errors import PlanError, boundary
 from polymeter.core.machine import available_cores
 from polymeter.core.options import RunOptions
+from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 
 WHERE = "--executor ray"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import fsum, isnan, nan
 from pathlib import Path
@@ -22,6 +21,7 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.json_text import json_text
 from polymeter.core.needs import Needs
 from polymeter.core.parts import Modality
+from polymeter.core.records import dataclass
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import (
     ReduceContext,

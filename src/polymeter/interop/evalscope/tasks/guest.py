@@ -7,7 +7,6 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import ModelTraits
 from polymeter.core.opened_files import is_of_row
 from polymeter.core.parity import Parity
+from polymeter.core.records import dataclass
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, seeded
 from polymeter.guests.loading import authors_code, load_authors_file

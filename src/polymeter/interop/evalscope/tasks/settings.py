@@ -5,7 +5,7 @@ generation settings that count where the run sets none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import PlanError, UnfitError, did_you_mean
@@ -13,6 +13,7 @@ from polymeter.core.generation import image_parameters, text_parameters
 from polymeter.core.model import ModelTraits
 from polymeter.core.options import Options, identity, runtime
 from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.records import dataclass
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Parameters, RequestKind
 from polymeter.interop.evalscope.tasks.constants import EvalType, OutputType
 

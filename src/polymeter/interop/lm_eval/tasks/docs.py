@@ -10,11 +10,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.format import OpenContext
+from polymeter.core.records import dataclass
 from polymeter.core.task import Sample, Samples, SampleView, TaskSpec
 from polymeter.data import Rows, Source, make_rows, media_folder_notes, open_plain, open_splits
 from polymeter.formats.task_yaml.rows import RowSamples, placed

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
+from polymeter.core.records import dataclass
 from polymeter.core.task import Samples
 from polymeter.guests import resolve
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, Locate

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.records import dataclass
 from polymeter.formats.task_yaml.forms import Form, guest
 from polymeter.formats.task_yaml.templates import compile_template
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, Locate

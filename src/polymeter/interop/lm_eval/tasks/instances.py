@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import DataError
+from polymeter.core.records import dataclass
 from polymeter.core.task import Sample
 from polymeter.formats.task_yaml.rows import full_row
 from polymeter.interop.lm_eval.instance import Instance

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PlanError
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
+from polymeter.core.records import dataclass
 from polymeter.core.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.formats.task_yaml.load import is_same_task, portable

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,6 +15,7 @@ from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.core.installing import pip_install
 from polymeter.core.metric import Aggregation
 from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.records import dataclass
 from polymeter.core.registries import METRICS
 from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.formats.task_yaml.metrics import BoundMetric

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from polymeter.core.errors import DataError
+from polymeter.core.records import dataclass
 from polymeter.core.request import Role
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.interop.lm_eval.tasks.fields import ExampleFields, Fields

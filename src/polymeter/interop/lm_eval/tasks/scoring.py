@@ -9,12 +9,12 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 from polymeter.core.errors import PolymeterError, ScoreError, boundary
 from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.records import dataclass
 from polymeter.core.task import MetricKey, Score, TaskSpec
 from polymeter.formats.task_yaml.choices import argmax
 from polymeter.formats.task_yaml.metrics import BoundMetric

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from typing import Any
 
 from polymeter.core.errors import ScoreError
+from polymeter.core.records import dataclass
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Message, Request, Response
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score

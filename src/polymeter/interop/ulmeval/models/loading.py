@@ -8,12 +8,13 @@ import ast
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.records import dataclass
 from polymeter.guests import contained
 from polymeter.guests.generators import dispatched
 from polymeter.guests.loading import authors_code

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import weights_place
 from polymeter.core.model import Model
+from polymeter.core.records import dataclass
 from polymeter.core.registries import MODELS
 from polymeter.guests.wrappers import parameters
 

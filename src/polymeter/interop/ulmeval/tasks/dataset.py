@@ -5,12 +5,12 @@ bases or from nothing; everything that only some of them have is read here, once
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.guest_context import guest_context
+from polymeter.core.records import dataclass
 from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
 from polymeter.formats.table.base import BASES

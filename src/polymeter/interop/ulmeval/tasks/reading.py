@@ -7,10 +7,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
+from polymeter.core.records import dataclass
 from polymeter.guests.sources import bytes_of, packages_needed, tree_of
 from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN, bound, constants, value_of
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.guest_context import has_role, refuse_verdict
+from polymeter.core.records import dataclass
 from polymeter.formats.table.classes.multiple_choice.extract import NO_OPTION, can_infer, can_infer_text
 from polymeter.judge import ROLE, LLMJudge, read_grade
 

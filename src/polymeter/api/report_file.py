@@ -1,0 +1,50 @@
+"""The HTML report of a run as a file of its folder.
+
+It is made of what the folder holds, so it needs neither the code that runs benchmarks nor what computes results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Literal
+
+from polymeter.report.html_report import html_report
+from polymeter.report.images import MediaFiles
+from polymeter.store.folder import RunFolder, write_text
+from polymeter.store.media import media_size, read_media
+from polymeter.store.sample_table import SampleTables
+
+
+def write_html_report(
+    folder: RunFolder,
+    results: Mapping[str, Any],
+    samples: int | Literal["all"] | None,
+    *,
+    is_by_journal: bool,
+    check: Callable[[], None] | None = None,
+) -> None:
+    """Write ``report.html``, piece by piece.
+
+    Args:
+        folder: The run.
+        results: Its results.
+        samples: How many samples of each task to show, or ``"all"``; ``None``: as the manifest says.
+        is_by_journal: Whether samples are read from the journal and not from their files.
+        check: Called before an earlier report is replaced; what it raises leaves that as it is.
+
+    Raises:
+        StorageError: if the folder cannot be read or written.
+    """
+    manifest = folder.read_manifest()
+    runtime = (manifest.get("options") or {}).get("runtime") or {}
+    media = MediaFiles(partial(read_media, folder.media), partial(media_size, folder.media))
+    wanted = runtime.get("report_samples") if samples is None else samples
+    with SampleTables(folder, is_by_journal=is_by_journal) as tables:
+
+        def pieces() -> Iterator[str]:
+            yield from html_report(manifest, results, tables, media, wanted=wanted)
+            if check is not None:
+                check()
+
+        write_text(folder.report, pieces())
