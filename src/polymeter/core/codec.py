@@ -21,24 +21,29 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def json_encoder(
-    *, is_ascii: bool = False, allows_nan: bool = True, default: Callable[[Any], Any] | None = None
+    *,
+    is_ascii: bool = False,
+    allows_nan: bool = True,
+    default: Callable[[Any], Any] | None = None,
+    separators: tuple[str, str] = (",", ":"),
 ) -> Callable[[Any], str]:
-    """A function that writes plain data as JSON without spaces, as ``json.dumps`` does with these settings. That one
-    prepares an encoder anew in each call, which takes longer than to write what a sample consists of.
+    """A function that writes plain data as JSON, as ``json.dumps`` does with these settings. That one prepares an
+    encoder anew in each call, which takes longer than to write what a sample consists of.
 
     Args:
         is_ascii: Whether to write escapes for what ASCII cannot hold.
         allows_nan: Whether numbers that are not finite are written as Python's words for them.
         default: Turns a value that JSON cannot hold into one that it can.
+        separators: What stands between items, and behind a key.
     """
     encoder = json.JSONEncoder(
-        ensure_ascii=is_ascii, separators=(",", ":"), check_circular=False, allow_nan=allows_nan, default=default
+        ensure_ascii=is_ascii, separators=separators, check_circular=False, allow_nan=allows_nan, default=default
     )
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # an interpreter without the compiled encoder
         return encoder.encode
     quoted = encode_basestring_ascii if is_ascii else encode_basestring
-    pieces = make(None, encoder.default, quoted, None, ":", ",", False, False, allows_nan)
+    pieces = make(None, encoder.default, quoted, None, separators[1], separators[0], False, False, allows_nan)
 
     def encoded(value: Any) -> str:
         return quoted(value) if isinstance(value, str) else "".join(pieces(value, 0))

@@ -19,7 +19,7 @@ SKIP_UNFIT = "--skip-unfit leaves out what the model cannot do."
 _ANSWERED_BY: Mapping[RequestKind, str] = {
     "generate": "",
     "generate_image": "",
-    "loglikelihood": " --mcq text asks multiple choice as text.",
+    "loglikelihood": " Most multiple choice can be asked as text, with --mcq text.",
 }
 
 

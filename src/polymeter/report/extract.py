@@ -7,14 +7,20 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from polymeter.core.codec import json_encoder
 from polymeter.report.formatting import number
 from polymeter.report.scales import MainMetric, number_of, score_label
 
-_TEXT_LENGTH = 6000
-_DOC_TEXT_LENGTH = 1500
-_LIST_LENGTH = 60
+TEXT_LENGTH = 6000
+"""Characters of a text that are shown, outside of rows and logs."""
+DOC_TEXT_LENGTH = 1500
+"""Characters of a text that are shown of a row or a log."""
+LIST_LENGTH = 60
+"""Items of a list that are shown."""
+MAX_DEPTH = 8
+"""So many lists and objects within each other are shown as such, what is in the innermost as text."""
 _EXCHANGES = 40
-_MAX_DEPTH = 8
+_strict_json = json_encoder(allows_nan=False)
 _SHOWN_MEDIA = ("image", "video", "audio")
 
 
@@ -26,7 +32,6 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -
         task: Number of its task in the report.
         main: The metric that orders the samples.
     """
-    value = main.value(sample) if main and sample.get("status") == "ok" else None
     exchanges = [*sample.get("exchanges", ())]
     data = {
         "task": task,
@@ -34,20 +39,31 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -
         "index": sample.get("index"),
         "subset": [str(part) for part in sample.get("subset") or ()],
         "status": str(sample.get("status")),
-        "error": _plain(sample.get("error"), _TEXT_LENGTH),
+        "error": _plain(sample.get("error"), TEXT_LENGTH),
         "target": _text(sample.get("target")),
         "answer": _text(sample.get("answer")),
         "explanation": _text(sample.get("explanation")),
         "read_by": ", ".join(dict.fromkeys(rule for rule in sample.get("judge_rules") or () if rule)),
-        "scores": [_score(score) for score in sample.get("scores", ())],
-        "value": None if value is None else number(value),
-        "at": value,
-        "doc": _plain(sample.get("doc"), _DOC_TEXT_LENGTH),
-        "log": _plain(sample.get("log"), _DOC_TEXT_LENGTH),
-        "exchanges": _plain(exchanges[:_EXCHANGES], _TEXT_LENGTH),
+        **sample_scores(sample, main),
+        "doc": _plain(sample.get("doc"), DOC_TEXT_LENGTH),
+        "log": _plain(sample.get("log"), DOC_TEXT_LENGTH),
+        "exchanges": _plain(exchanges[:_EXCHANGES], TEXT_LENGTH),
         "more": len(exchanges) - _EXCHANGES if len(exchanges) > _EXCHANGES else None,
     }
     return {key: item for key, item in data.items() if item not in (None, [], {}, "") or key in ("answer", "id")}
+
+
+def sample_scores(sample: Mapping[str, Any], main: MainMetric | None) -> dict[str, Any]:
+    """What a sample's scores give the report: their names and values, and where the main one lies.
+
+    Args:
+        sample: See ``sample_data``.
+        main: See ``sample_data``.
+    """
+    value = main.value(sample) if main and sample.get("status") == "ok" else None
+    scores = [_score(score) for score in sample.get("scores", ())]
+    shown = {} if value is None else {"value": number(value), "at": value}
+    return {**({"scores": scores} if scores else {}), **shown}
 
 
 def media_files(sample: Mapping[str, Any]) -> Iterator[str]:
@@ -71,9 +87,14 @@ def media_files(sample: Mapping[str, Any]) -> Iterator[str]:
 
 def script_json(value: Any) -> str:
     """JSON that is safe inside a ``<script>`` element: nothing in it can end the element or begin a comment."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return script_text(_strict_json(value))
+
+
+def script_text(text: str) -> str:
+    """A JSON text as ``script_json`` writes it."""
     for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
+        if character in text:
+            text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
@@ -87,23 +108,23 @@ def _score(score: Mapping[str, Any]) -> list[Any]:
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else _cut(str(value), _TEXT_LENGTH)
+    return None if value is None else _cut(str(value), TEXT_LENGTH)
 
 
-def _plain(value: Any, length: int, depth: int = _MAX_DEPTH) -> Any:
+def _plain(value: Any, length: int, depth: int = MAX_DEPTH) -> Any:
     if isinstance(value, str):
-        return _cut(value, length)
-    if isinstance(value, float) and not math.isfinite(value):
-        return number(value)
-    if value is None or isinstance(value, (bool, int, float)):
+        return value if len(value) <= length else _cut(value, length)
+    if value is None or isinstance(value, int):
         return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else number(value)
     if depth == 0:
         return _cut(json.dumps(value, ensure_ascii=False, default=str), length)
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):  # nearly always the first, which is told much sooner
         return {str(key): _plain(item, length, depth - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        kept = [_plain(item, length, depth - 1) for item in value[:_LIST_LENGTH]]
-        return kept if len(value) <= _LIST_LENGTH else [*kept, f"… and {len(value) - _LIST_LENGTH:,} more"]
+        kept = [_plain(item, length, depth - 1) for item in value[:LIST_LENGTH]]
+        return kept if len(value) <= LIST_LENGTH else [*kept, f"… and {len(value) - LIST_LENGTH:,} more"]
     return _cut(str(value), length)
 
 

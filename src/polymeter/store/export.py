@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, field
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.codec import compact_json, decode, json_string, jsonable
 from polymeter.core.files import replacing
-from polymeter.core.json_text import as_number, encodable, json_text, may_be_bare, strict
+from polymeter.core.json_text import encodable, json_text, may_be_bare, strict
 from polymeter.core.places import file_name, stored_at
 from polymeter.core.records import dataclass
 from polymeter.core.sources import digest
@@ -23,13 +21,13 @@ from polymeter.core.task import Result, SampleStatus
 from polymeter.store.failures import MOST_SHOWN, FailureKind
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
+from polymeter.store.sample_line import BEFORE_EXCHANGES, BEFORE_ROW, SampleLine, read_sample
 from polymeter.store.score_texts import listed_values, score_texts
 
 AddressOf = Callable[[str, "int | None"], str]
 """``(role, part) → address`` of the endpoint that the answers come from."""
 
 
-_BEFORE_ROW = ',"doc":'
 _AT_ONCE = 500
 """Samples of one query of a reader that takes its time."""
 
@@ -161,13 +159,13 @@ def read_some(
     """
     if folder.journal.exists():
         with closing(Journal(folder.journal)) as journal:
-            return [_read_sample(line) for line in sample_lines(journal, task, only=sorted(indices))]
+            return [read_sample(line) for line in sample_lines(journal, task, only=sorted(indices))]
     path = sample_file(folder, task)
     found = []
     with stored_at(path, f"Reading {path.name}"), path.open("rb") as file:
         for offset in sorted(offsets):
             file.seek(offset)
-            found.append(_read_sample(file.readline().decode("utf-8", "replace")))
+            found.append(read_sample(file.readline().decode("utf-8", "replace")))
     return found
 
 
@@ -189,7 +187,7 @@ def read_samples_at(folder: RunFolder, task: str) -> Iterator[tuple[int, dict[st
         with stored_at(path, f"Reading {path.name}"), path.open("rb") as file:
             offset = 0
             for line in file:
-                yield offset, _read_sample(line.decode("utf-8", "replace"))
+                yield offset, read_sample(line.decode("utf-8", "replace"))
                 offset += len(line)
 
 
@@ -198,7 +196,7 @@ def read_sample_file(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
     path = sample_file(folder, task)
     if path.exists():
         with path.open(encoding="utf-8") as file:
-            yield from map(_read_sample, file)
+            yield from map(read_sample, file)
 
 
 def read_sample_heads(folder: RunFolder, task: str) -> Iterator[Mapping[str, Any]]:
@@ -209,65 +207,6 @@ def read_sample_heads(folder: RunFolder, task: str) -> Iterator[Mapping[str, Any
     if path.exists():
         with path.open(encoding="utf-8") as file:
             yield from map(SampleLine, file)
-
-
-_ANY_TEXT = r'(?:null|"[^"\\]*(?:\\.[^"\\]*)*")'
-_match_scored = re.compile(
-    rf'{{"id":{_ANY_TEXT},"index":\d+,"subset":\[[^\]]*\],"cluster":{_ANY_TEXT},"status":"(\w+)","error":null,'
-    rf'"target":{_ANY_TEXT},"answer":{_ANY_TEXT},"explanation":{_ANY_TEXT},"scores":(\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]),"log":'
-).match
-
-
-class SampleLine(Mapping[str, Any]):
-    """A line of a file of samples. How a sample ended and its scores are found in most lines without parsing them."""
-
-    __slots__ = ("_is_whole", "_line", "_values")
-
-    def __init__(self, line: str) -> None:
-        self._line = line
-        self._is_whole = False
-        found = _match_scored(line)
-        if found is not None:
-            self._values = {"status": found[1], "scores": _read_scores(found[2])}
-            return
-        # Quotes within a text are escaped, so this begins a value; if it is one within another, the cut is no JSON.
-        head, begins_row, _ = line.partition(_BEFORE_ROW)
-        try:
-            self._values = _read_sample(f"{head}}}")
-            self._is_whole = not begins_row
-        except json.JSONDecodeError:
-            self._values, self._is_whole = _read_sample(line), True
-
-    def __getitem__(self, key: str) -> Any:
-        if key not in self._values:
-            self._read()
-        return self._values[key]
-
-    def __iter__(self) -> Iterator[str]:
-        self._read()
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        self._read()
-        return len(self._values)
-
-    def _read(self) -> None:
-        if not self._is_whole:
-            self._values, self._is_whole = _read_sample(self._line), True
-
-
-def _read_sample(text: str) -> dict[str, Any]:
-    sample = json.loads(text)
-    return {**sample, "scores": _with_numbers(sample["scores"])}
-
-
-@lru_cache(maxsize=1024)
-def _read_scores(text: str) -> list[dict[str, Any]]:
-    return _with_numbers(json.loads(text))
-
-
-def _with_numbers(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**one, "value": as_number(one["value"])} for one in scores]
 
 
 def sample_lines(
@@ -303,7 +242,7 @@ def sample_lines(
         if is_strict and may_be_bare(doc, parts):
             doc = strict(doc, nan=None)
             parts = ",".join([_exchange(_strict_exchange(exchange), address_of) for exchange in own])
-        yield f'{_head(row, is_strict)}{_BEFORE_ROW}{doc},"exchanges":[{parts}]}}'
+        yield f"{_head(row, is_strict)}{BEFORE_ROW}{doc}{BEFORE_EXCHANGES}[{parts}]}}"
 
 
 def _strict_exchange(exchange: Sequence[Any]) -> Sequence[Any]:

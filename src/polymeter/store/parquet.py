@@ -19,9 +19,10 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import as_number
 from polymeter.core.places import stored_at
 from polymeter.store.exchanges import asked_of_model, media_paths, noted_of_media, outputs_of, prompt_of
-from polymeter.store.export import SampleLine, sample_file, sample_lines
+from polymeter.store.export import sample_file, sample_lines
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
+from polymeter.store.sample_line import SampleLine
 
 MediaAs = Literal["paths", "bytes"]
 

@@ -9,9 +9,10 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, overload
 
-from polymeter.store.export import SampleLine, sample_file, sample_lines
+from polymeter.store.export import sample_file, sample_lines
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
+from polymeter.store.sample_line import SampleLine
 
 _IN_MEMORY = 1 << 22
 """Up to so many bytes of samples from a journal stay in memory; more are put into a temporary file."""

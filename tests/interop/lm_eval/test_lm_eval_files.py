@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import polymeter
 from polymeter.interop.lm_eval.models.base import LM_MODELS
-from polymeter.interop.lm_eval.sample_lines import hash_text
+from polymeter.interop.lm_eval.sample_lines import hash_text, indented
 from polymeter.interop.lm_eval.table import make_table
 from tests.cli.kit import Typing
+from tests.helpers.differences import difference
 from tests.interop.lm_eval.house import ROWS, results, samples, write_house
 
 pytestmark = pytest.mark.needs_system("lm_eval")
@@ -140,6 +144,30 @@ def test_prompts_of_a_checkpoint_stand_in_its_template(typing: Typing) -> None:
     assert document["fewshot_as_multiturn"] is True
 
 
+@difference("refused-system", here="", there="USER: Say cat")
+def test_prompts_stand_in_a_template_that_refuses_the_system_message_as_they_were_sent(
+    typing: Typing, parity: str, expected: str
+) -> None:
+    pytest.importorskip("torch")
+    from tests.helpers.checkpoints import make_checkpoint
+
+    place = make_checkpoint("llama", typing.folder / "tiny")
+    file = place / "chat_template.jinja"
+    refusal = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+    file.write_text(refusal + file.read_text("utf-8"), "utf-8")
+    done = typing(
+        f"lm-eval --model hf --model_args pretrained={place},dtype=float32 --device cpu --include_path tasks "
+        f"--tasks says --apply_chat_template --system_instruction Brief. --limit 1 --output_path out --log_samples "
+        f"--parity {parity} -v WARNING"
+    )
+    if not expected:
+        assert done.code == 1, done.said
+        assert samples(typing.folder / "out", "says") == []
+        return
+    assert done.code == 0, done.said
+    assert expected in samples(typing.folder / "out", "says")[0]["arguments"]["gen_args_0"]["arg_0"]
+
+
 def test_an_answer_is_what_follows_the_end_of_thinking(typing: Typing) -> None:
     done = typing(
         "run --model mock --model-args answer=dog</reason>cat --tasks says --include-path lm-eval:tasks -q -o thought "
@@ -147,3 +175,14 @@ def test_an_answer_is_what_follows_the_end_of_thinking(typing: Typing) -> None:
     )
     assert done.code == 0, done.said
     assert polymeter.open_run(typing.folder / "thought").value("says", "exact_match", filter="raw") == 1.0
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda items: st.lists(items, max_size=3) | st.dictionaries(st.text(), items, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_a_row_is_written_for_its_hash_as_the_encoder_of_python_indents_it(doc: Any) -> None:
+    assert indented(doc) == json.dumps(doc, indent=2, ensure_ascii=False)

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.parity import parity_with
 from polymeter.core.parts import Image, Video
 from polymeter.core.request import Generate
 from polymeter.models.hf import HfModel
 from polymeter.models.hf.media import Clip, image_of
+from tests.helpers.differences import difference
 from tests.helpers.mixed_requests import picture, request, sound, texts
 
 STRINGS_ONLY = (
@@ -121,6 +123,33 @@ def test_template_that_refuses_a_conversation_fails_that_request(checkpoint: Cal
     assert good.error is None
     assert "one turn only" in bad.error.message
     assert "chat_template=FILE" in bad.error.message
+
+
+@difference("refused-system", here="Be brief has no place", there="[user] Hi")
+def test_a_run_at_parity_with_lm_eval_leaves_out_a_system_message_that_the_template_refuses(
+    checkpoint: Callable[..., Path], parity: str, expected: str
+) -> None:
+    picky = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('Be brief has no place') }}{% endif %}"
+    made = HfModel(str(checkpoint("llama")), chat_template=picky + STRINGS_ONLY)
+    made.parity = parity_with(parity)
+    made.load()
+    asked = request("Hi", system="Be brief.")
+    error = made.respond([asked])[0].error
+    assert expected in (made._encoder.prompt_text(asked) if error is None else error.message)
+
+
+@difference("refused-system", here="one turn only", there="one turn only")
+def test_a_template_that_refuses_more_than_system_messages_fails_the_request_at_parity_too(
+    checkpoint: Callable[..., Path], parity: str, expected: str
+) -> None:
+    picky = "{% if messages|length > 1 %}{{ raise_exception('one turn only') }}{% endif %}" + STRINGS_ONLY
+    made = HfModel(str(checkpoint("llama")), chat_template=picky)
+    made.parity = parity_with(parity)
+    made.load()
+    asked = request("Hi", begun="It is")
+    error = made.respond([asked])[0].error
+    assert error is not None
+    assert expected in error.message
 
 
 def test_template_arguments_reach_the_template(checkpoint: Callable[..., Path]) -> None:

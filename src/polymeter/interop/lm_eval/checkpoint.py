@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
+from polymeter.core.parity import Parity
 from polymeter.core.records import dataclass
 from polymeter.interop.lm_eval.sample_lines import Render
 
@@ -58,8 +60,12 @@ class Checkpoint:
         }
         return {**tokens, "eot_token_id": self.tokenizer.eos_token_id, "max_length": self.max_length}
 
-    def render(self) -> Render:
-        """Its chat template as a function of the turns."""
+    def render(self, parity: Parity) -> Render:
+        """Its chat template as a function of the turns.
+
+        Args:
+            parity: Whose prompts the run sent.
+        """
         from jinja2 import TemplateError
 
         make: Callable[..., str] = self.tokenizer.apply_chat_template
@@ -68,10 +74,13 @@ class Checkpoint:
         def render(turns: list[dict[str, str]]) -> str:
             is_begun = turns[-1]["role"] == "assistant"
             how = {"add_generation_prompt": not is_begun, "continue_final_message": is_begun, **variables}
-            try:
-                return make(turns, tokenize=False, **how)
-            except (TemplateError, ValueError):  # a template without system turns, say, for which the model found a way
-                return json.dumps(turns, ensure_ascii=False)
+            tried = [turns]
+            if parity.on("refused-system"):
+                tried.append([turn for turn in turns if turn["role"] != "system"])
+            for sent in tried:
+                with suppress(TemplateError, ValueError):
+                    return make(sent, tokenize=False, **how)
+            return json.dumps(turns, ensure_ascii=False)
 
         return render
 

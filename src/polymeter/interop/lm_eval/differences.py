@@ -214,6 +214,13 @@ DIFFERENCES = (
                 switch="cut-prompts",
             ),
             Difference(
+                rule="a chat template that refuses system messages",
+                there="the message is left out: neither the task's description nor the system instruction is sent",
+                here="a failed sample, with the template's own words",
+                why="the prompt was another one than task and user wrote, and nothing in the results said so",
+                switch="refused-system",
+            ),
+            Difference(
                 rule="the line break at the end of a chat template, for log-probabilities",
                 there="moved to the continuation, as all white space at the end of a context",
                 here="stays where the template put it; only spaces move",

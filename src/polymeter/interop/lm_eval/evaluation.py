@@ -21,6 +21,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
 from polymeter.core.options import RunOptions, mark_of
+from polymeter.core.parity import parity_with
 from polymeter.core.progress import Progress
 from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
@@ -372,7 +373,9 @@ def _facts(
             "chat_template": checkpoint.template if checkpoint is not None and is_rendered else None,
         },
         checkpoint={} if checkpoint is None else checkpoint.facts(),
-        render=checkpoint.render() if checkpoint is not None and is_rendered else None,
+        render=checkpoint.render(parity_with(parity_of(command.parity)))
+        if checkpoint is not None and is_rendered
+        else None,
     )
 
 

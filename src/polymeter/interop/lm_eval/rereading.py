@@ -22,8 +22,6 @@ from polymeter.core.task import TaskSpec
 from polymeter.guests import contained
 from polymeter.guests.door import in_mode
 from polymeter.guests.loading import FunctionRef
-from polymeter.interop.lm_eval.instance import Instance
-from polymeter.interop.lm_eval.sample_lines import Arguments
 from polymeter.interop.lm_eval.tasks.config import GENERATE, LmTaskConfig, config_of
 from polymeter.interop.lm_eval.tasks.dialect import NAME
 from polymeter.interop.lm_eval.tasks.fields import bind_fields
@@ -78,18 +76,12 @@ class TaskRereading:
             own = {"temperature": 0.0, "do_sample": False, "max_gen_toks": 256, "until": stops}
         return {**own, "until": own.get("until", stops), **self.plan}
 
-    def filtered(self, name: str, sample: StoredSample, arguments: Arguments, responses: list[Any]) -> list[Any]:
+    def filtered(self, name: str, sample: StoredSample, responses: list[Any]) -> list[Any]:
         """What a chain of filters makes of the answers of each request."""
         chain = next((chain for chain in self.scorer.chains if chain.name == name), None)
-        kind = "loglikelihood" if self.config.output_type == "multiple_choice" else self.config.output_type
-        number = self.number(sample)
-        instances = [
-            Instance(kind, sample["doc"], asked, place, (self.config.task, number, self.config.repeats), list(answers))
-            for place, (asked, answers) in enumerate(zip(arguments, responses, strict=True))
-        ]
         if chain is not None:
             with suppress(PolymeterError):
-                return list(chain.apply(instances))
+                return chain.filtered([list(answers) for answers in responses], [sample["doc"]] * len(responses))
         return [answers[0] for answers in responses if answers]
 
 

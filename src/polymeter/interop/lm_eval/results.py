@@ -35,7 +35,7 @@ from polymeter.interop.lm_eval.sample_lines import (
 )
 from polymeter.interop.lm_eval.tasks.groups import stated_group
 from polymeter.interop.lm_eval.tasks.stated_errors import ITERATIONS, NOT_STATED, stated_stderr
-from polymeter.store.export import read_samples
+from polymeter.store.export import read_sample_heads, read_samples
 from polymeter.store.folder import RunFolder
 
 _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
@@ -109,6 +109,10 @@ class StoredRun:
     def read(self, task: str) -> Iterator[dict[str, Any]]:
         """The stored samples of a task."""
         return iter(read_samples(self._folder, task))
+
+    def read_heads(self, task: str) -> Iterator[Mapping[str, Any]]:
+        """The same, for a reader that asks how samples ended and for their scores, and for nothing else."""
+        return read_sample_heads(self._folder, task)
 
     def rereading(self, task: str) -> TaskRereading | None:
         """The task's own view of its samples; ``None`` if it is none of lm-eval's."""
@@ -244,7 +248,7 @@ def _task_entry(run: StoredRun, task: str) -> dict[str, Any]:
     owner, reread = run.tasks[task], run.rereading(task)
     entry: dict[str, Any] = {"name": task, "alias": owner["alias"] or task, "sample_len": owner["n_scored"]}
     whole = [result for result in owner["results"] if not result["subset"]]
-    values = _values(run.read(task)) if reread is not None else {}
+    values = _values(run.read_heads(task)) if reread is not None else {}
     counts = [len(values[key]) for key in values]
     entry["sample_len"] = max(counts, default=owner["n_scored"])
     for result in whole:

@@ -41,14 +41,15 @@ class Encoder:
 
     Args:
         loaded: The checkpoint.
+        drops_system: See ``Prompter``.
 
     Raises:
         PlanError: if its chat template cannot be rendered.
     """
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, *, drops_system: bool = False) -> None:
         self._loaded = loaded
-        self._prompter = Prompter(loaded)
+        self._prompter = Prompter(loaded, drops_system=drops_system)
         self._n_special = _n_special_in_front(loaded)
 
     def read(self, request: Request, *, is_plain: bool = False) -> Prompt:

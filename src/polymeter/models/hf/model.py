@@ -218,7 +218,7 @@ class HfModel(BatchModel):
             settings = replace(settings, cut_prompts=True)
         with quiet_transformers():
             self._loaded = load_network(settings, self._config, self._kind, self._processing)
-            self._encoder = Encoder(self._loaded)
+            self._encoder = Encoder(self._loaded, drops_system=self.parity.on("refused-system"))
             self._scorer = Scorer(self._loaded, self._encoder, moves_line_breaks=self.parity.on("template-line-break"))
             self._refiller = Refiller(self._loaded)
 

@@ -6,7 +6,7 @@ the token's first character, so that it cannot take the place of an image.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -64,6 +64,11 @@ class Prompt:
 class Prompter:
     """Reads requests for one loaded checkpoint.
 
+    Args:
+        loaded: The checkpoint.
+        drops_system: Whether a conversation that the chat template refuses is rendered once more without its system
+            messages.
+
     Attributes:
         adds_special: Whether the tokenizer has to add special tokens to the text: the template leaves them out, or
             there is none.
@@ -72,8 +77,9 @@ class Prompter:
         PlanError: if the chat template cannot be rendered.
     """
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, *, drops_system: bool = False) -> None:
         self._loaded = loaded
+        self._drops_system = drops_system
         self._templater = loaded.processor if getattr(loaded.processor, "chat_template", None) else loaded.tokenizer
         written = {modality: self._named(name) for modality, name in _PLACEHOLDERS.items()}
         # If the two differ, the processor replaces its own token and not the tokenizer's.
@@ -173,16 +179,27 @@ class Prompter:
         """The rendered chat template, open for the answer: after the generation prompt, or after the beginning of the
         answer in the last message.
         """
+        from jinja2 import TemplateError
+
         messages = [{"role": role, "content": self._content(role, entries)} for role, entries in conversation]
-        is_begun = bool(conversation) and conversation[-1][0] == "assistant"
         with boundary(ModelError, "The chat template", hint="chat_template=FILE sets another."):
-            text: str = self._templater.apply_chat_template(
-                messages,
-                tokenize=False,
-                add_generation_prompt=not is_begun,
-                continue_final_message=is_begun,
-                **self._loaded.settings.chat_template_args,
-            )
+            try:
+                return self._templated(messages)
+            except TemplateError:
+                others = [message for message in messages if message["role"] != "system"]
+                if not self._drops_system or len(others) == len(messages):
+                    raise
+                return self._templated(others)
+
+    def _templated(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        is_begun = bool(messages) and messages[-1]["role"] == "assistant"
+        text: str = self._templater.apply_chat_template(
+            messages,
+            tokenize=False,
+            add_generation_prompt=not is_begun,
+            continue_final_message=is_begun,
+            **self._loaded.settings.chat_template_args,
+        )
         return text
 
     def _content(self, role: str, entries: Sequence[tuple[Modality, str]]) -> Any:

@@ -194,8 +194,9 @@ def test_images_stand_at_their_mark_or_before_the_text(tmp_path: Path, text: str
 
 
 def test_choices_are_not_asked_as_text(tmp_path: Path) -> None:
-    with pytest.raises(UnfitError, match="'t' is one of lm-eval's, which --mcq text cannot ask"):
+    with pytest.raises(UnfitError, match="'t' is one of lm-eval's, which --mcq text cannot ask") as refused:
         opened(tmp_path, CHOICE, target="k", is_mcq_text=True)
+    assert "mmlu_generative" in refused.value.hint
     assert ask(opened(tmp_path, is_mcq_text=True)), "other tasks are asked as always"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from polymeter import evaluate
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Text
@@ -179,3 +179,9 @@ def test_a_configuration_is_read_and_changed_as_there() -> None:
         FewshotConfig(shots=3)
     with pytest.raises(AttributeError, match="no field 'shots'"):
         config.shots  # noqa: B018
+
+
+def test_choices_of_a_class_are_not_asked_as_text(folder: Path) -> None:
+    with pytest.raises(UnfitError, match="'listed' is one of lm-eval's, which --mcq text cannot ask"):
+        opened(folder, "Listed", is_mcq_text=True)
+    assert asked(opened(folder, "Answers", is_mcq_text=True), 0), "other classes are asked as always"

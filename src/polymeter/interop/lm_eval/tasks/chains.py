@@ -38,22 +38,34 @@ class Chain:
             ScoreError: if a filter raises, or does not return one item for each request.
             UnscoredError: if a pattern takes longer than scoring a sample may take.
         """
-        resps: list[Any] = [instance.resps for instance in instances]
-        docs = [instance.doc for instance in instances]
+        filtered = self.filtered([instance.resps for instance in instances], [instance.doc for instance in instances])
+        for instance, read in zip(instances, filtered, strict=True):
+            instance.filtered_resps[self.name] = read
+        return filtered
+
+    def filtered(self, resps: list[Any], docs: list[Any]) -> list[Any]:
+        """What the chain makes of answers.
+
+        Args:
+            resps: The answers of each request of one sample, one for each repeat.
+            docs: The sample's row, once for each request.
+
+        Raises:
+            ScoreError: if a filter raises, or does not return one item for each request.
+            UnscoredError: if a pattern takes longer than scoring a sample may take.
+        """
         for what, step in self.steps:
             try:
                 with boundary(ScoreError, f"{what} of task {self.task!r}"):
                     resps = list(step.apply(resps, docs))
             except UnscoredError as error:
                 raise UnscoredError(error.what, where=f"{what} of task {self.task!r}", hint=error.hint) from None
-        if len(resps) != len(instances):
+        if len(resps) != len(docs):
             raise ScoreError(
-                f"The filters {self.name!r} of task {self.task!r} returned {len(resps)} items for {len(instances)} "
+                f"The filters {self.name!r} of task {self.task!r} returned {len(resps)} items for {len(docs)} "
                 "requests.",
                 hint="A filter returns one item for each request that it is given, in their order.",
             )
-        for instance, read in zip(instances, resps, strict=True):
-            instance.filtered_resps[self.name] = read
         return resps
 
 

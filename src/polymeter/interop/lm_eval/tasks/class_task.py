@@ -32,11 +32,11 @@ from polymeter.interop.lm_eval.tasks.asking import Asking, ask, modalities
 from polymeter.interop.lm_eval.tasks.chains import chains
 from polymeter.interop.lm_eval.tasks.class_asking import AskedClass, class_contexts, rows_of_class
 from polymeter.interop.lm_eval.tasks.class_config import Surroundings, TaskConfig
-from polymeter.interop.lm_eval.tasks.config import GENERATE
+from polymeter.interop.lm_eval.tasks.config import GENERATE, MULTIPLE_CHOICE
 from polymeter.interop.lm_eval.tasks.docs import wanted_samples
 from polymeter.interop.lm_eval.tasks.reduction import reduce
 from polymeter.interop.lm_eval.tasks.scoring import Scorer, as_answered, checked_process_results
-from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, seed_of
+from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, check_way, seed_of
 
 
 def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, options: LmRunOptions) -> Task:
@@ -51,6 +51,8 @@ def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, opt
     load_task_code(spec)
     task, surroundings = _made(spec, context)
     config = getattr(task, "config", None)
+    if isinstance(task, task_classes.MultipleChoiceTask) or getattr(config, "output_type", "") == MULTIPLE_CHOICE:
+        check_way(context, spec.name, str(spec.file))
     repeats = int(getattr(config, "repeats", None) or 1)
     with boundary(DataError, f"Reading the rows of task {spec.name!r}"), seeded(context.seed):
         rows, is_bare = rows_of_class(task.eval_docs, f"the rows of task {spec.name!r}", spec.source_hash, context)

@@ -44,6 +44,7 @@ from polymeter.interop.lm_eval.tasks.reduction import reduce
 from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, make_scorer
 from polymeter.interop.lm_eval.tasks.settings import (
     LmRunOptions,
+    check_way,
     fewshot_count,
     read_run_options,
     run_metadata,
@@ -74,12 +75,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         return compile_class(spec, traits, context, options)
     config, locate = config_of(spec), provenance(spec.file)
     check_config(config, locate)
-    if context.is_mcq_text and config.output_type == MULTIPLE_CHOICE:
-        raise UnfitError(
-            f"Task {spec.name!r} is one of lm-eval's, which --mcq text cannot ask: they compare log-probabilities.",
-            where=locate("output_type"),
-            hint="Choose a model that gives log-probabilities, or a variant of the task that asks for text.",
-        )
+    if config.output_type == MULTIPLE_CHOICE:
+        check_way(context, spec.name, locate("output_type"))
     if not options.predict_only:
         check_code_needs(spec, context.parity)
     has_code = load_task_code(spec)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.options import Options, identity
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig
@@ -50,8 +51,6 @@ def read_run_options(context: OpenContext) -> LmRunOptions:
     Raises:
         PlanError: if an option is unknown, a value has the wrong type, or two contradict each other.
     """
-    from polymeter.core.errors import PlanError
-
     where = "dialect_options lm_eval"
     options = LmRunOptions.make(context.options, where=where)
     if options.fewshot_as_multiturn and not options.is_chat:
@@ -61,6 +60,26 @@ def read_run_options(context: OpenContext) -> LmRunOptions:
             hint="Set both, or neither.",
         )
     return options
+
+
+def check_way(context: OpenContext, task: str, where: str) -> None:
+    """Check that a run asks a task with choices by their log-probabilities.
+
+    Args:
+        context: The run.
+        task: The task's name.
+        where: ``file:line`` of what makes it one, for the message.
+
+    Raises:
+        UnfitError: if it asks choices as text.
+    """
+    if context.is_mcq_text:
+        raise UnfitError(
+            f"Task {task!r} is one of lm-eval's, which --mcq text cannot ask: its examples and its question are "
+            "written for answers that are compared by log-probabilities, not for a letter.",
+            where=where,
+            hint="Choose a model that gives log-probabilities, or a task that asks for text, as mmlu_generative does.",
+        )
 
 
 def fewshot_count(config: LmTaskConfig, context: OpenContext) -> int:
