@@ -253,10 +253,27 @@ def _base64(picture: Any) -> str:
 
 def write_rows(rows: list[Mapping[str, Any]], folder: Any, splits: list[str]) -> None:
     """The rows as Parquet files, one for each split; columns of pictures are image columns."""
+    import pyarrow
+    from pyarrow import parquet
+
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    try:
+        made = pyarrow.table(columns)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError):
+        made = _with_pictures(columns)
+    folder.mkdir(parents=True, exist_ok=True)
+    for split in splits:
+        parquet.write_table(made, folder / f"{split}.parquet")
+
+
+def _with_pictures(columns: Mapping[str, list[Any]]) -> Any:
+    """A table of columns that Arrow alone cannot hold: pictures, as datasets keep them.
+
+    This takes tens of times as long, since every new dataset is hashed.
+    """
     import datasets
     from PIL import Image
 
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
     pictures = {name: values for name, values in columns.items() if isinstance(values[0], Image.Image)}
     lists = {
         name: values
@@ -268,7 +285,4 @@ def write_rows(rows: list[Mapping[str, Any]], folder: Any, splits: list[str]) ->
     features.update(dict.fromkeys(pictures, datasets.Image()))
     features.update({name: datasets.List(datasets.Image()) for name in lists})
     ordered = datasets.Features({name: features[name] for name in columns})
-    made = datasets.Dataset.from_dict(columns, features=ordered)
-    folder.mkdir(parents=True, exist_ok=True)
-    for split in splits:
-        made.to_parquet(str(folder / f"{split}.parquet"))
+    return datasets.Dataset.from_dict(columns, features=ordered).data.table
