@@ -14,12 +14,14 @@ from typing import Any
 from conformance.answers import generator
 from conformance.comparing import Expected, Observations, check_rows, compare, print_comparison
 from conformance.frame import python_of, read_observations, run_child
+from conformance.groups import GroupSuite
 from conformance.lm_eval.cases import OTHER_WAYS, Case, Way
-from conformance.lm_eval.expected import ROWS, expected_of
+from conformance.lm_eval.expected import EXPECTED_OF_GROUPS, ROWS, expected_of
 from conformance.logs.checking import check
 
 ENVIRONMENT = ".venv-lm-eval"
 LEAST_TASKS = 120
+LEAST_GROUPS = 30
 TOLERANCE = 1e-6
 WORKERS = min(2, len(os.sched_getaffinity(0)))  # processes at a time
 POSITIONS = 4096
@@ -52,6 +54,17 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
         title = "with --parity lm-eval" if switched == "on" else "without --parity"
         is_good = print_comparison(made, title, LEAST_TASKS if only == "*" else 1) and is_good
         print_kinds([case for case in cases if case.name in made.tasks], book)
+    groups = GroupSuite(
+        name="lm-eval",
+        module=f"{HERE}.groups",
+        work=work,
+        python=stage.python,
+        variables=stage.variables,
+        expected=EXPECTED_OF_GROUPS,
+        least=LEAST_GROUPS,
+        models=["computed"],
+    )
+    is_good = groups.run(only, parity) and is_good
     return check("lm-eval", work / "logs", stage.python) and is_good
 
 

@@ -21,6 +21,9 @@ KINDS = (
     "bool", "yesno", "numbers", "box", "float", "audio", "letters", "jsons", "mappings", "time", "none",
 )  # fmt: skip
 
+ABSENT = "absent"
+"""The form of a column that rows must not have: code looks for it, and makes it where it is missing."""
+
 _WORDS = [
     "red", "blue", "green", "black", "white", "apple", "river", "house", "cat", "dog", "car", "tree", "bridge",
     "table", "lamp", "cup", "train", "boat", "clock", "bird", "paper", "stone", "glass", "north", "south", "small",
@@ -82,7 +85,7 @@ class _Row:
         self.has_options = any(_OPTIONS.search(name) for name in self.names) or {"A", "B"} <= set(self.names)
 
     def make(self) -> dict[str, Any]:
-        names = [name for name in self.names if not name.startswith("<")]
+        names = [one for one in self.names if not one.startswith("<") and self.shape.kinds.get(one) != ABSENT]
         return {name: self.column(name, self.shape.columns.keys.get(name, Use())) for name in names}
 
     def column(self, name: str, use: Use) -> Any:
