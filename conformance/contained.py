@@ -60,7 +60,7 @@ class OutOfTime(BaseException):
 
 
 @contextmanager
-def time_limit(seconds: int) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Raise `OutOfTime` in the main thread after so many seconds of the processor, or ten times as many on the clock.
 
     The clock alone would stop what others on a busy machine keep waiting.

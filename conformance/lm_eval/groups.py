@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import contained
-from conformance.frame import Observation, write_observation
+from conformance.frame import Observation, plain, write_observation
 from conformance.groups import copy_rows
 from conformance.lm_eval import installed
 from conformance.lm_eval.cases import RESAMPLES
@@ -184,12 +184,13 @@ def ours(groups: Mapping[str, Any], work: Path, out: Path, *, has_parity: bool) 
 
 
 def _values(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What a document says of all groups with numbers, and of those inside them."""
-    return {
-        f"{name} {key}": value
-        for name in document.get("groups") or {}
-        for key, value in observed_values(name, document).items()
-    }
+    """What a document says of all groups with numbers, and of those inside them: each number, and the rest in one."""
+    made: dict[str, Any] = {}
+    for name in document.get("groups") or {}:
+        values = observed_values(name, document)
+        made |= {f"{name} {key}": values.pop(key) for key in [key for key in values if "," in key]}
+        made[f"{name} facts"] = {**values, "counts": plain(document["results"][name].get("sample_count"))}
+    return made
 
 
 def main() -> None:

@@ -21,6 +21,11 @@ def _only(value: Any) -> str:
     return f"={json.dumps(value)}"
 
 
+def _shots(name: str, count: int, **forms: str) -> dict[str, str]:
+    """Forms of the columns of numbered examples, ``name`` with what a column holds and its number."""
+    return {name.format(what, number): form for what, form in forms.items() for number in range(1, count + 1)}
+
+
 def _translations(*languages: str) -> str:
     words = (("a red boat", "ruu 1"), ("seven small birds", "ruu 2"), ("the old clock", "ruu 3"), ("a house", "ruu 4"))
     return _several(*(dict(zip(languages, pair, strict=True)) for pair in words))
@@ -90,6 +95,7 @@ HINTS: Mapping[str, Mapping[str, str]] = {
         "options": _only({"A": "red", "B": "blue", "C": "green", "D": "black"}),
         "Answer Key": _several(*"ABCD"),
     },
+    "AraDiCE_boolq_*": {"answer": "bool"},
     "AraDiCE_openbookqa_*": {
         "question": _several(
             *(
@@ -139,12 +145,13 @@ HINTS: Mapping[str, Mapping[str, str]] = {
         ),
         "validated_answers": _several({"number": ["3", ""], "spans": [["owl"], ["two owls"]], "date": [_NO_DATE] * 2}),
     },
+    "copa": {"question": _several("cause", "effect")},
     "darija_sentiment_*": {
         "messages": _several(*([{"content": "wa wa"}, {"content": word}] for word in ("ايجابي", "سلبي"))),
     },
     "esbbq_*": _BIAS,
     "headqa_*": {"ra": _several(1, 2), "answers": _only([{"atext": "red", "aid": 1}, {"atext": "blue", "aid": 2}])},
-    "ifeval*": {
+    "*ifeval*": {
         "key": "number",
         "instruction_id_list": _several(["punctuation:no_comma"], ["change_case:english_lowercase"]),
         "kwargs": _only([{"relation": None}]),
@@ -155,6 +162,8 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     },
     "kmmlu*": {"answer": _several(1, 2, 3, 4)},
     "*hendrycks_math*": {"solution": _SOLUTIONS},
+    "evalita-mp_wic_*": dict.fromkeys(("start1", "start2"), _only(0)) | dict.fromkeys(("end1", "end2"), _only(4)),
+    "kobest_copa": {"question": _several("원인", "결과")},
     "lingoly_*": {
         "questions": _several(_QUESTIONS),
         "preamble": "text",
@@ -167,11 +176,33 @@ HINTS: Mapping[str, Mapping[str, str]] = {
         "tokens": _several(["a", "red", "boat"], ["seven", "birds", "sing"], ["the", "clock", "stopped"]),
         "upos": _several([0, 1, 2], [3, 0, 5], [7, 8, 9]),
     },
-    "metabench_arc*": {
-        f"arc_choices_shot_{shot}": _only({"text": ["red", "blue"], "label": ["A", "B"]}) for shot in range(1, 26)
-    }
-    | {f"arc_answerKey_shot_{shot}": _several("A", "B") for shot in range(1, 26)}
-    | {f"arc_{what}_shot_{shot}": "text" for what in ("question", "idx") for shot in range(1, 26)},
+    "metabench_arc*": _shots(
+        "arc_{}_shot_{}",
+        25,
+        choices=_only({"text": ["red", "blue"], "label": ["A", "B"]}),
+        answerKey=_several("A", "B"),
+        question="text",
+        idx="text",
+    ),
+    "metabench_hellaswag*": {
+        **_shots(
+            "hellaswag_{}_shot_{}",
+            10,
+            label=_several("0", "1"),
+            endings="options",
+            **dict.fromkeys(
+                ("ctx", "ctx_a", "ctx_b", "activity_labels", "ind", "source_id", "split", "split_type"),
+                "text",
+            ),
+        ),
+    },
+    "metabench_mmlu*": {
+        "subject": "text",
+        **_shots("mmlu_{}_shot_{}", 5, question="text", choices="options", answers=_several("0", "1"), ind="text"),
+    },
+    "metabench_winogrande*": _shots(
+        "winogrande_{}_shot_{}", 5, answer=_several("1", "2"), option1="text", option2="text", prompt="text", idx="text"
+    ),
     "mathqa": {
         "correct": _several(*"abcde"),
         "options": _only("a ) 38 , b ) 27.6 , c ) red , d ) 3 / 4 , e ) none of these"),
@@ -199,6 +230,10 @@ HINTS: Mapping[str, Mapping[str, str]] = {
         "instruction": _several("What is near: {text}?", "What is far: {text}?"),
         "context": _several('{"text": "ruu"}', '{"text": "raa"}'),
     },
+    "*_robustness_math_*": {"problem": "text", "solution": _SOLUTIONS},
+    "siqa_ca": {"label": _several("1", "2", "3")},
+    "truthfulqa-multi_mc2_*": {"mc2_targets": _only({"choices": ["red", "blue", "old"], "labels": [1, 1, 0]})},
+    "xstorycloze_gl": {"AnswerRightEnding": _several(1, 2)},
     "toxigen": {"toxicity_ai": _several(1.0, 4.0), "toxicity_human": _several(1.0, 5.0)},
     "turkishmmlu*": {"choices": _only(["red", "blue", "green", "black", "white"]), "answer": _several(*"ABCDE")},
     **{f"tydiqa_*_{code}": {"id": _several(f"{name}-1", f"{name}-2")} for code, name in _LANGUAGES.items()},

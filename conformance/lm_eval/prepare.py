@@ -42,13 +42,13 @@ def _told(task: Published) -> dict[str, Any]:
         "is_drawn": bool(settings.get("do_sample") or settings.get("temperature")),
         "until": [until] if isinstance(until, str) else list(until),
         "shots": config.get("num_fewshot"),
-        "draws_from_measured": _draws_from_measured(config, few_shot),
+        "draws_from_measured": draws_from_measured(config, few_shot),
         "filters": _names(task, "filter_list"),
         "metrics": _names(task, "metric_list"),
     }
 
 
-def _draws_from_measured(config: Mapping[str, Any], few_shot: Mapping[str, Any]) -> bool:
+def draws_from_measured(config: Mapping[str, Any], few_shot: Mapping[str, Any]) -> bool:
     """Whether lm-eval may show a row among its own examples: they come from its split, and the task does not say so."""
     if config.get("fewshot_split") or few_shot.get("split") or few_shot.get("samples"):
         return False
