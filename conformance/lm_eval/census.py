@@ -2,17 +2,19 @@
 
 A name is *listed* if the catalog has it; *checked* if it is resolved and its configuration read, without data; a task
 is *opened* if it is compiled on rows that were made for tasks like it, and the prompt of its first sample is made.
-lm-eval opens the same rows, so that a failure of ours alone shows. ``--every N`` opens a sample of one task in N.
+Rows count as made if lm-eval reads them in one of the tasks that share them. A task that does not open here is opened
+in lm-eval too, so that a failure of ours alone shows. ``--every N`` opens a sample of one task in N.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from conformance import contained
 from conformance.answers import generator
 
 SECONDS = 30
-WORKERS = 2
+WORKERS = min(2, len(os.sched_getaffinity(0)))  # processes at a time
 LEAST_SHARE = 12_500 / 13_093
 ENOUGH_FAILURES = 2
 PACKAGE = "a package that is not installed"
@@ -66,7 +68,8 @@ def is_fault_of_code(text: str) -> bool:
     return (
         re.search(
             r"NameError|UnboundLocal|unexpected keyword|has no function|cannot import|Cannot import|Include cycle"
-            r"|not a registered|is not defined|SyntaxError|No such file|FileNotFound|multiple values for",
+            r"|not a registered|is not a string!|is not defined|SyntaxError|No such file|FileNotFound"
+            r"|multiple values for",
             text,
         )
         is not None
@@ -92,6 +95,8 @@ def make(work: Path, seed: int, number: int, every: int) -> None:
     by_place: dict[str, dict[str, Published]] = {}
     n_tasks = Counter[str]()
     tasks = published_tasks(manager)
+    if number == 0:
+        write_index(work, tasks, manager)
     wanted = sampled(list(tasks), every)
     for task in tasks.values():
         if not task.is_class and task.name in wanted:
@@ -110,7 +115,9 @@ def make(work: Path, seed: int, number: int, every: int) -> None:
         if is_made:
             found = fitting.shape.kinds.items()
             forms[task.place] = {name: form for name, form in found if not form.startswith("=")}
-        return fitting.failure
+            return ""
+        # The first failure tells more than those that other forms led to.
+        return fitting.failure if kind_of_failure(fitting.failure) else fitting.first_failure
 
     left: list[Published] = []
     for place in sorted(by_place)[number::WORKERS]:
@@ -130,8 +137,22 @@ def make(work: Path, seed: int, number: int, every: int) -> None:
         append_line(out, {"key": task.rows_key, "task": task.name, "failure": failure})
 
 
-def there(work: Path, number: int, every: int) -> None:
-    """Open the tasks in lm-eval, every `WORKERS`-th of them; its index goes to ``index.json``."""
+def write_index(work: Path, tasks: Mapping[str, Any], manager: Any) -> None:
+    """What lm-eval's index has, as ``index.json``: the other sides need no lm-eval for it."""
+    index = {
+        "tasks": {
+            name: {"dataset": task.dataset if task.config.get("dataset_path") else "", "key": task.rows_key}
+            for name, task in tasks.items()
+        },
+        "classes": [name for name, task in tasks.items() if task.is_class],
+        "groups": manager.all_groups,
+        "tags": manager.all_tags,
+    }
+    (work / "index.json").write_text(json.dumps(index), encoding="utf-8")
+
+
+def there(work: Path, number: int) -> None:
+    """Open in lm-eval what does not open here, every `WORKERS`-th of the tasks."""
     from conformance.lm_eval import installed
     from conformance.lm_eval.fitting import made_task
     from conformance.lm_eval.published import published_tasks
@@ -139,21 +160,13 @@ def there(work: Path, number: int, every: int) -> None:
     places: dict[str, str] = {}
     manager = installed.contained_manager(places)
     tasks = published_tasks(manager)
-    if number == 0:
-        index = {
-            "tasks": {
-                name: {"dataset": task.dataset if task.config.get("dataset_path") else "", "key": task.rows_key}
-                for name, task in tasks.items()
-            },
-            "classes": [name for name, task in tasks.items() if task.is_class],
-            "groups": manager.all_groups,
-            "tags": manager.all_tags,
-        }
-        (work / "index.json").write_text(json.dumps(index), encoding="utf-8")
     out = work / f"there-{number}.jsonl"
     done = {line["name"] for line in read_lines(out)}
     made = rows_made(work)
-    for name in sorted(sampled(list(tasks), every))[number::WORKERS]:
+    failed = sorted(
+        line["name"] for line in lines_of(work, "here") if line["tried"] and (line["check"] or line["open"])
+    )
+    for name in failed[number::WORKERS]:
         if name in done or (made.get(tasks[name].rows_key, "no rows") and not tasks[name].is_class):
             continue
         places["current"] = str(work / "rows" / tasks[name].rows_key)
@@ -216,8 +229,12 @@ def _whole(error: BaseException) -> str:
 
 def rows_made(work: Path) -> dict[str, str]:
     """Why no rows were made, by kind of rows; empty if they were."""
-    lines = (line for file in sorted(work.glob("rows-*.jsonl")) for line in read_lines(file))
-    return {line["key"]: line["failure"] for line in lines}
+    return {line["key"]: line["failure"] for line in lines_of(work, "rows")}
+
+
+def lines_of(work: Path, side: str) -> Iterator[dict[str, Any]]:
+    """What all processes of a side observed."""
+    return (line for file in sorted(work.glob(f"{side}-*.jsonl")) for line in read_lines(file))
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:
@@ -234,8 +251,8 @@ def append_line(file: Path, line: Mapping[str, Any]) -> None:
 def report(work: Path) -> bool:
     """Print the census; whether enough tasks open, and what does not is no fault of ours."""
     index = json.loads((work / "index.json").read_text(encoding="utf-8"))
-    ours = {line["name"]: line for file in sorted(work.glob("here-*.jsonl")) for line in read_lines(file)}
-    theirs = {line["name"]: line["failure"] for file in sorted(work.glob("there-*.jsonl")) for line in read_lines(file)}
+    ours = {line["name"]: line for line in lines_of(work, "here")}
+    theirs = {line["name"]: line["failure"] for line in lines_of(work, "there")}
     made = rows_made(work)
     is_good = True
     for title, names in (
@@ -262,7 +279,7 @@ def _report_kind(
     if tried:
         n_open = sum(not ours[name]["check"] and not ours[name]["open"] for name in tried)
         n_there = sum(theirs.get(name) == "" for name in tried)
-        print(f"  {len(tried)} of them tried on rows: {n_open} open here, {n_there} in lm-eval")
+        print(f"  {len(tried)} of them tried on rows: {n_open} open here; of the rest, {n_there} open in lm-eval")
     kinds: dict[str, list[str]] = {}
     for name in names:
         if why := ours[name]["check"] or ours[name]["open"]:
@@ -292,8 +309,10 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.side == "make":
         make(arguments.work, arguments.seed, arguments.number, arguments.every)
-    elif arguments.side in {"there", "here"}:
-        (there if arguments.side == "there" else here)(arguments.work, arguments.number, arguments.every)
+    elif arguments.side == "here":
+        here(arguments.work, arguments.number, arguments.every)
+    elif arguments.side == "there":
+        there(arguments.work, arguments.number)
     elif arguments.side == "report":
         return 0 if report(arguments.work) else 1
     else:
@@ -315,6 +334,7 @@ def run(work: Path, seed: int, every: int) -> None:
         "HF_HOME": str(work / "hf"),
         "OPENAI_API_KEY": "none",
         "TOKENIZERS_PARALLELISM": "false",
+        "OMP_NUM_THREADS": "1",
     }
 
     def part(side: str, number: int) -> None:
@@ -326,7 +346,7 @@ def run(work: Path, seed: int, every: int) -> None:
             if run_child(Path(sys.executable), __spec__.name, words, environment=variables, log=log) == 0:
                 return
 
-    for side in ("make", "there", "here"):
+    for side in ("make", "here", "there"):
         with ThreadPoolExecutor(WORKERS) as pool:
             list(pool.map(part, [side] * WORKERS, range(WORKERS)))
 

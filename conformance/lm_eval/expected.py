@@ -25,6 +25,7 @@ EXPECTED: tuple[Expected, ...] = (
     Expected(DRAWS, tasks="*gpqa*", stays=True),
     Expected(DRAWS, tasks="metabench_*_permute*", stays=True),
 )
+EXPECTED_OF_GROUPS: tuple[Expected, ...] = ()
 ROWS = (EXAMPLES, DRAWS, REASONING)
 
 

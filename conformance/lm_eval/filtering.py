@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
@@ -21,8 +22,11 @@ def forms_that_are_kept(function: Any, columns: dict[str, Any]) -> Iterator[tupl
     texts = list(dict.fromkeys(_constants(function, _DEPTH)))
     named = [name for name in columns if name in texts]
     values = [text for text in texts if text not in columns and (not isinstance(text, str) or 0 < len(text) < 80)]
+    words = [value for value in values if isinstance(value, str)]
+    # What an f-string may make of them: ``f"mmlu.{subject}"``.
+    joined = [first + second for first in words for second in words if re.search(r"\w[._:/-]$", first)]
     for column in [*named, *(name for name in columns if name not in named)]:
-        for value in values:
+        for value in [*values, *(joined if column in named else ())]:
             yield column, f"={json.dumps(value)}"
 
 

@@ -23,7 +23,7 @@ _DEFAULT_LENGTH = 256
 """What lm-eval's models generate at most where nobody says it."""
 
 
-def _values(task: str, document: Mapping[str, Any]) -> dict[str, Any]:
+def observed_values(task: str, document: Mapping[str, Any]) -> dict[str, Any]:
     """What a result document says of a task or group: its numbers with their errors, and what stands beside them."""
     row = document["results"][task]
     made = {name: plain(value) for name, value in row.items() if "," in name or name == "alias"}
@@ -43,7 +43,7 @@ def observed_there(case: str, task: str, model: str, document: Mapping[str, Any]
         model: Who answered.
         document: What ``simple_evaluate`` returned.
     """
-    made = Observation(case, model, values=_values(task, document))
+    made = Observation(case, model, values=observed_values(task, document))
     for line in document["samples"][task]:
         number = str(line["doc_id"])
         scores = made.samples.setdefault(number, {})
@@ -77,7 +77,7 @@ def observed_here(
         samples: The stored samples.
         render: Makes one text of messages.
     """
-    made = Observation(case, model, values=_values(task, document))
+    made = Observation(case, model, values=observed_values(task, document))
     errors = []
     for sample in samples:
         number = str(sample["index"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +37,24 @@ def _told(task: Published) -> dict[str, Any]:
     """What the configuration says that decides how the task is run and compared."""
     config = task.config
     settings, few_shot = config.get("generation_kwargs") or {}, config.get("fewshot_config") or {}
-    pools = (config.get("fewshot_split"), config.get("training_split"), config.get("validation_split"))
     until = settings.get("until") or [config.get("fewshot_delimiter", "\n\n")]
     return {
         "is_drawn": bool(settings.get("do_sample") or settings.get("temperature")),
         "until": [until] if isinstance(until, str) else list(until),
         "shots": config.get("num_fewshot"),
-        "draws_from_measured": not any((*pools, few_shot.get("split"), few_shot.get("samples"))),
+        "draws_from_measured": draws_from_measured(config, few_shot),
         "filters": _names(task, "filter_list"),
         "metrics": _names(task, "metric_list"),
     }
+
+
+def draws_from_measured(config: Mapping[str, Any], few_shot: Mapping[str, Any]) -> bool:
+    """Whether lm-eval may show a row among its own examples: they come from its split, and the task does not say so."""
+    if config.get("fewshot_split") or few_shot.get("split") or few_shot.get("samples"):
+        return False
+    test, validation = config.get("test_split"), config.get("validation_split")
+    # Without a test split lm-eval takes both for the same, and leaves the row out.
+    return bool(test) and (config.get("training_split") or validation or test) == test
 
 
 def _names(task: Published, field: str) -> list[str]:

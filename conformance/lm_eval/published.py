@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def _function(text: str, folder: Path) -> FunctionName:
 def _told(value: Any, *, is_text: bool) -> Any:
     """What tells values apart: functions by name, texts by what they are, or as they are."""
     if isinstance(value, FunctionName):
-        return f"{value.file.name}:{value.name}" if is_text else f"function {value.file.parent.name}"
+        return f"{_source_digest(value.file)}:{value.name}" if is_text else f"function {value.file.parent.name}"
     if isinstance(value, dict):
         return {str(key): _told(one, is_text=is_text) for key, one in value.items()}
     if isinstance(value, list):
@@ -136,6 +137,12 @@ def _told(value: Any, *, is_text: bool) -> Any:
     if isinstance(value, str) and not is_text:
         return "template" if "{{" in value or "{%" in value else value if len(value) < 24 else "text"
     return value
+
+
+@cache
+def _source_digest(file: Path) -> str:
+    """What tells files of functions apart: folders of languages often hold copies of one, others one of their own."""
+    return _digest(file.read_text(encoding="utf-8") if file.is_file() else str(file))
 
 
 def _kinds(values: list[Any]) -> list[Any]:

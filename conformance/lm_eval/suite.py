@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,14 +14,16 @@ from typing import Any
 from conformance.answers import generator
 from conformance.comparing import Expected, Observations, check_rows, compare, print_comparison
 from conformance.frame import python_of, read_observations, run_child
+from conformance.groups import GroupSuite
 from conformance.lm_eval.cases import OTHER_WAYS, Case, Way
-from conformance.lm_eval.expected import ROWS, expected_of
+from conformance.lm_eval.expected import EXPECTED_OF_GROUPS, ROWS, expected_of
 from conformance.logs.checking import check
 
 ENVIRONMENT = ".venv-lm-eval"
 LEAST_TASKS = 120
+LEAST_GROUPS = 30
 TOLERANCE = 1e-6
-WORKERS = 2
+WORKERS = min(2, len(os.sched_getaffinity(0)))  # processes at a time
 POSITIONS = 4096
 HERE = "conformance.lm_eval"
 
@@ -51,6 +54,17 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
         title = "with --parity lm-eval" if switched == "on" else "without --parity"
         is_good = print_comparison(made, title, LEAST_TASKS if only == "*" else 1) and is_good
         print_kinds([case for case in cases if case.name in made.tasks], book)
+    groups = GroupSuite(
+        name="lm-eval",
+        module=f"{HERE}.groups",
+        work=work,
+        python=stage.python,
+        variables=stage.variables,
+        expected=EXPECTED_OF_GROUPS,
+        least=LEAST_GROUPS,
+        models=["computed"],
+    )
+    is_good = groups.run(only, parity) and is_good
     return check("lm-eval", work / "logs", stage.python) and is_good
 
 
@@ -95,6 +109,7 @@ class Stage:
             "HF_HOME": str(work / "hf"),
             "OPENAI_API_KEY": "none",
             "TOKENIZERS_PARALLELISM": "false",
+            "OMP_NUM_THREADS": "1",  # the checkpoint is so small that threads would wait for each other
             "DISABLE_MULTIPROC": "1",
             "PYTHONHASHSEED": "0",
         }

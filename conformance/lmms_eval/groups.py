@@ -8,6 +8,7 @@ plain ones. This runs in lmms-eval's environment: ``members`` says what a group 
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from typing import Any
 
 from conformance import contained
 from conformance.frame import MODELS, Observation, write_observation
+from conformance.groups import copy_rows
 from conformance.lmms_eval import installed
 from conformance.lmms_eval.choosing import published_tasks, telling
 from conformance.lmms_eval.observing import observed_values
@@ -26,14 +28,14 @@ SECONDS = 600
 _KINDS = ("losses", "answers")
 
 
-def aggregating_groups(folder: Path) -> Iterator[tuple[str, list[Any]]]:
-    """The groups that aggregate, in the order of their names, with the specs of all tasks in them."""
+def aggregating_groups(folder: Path, only: str) -> Iterator[tuple[str, list[Any]]]:
+    """The groups of a glob that aggregate, in the order of their names, with the specs of all tasks in them."""
     from polymeter.api.tasks import build_catalog
     from polymeter.engine.selection import select
 
     catalog = build_catalog([folder], parity="lmms-eval")
     for entry in sorted(catalog, key=lambda entry: entry.name):
-        if entry.kind != "group" or not entry.is_user:
+        if entry.kind != "group" or not entry.is_user or not fnmatch.fnmatchcase(entry.name, only):
             continue
         try:
             chosen = select([entry.name], catalog)
@@ -44,13 +46,13 @@ def aggregating_groups(folder: Path) -> Iterator[tuple[str, list[Any]]]:
             yield entry.name, list(chosen.tasks)
 
 
-def members(work: Path, book: Mapping[str, Any], out: Path) -> None:
+def members(work: Path, book: Mapping[str, Any], out: Path, only: str) -> None:
     """Write rows and answers for all groups whose members have some, and what was done to a list."""
     folder = tasks_folder()
     published = {task.name: task for task in published_tasks(folder)}
     prepared = {telling(published[name], folder): name for name in book if name in published and "kind" in book[name]}
     made = {}
-    for group, specs in aggregating_groups(folder):
+    for group, specs in aggregating_groups(folder, only):
         entries: dict[str, Any] = {}
         places: dict[str, str] = {}
         for number, spec in enumerate(specs):
@@ -64,21 +66,12 @@ def members(work: Path, book: Mapping[str, Any], out: Path) -> None:
                 print(f"{group} is left out: {spec.name}: {why}", flush=True)
                 break
             places[place] = str(work / "group-rows" / group / spec.name)
-            _copy_rows(work / "rows" / like.replace("/", "_"), Path(places[place]), LEAST_ROWS + number % SIZES)
+            copy_rows([work / "rows" / like.replace("/", "_")], Path(places[place]), LEAST_ROWS + number % SIZES)
             entries[spec.name] = book[like]
         else:
-            made[group] = {"kind": next(iter(entries.values()))["kind"], "places": places}
+            made[group] = {"kind": next(iter(entries.values()))["kind"], "places": places, "members": sorted(entries)}
             (work / "group-rows" / group / "book.json").write_text(json.dumps(entries), encoding="utf-8")
     out.write_text(json.dumps(made), encoding="utf-8")
-
-
-def _copy_rows(source: Path, target: Path, n_rows: int) -> None:
-    import pyarrow.parquet as parquet
-
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    for file in source.glob("*.parquet"):
-        parquet.write_table(parquet.read_table(file).slice(0, n_rows), target / file.name)
 
 
 def original(work: Path, groups: Mapping[str, Any], out: Path) -> None:
@@ -163,6 +156,7 @@ def main() -> None:
     parser.add_argument("what", choices=["members", "original", "ours"])
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--groups", type=Path, required=True)
+    parser.add_argument("--only", default="*", help="glob of groups, for their members")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--parity", action="store_true")
     arguments = parser.parse_args()
@@ -173,7 +167,7 @@ def main() -> None:
     installed.make_asked_files(arguments.work)
     if arguments.what == "members":
         book = json.loads((arguments.work / "book.json").read_text(encoding="utf-8"))
-        members(arguments.work, book, arguments.groups)
+        members(arguments.work, book, arguments.groups, arguments.only)
         return
     groups = json.loads(arguments.groups.read_text(encoding="utf-8"))
     arguments.out.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from conformance.comparing import Observations, check_rows, compare, print_comparison, same
 from conformance.frame import MODELS, plain, python_of, read_observations, run_child
+from conformance.groups import GroupSuite
 from conformance.judge import judge_endpoint
 from conformance.lmms_eval.expected import EXPECTED, EXPECTED_OF_GROUPS
 from conformance.lmms_eval.original import OTHER_DRAW
@@ -72,35 +73,16 @@ def _print_kinds(names: Iterable[str], book: Mapping[str, Mapping[str, Any]]) ->
 
 def _groups(stage: _Stage, only: str, parity: str) -> bool:
     """Compare the numbers of groups; whether all are equal or have their row."""
-    file = stage.work / "groups.json"
-    module, given = f"{HERE}.groups", ["--work", str(stage.work), "--groups", str(file)]
-    log = stage.work / "groups.log"
-    if run_child(stage.python, module, ["members", *given], environment=stage.variables, log=log) != 0:
-        print(f"groups could not be prepared: see {log}")
-        return False
-    groups = json.loads(file.read_text(encoding="utf-8"))
-    groups = {name: group for name, group in groups.items() if fnmatch.fnmatchcase(name, only)}
-    if not groups:
-        return only != "*"
-    file.write_text(json.dumps(groups), encoding="utf-8")
-
-    def observed(what: str, label: str, *more: str) -> Observations:
-        out = stage.work / f"groups-{label}.jsonl"
-        words = [what, *given, "--out", str(out), *more]
-        run_child(stage.python, module, words, environment=stage.variables, log=stage.work / f"groups-{label}.log")
-        return read_observations(out)
-
-    theirs = observed("original", "original")
-    is_good = True
-    for switched in [mode for mode in ("off", "on") if parity in (mode, "both")]:
-        ours = observed("ours", f"ours-{switched}", *(["--parity"] if switched == "on" else []))
-        made = compare(theirs, ours, [rule for rule in EXPECTED_OF_GROUPS if switched == "off" or rule.stays])
-        made.same_for_all_models.clear()  # what tells the models apart are the members
-        title = f"groups, {'with --parity lmms-eval' if switched == 'on' else 'without --parity'}"
-        is_good = print_comparison(made, title, LEAST_GROUPS if only == "*" else 1) and is_good
-        n_members = sum(len(groups[name]["places"]) for name in made.tasks)
-        print(f"  {', '.join(sorted(made.tasks))}: {n_members} members")
-    return is_good
+    suite = GroupSuite(
+        name="lmms-eval",
+        module=f"{HERE}.groups",
+        work=stage.work,
+        python=stage.python,
+        variables=stage.variables,
+        expected=EXPECTED_OF_GROUPS,
+        least=LEAST_GROUPS,
+    )
+    return suite.run(only, parity)
 
 
 def census(work: Path) -> bool:

@@ -21,6 +21,9 @@ KINDS = (
     "bool", "yesno", "numbers", "box", "float", "audio", "letters", "jsons", "mappings", "time", "none",
 )  # fmt: skip
 
+ABSENT = "absent"
+"""The form of a column that rows must not have: code looks for it, and makes it where it is missing."""
+
 _WORDS = [
     "red", "blue", "green", "black", "white", "apple", "river", "house", "cat", "dog", "car", "tree", "bridge",
     "table", "lamp", "cup", "train", "boat", "clock", "bird", "paper", "stone", "glass", "north", "south", "small",
@@ -82,7 +85,7 @@ class _Row:
         self.has_options = any(_OPTIONS.search(name) for name in self.names) or {"A", "B"} <= set(self.names)
 
     def make(self) -> dict[str, Any]:
-        names = [name for name in self.names if not name.startswith("<")]
+        names = [one for one in self.names if not one.startswith("<") and self.shape.kinds.get(one) != ABSENT]
         return {name: self.column(name, self.shape.columns.keys.get(name, Use())) for name in names}
 
     def column(self, name: str, use: Use) -> Any:
@@ -253,10 +256,27 @@ def _base64(picture: Any) -> str:
 
 def write_rows(rows: list[Mapping[str, Any]], folder: Any, splits: list[str]) -> None:
     """The rows as Parquet files, one for each split; columns of pictures are image columns."""
+    import pyarrow
+    from pyarrow import parquet
+
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    try:
+        made = pyarrow.table(columns)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError):
+        made = _with_pictures(columns)
+    folder.mkdir(parents=True, exist_ok=True)
+    for split in splits:
+        parquet.write_table(made, folder / f"{split}.parquet")
+
+
+def _with_pictures(columns: Mapping[str, list[Any]]) -> Any:
+    """A table of columns that Arrow alone cannot hold: pictures, as datasets keep them.
+
+    This takes tens of times as long, since every new dataset is hashed.
+    """
     import datasets
     from PIL import Image
 
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
     pictures = {name: values for name, values in columns.items() if isinstance(values[0], Image.Image)}
     lists = {
         name: values
@@ -268,7 +288,4 @@ def write_rows(rows: list[Mapping[str, Any]], folder: Any, splits: list[str]) ->
     features.update(dict.fromkeys(pictures, datasets.Image()))
     features.update({name: datasets.List(datasets.Image()) for name in lists})
     ordered = datasets.Features({name: features[name] for name in columns})
-    made = datasets.Dataset.from_dict(columns, features=ordered)
-    folder.mkdir(parents=True, exist_ok=True)
-    for split in splits:
-        made.to_parquet(str(folder / f"{split}.parquet"))
+    return datasets.Dataset.from_dict(columns, features=ordered).data.table

@@ -155,7 +155,10 @@ class _Reader:
                 use = self.use_of(one) if isinstance(other, (nodes.Const, nodes.List, nodes.Tuple)) else None
                 if use is None:
                     continue
-                values = [other] if isinstance(other, nodes.Const) else other.items
+                if isinstance(other, nodes.Const) and operand.op == "in" and isinstance(other.value, str):
+                    values: Sequence[Any] = [nodes.Const(letter) for letter in other.value]  # ``key in 'ABCD'``
+                else:
+                    values = [other] if isinstance(other, nodes.Const) else other.items
                 for value in values:
                     if isinstance(value, nodes.Const) and value.value is not None:
                         use.compare(value.value)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import collections
 import functools
+import itertools
 import linecache
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from conformance import contained
 from conformance.comparing import check_rows, compare
 from conformance.frame import Observation
-from conformance.lm_eval import census, published
+from conformance.groups import copy_rows
+from conformance.lm_eval import census, groups, prepare, published
 from conformance.lm_eval.cases import OTHER_WAYS, Case, Way, chosen_tasks
 from conformance.lm_eval.expected import DRAWS, EXAMPLES, REASONING, ROWS, expected_of
 from conformance.lm_eval.filtering import forms_that_are_kept
 from conformance.lm_eval.hints import hints_for
 from conformance.lm_eval.observing import observed_here, observed_there
 from conformance.made_rows.repair import Repairs
-from conformance.made_rows.rows import Shape, make_rows
-from conformance.made_rows.schema import Use, columns_of
+from conformance.made_rows.rows import ABSENT, Shape, make_rows, write_rows
+from conformance.made_rows.schema import FunctionName, Use, columns_of
 from conformance.made_rows.templates import read_template
 
 
@@ -43,6 +49,11 @@ def test_a_template_tells_which_values_a_column_may_have() -> None:
     assert _columns("{{ broken").keys == {}, "what Jinja cannot read, reads nothing"
 
 
+def test_a_letter_that_is_sought_in_a_text_is_one_of_its_letters() -> None:
+    template = "{{'ABCD'[key|int - 1] if key|string in '1234' else key}}"
+    assert _columns(template).keys["key"].literals == ["1", "2", "3", "4"]
+
+
 def test_rows_fit_what_a_template_reads() -> None:
     shape = Shape(_columns("{{choices.text[2]}} {{choices.label}} {{['x', 'y', 'z'][n]}}"))
     rows = make_rows(shape, 5, "fits")
@@ -59,6 +70,41 @@ def test_the_words_that_a_task_keeps_rows_for_are_found_in_its_code() -> None:
     tried = list(forms_that_are_kept(functools.partial(_of_subject, subject="birds"), row))
     assert tried[0] == ("subject", '="birds"'), "the column and the word that the code names come first"
     assert ("question", '="birds"') in tried
+
+
+def _of_code(rows: list[dict[str, str]], *, code: str) -> list[dict[str, str]]:
+    return [row for row in rows if row["task"] == f"birds.{code}"]
+
+
+def test_words_that_an_f_string_joins_are_tried_joined() -> None:
+    tried = list(forms_that_are_kept(functools.partial(_of_code, code="owl"), {"question": "?", "task": "apples"}))
+    assert ("task", '="birds.owl"') in tried
+    assert ("question", '="birds.owl"') not in tried, "only in columns that the code names"
+
+
+def test_a_column_that_code_makes_where_it_is_missing_is_left_out() -> None:
+    shape = Shape(_columns("{{question}} {{prompt}}"), {"prompt": ABSENT})
+    assert list(make_rows(shape, 1, "absent")[0]) == ["question"]
+
+
+def test_made_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+    from PIL import Image
+
+    plain = [{"text": f"bird {number}", "choices": {"label": ["A"]}, "n": number} for number in range(3)]
+    write_rows(plain, tmp_path / "plain", ["test", "train"])
+    read = contained.read_rows(tmp_path / "plain" / "train.parquet")
+    assert list(read) == plain
+    assert read.filter(lambda row: row["n"] == 1)["text"] == ["bird 1"], "functions of datasets work on it"
+    picture = Image.new("RGB", (4, 5))
+    write_rows([{**row, "image": picture} for row in plain], tmp_path / "shown", ["test"])
+    assert contained.read_rows(tmp_path / "shown" / "test.parquet")[0]["image"].size == (4, 5)
+
+
+def test_only_the_time_of_the_processor_counts() -> None:
+    with contained.time_limit(0.2):
+        time.sleep(0.25)
+    with pytest.raises(contained.OutOfTime), contained.time_limit(0.05):
+        collections.deque(itertools.count(), maxlen=0)
 
 
 def test_a_cell_that_is_sought_in_a_list_gets_what_the_list_holds(tmp_path: Path) -> None:
@@ -107,6 +153,17 @@ def test_tasks_that_read_alike_share_their_rows(folder: Path) -> None:
     assert _published(folder, "named", dataset_name="wrens").dataset == "made/birds:wrens"
 
 
+def test_tasks_with_copies_of_one_function_share_their_rows(folder: Path) -> None:
+    sources = {"en": "def ask(doc): ...", "de": "def ask(doc): ...", "other": "def ask(row): return row['q']"}
+    keys = {}
+    for language, source in sources.items():
+        (folder / "birds" / language).mkdir(parents=True)
+        file = folder / "birds" / language / "utils.py"
+        file.write_text(source, encoding="utf-8")
+        keys[language] = _published(folder, language, doc_to_text=FunctionName(file, "ask")).rows_key
+    assert keys["en"] == keys["de"] != keys["other"]
+
+
 def test_unlike_tasks_of_a_folder_are_chosen(folder: Path) -> None:
     tasks = [
         _published(folder, "a", doc_to_text="{{question}}"),
@@ -120,6 +177,23 @@ def test_unlike_tasks_of_a_folder_are_chosen(folder: Path) -> None:
 
 def _entry(**told: Any) -> dict[str, Any]:
     return {"shots": None, "draws_from_measured": False, "until": ["\n"], **told}
+
+
+@pytest.mark.parametrize(
+    ("config", "few_shot", "is_drawn"),
+    [
+        ({"test_split": "test"}, {}, True),
+        ({"test_split": "train", "training_split": "train", "validation_split": "train"}, {}, True),
+        ({"test_split": "test", "validation_split": "dev"}, {}, False),
+        ({"validation_split": "dev"}, {}, False),
+        ({"test_split": "test", "fewshot_split": "test"}, {}, False),
+        ({"test_split": "test"}, {"samples": [{"q": "?"}]}, False),
+    ],
+)
+def test_a_row_may_be_its_own_example_where_no_split_is_named(
+    config: dict[str, Any], few_shot: dict[str, Any], is_drawn: bool
+) -> None:
+    assert prepare.draws_from_measured(config, few_shot) is is_drawn
 
 
 def test_what_is_expected_depends_on_the_case() -> None:
@@ -199,6 +273,30 @@ def test_both_sides_are_observed_in_one_form() -> None:
 )
 def test_whose_fault_it_is(here: str, there: str | None, made: str, kind: str) -> None:
     assert census.classify(here, there, made) == kind
+
+
+def test_groups_that_are_unlike_are_chosen() -> None:
+    def group(count: int, *kinds: str) -> Any:
+        aggregates = [{"metric": kind} for kind in kinds]
+        return SimpleNamespace(tasks=range(count), groups=[SimpleNamespace(aggregates=aggregates)])
+
+    found = [
+        ("few", "mmlu", group(2, "acc")),
+        ("many", "mmlu", group(9, "acc")),
+        ("other", "mmlu", group(2, "f1")),
+        ("third", "mmlu", group(1, "em")),
+        ("without", "arc", group(5)),
+        ("huge", "arc", group(5000, "acc")),
+    ]
+    assert groups.chosen_groups(found) == ["many", "other"], "those with most members first, two of a folder"
+
+
+def test_what_members_read_of_one_dataset_stands_together(tmp_path: Path) -> None:
+    for name in ("owls", "wrens"):
+        write_rows([{"subject": name, "n": number} for number in range(8)], tmp_path / name, ["test"])
+    copy_rows([tmp_path / "owls", tmp_path / "wrens"], tmp_path / "both", 6)
+    read = contained.read_rows(tmp_path / "both" / "test.parquet")
+    assert read["subject"] == ["owls"] * 6 + ["wrens"] * 6
 
 
 def test_a_share_of_the_names_is_the_same_each_time() -> None:

@@ -16,13 +16,11 @@ import pytest
 import polymeter
 from conformance.comparing import Comparison, compare
 from conformance.frame import Observation
-from conformance.lm_eval import computed
 from conformance.lm_eval.cases import RESAMPLES, SYSTEM, Case
+from conformance.lm_eval.computed_here import Computed, render
 from conformance.lm_eval.observing import observed_here
-from conformance.lm_eval.record import FILE, GROUP, turns
-from polymeter import BatchModel, ModelTraits, Output, Request, Response
+from conformance.lm_eval.record import FILE, GROUP
 from polymeter.api.tasks import build_catalog
-from polymeter.core.request import ChoiceLogprob, Loglikelihood
 from polymeter.engine.selection import select
 from polymeter.interop.lm_eval.results import CommandFacts, StoredRun, results_document
 from polymeter.store.export import read_samples
@@ -30,42 +28,6 @@ from polymeter.store.export import read_samples
 HERE = Path(__file__).parent
 RECORD: Mapping[str, Any] = json.loads((HERE / FILE).read_text(encoding="utf-8"))
 DATA = {f"made/{name}": str(HERE / "rows" / name) for name in ("birds", "songs")}
-
-
-class Computed(BatchModel):
-    """`computed` as a model of Polymeter."""
-
-    traits = ModelTraits(family="computed")
-    batch_hint = 64
-
-    def __init__(self, *, is_chat: bool) -> None:
-        self.is_chat = is_chat
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        return {"computed": self.is_chat}
-
-    def respond(self, requests: list[Request]) -> list[Response]:
-        return [Response((self._answer(request),)) for request in requests]
-
-    def _answer(self, request: Request) -> Output:
-        asked = request.parameters
-        messages = [{"role": one.role, "content": one.text} for one in request.messages]
-        shown = _render(messages, is_chat=self.is_chat and getattr(asked, "template", "") != "none")
-        if not isinstance(asked, Loglikelihood):
-            assert isinstance(asked, polymeter.Generate)
-            return Output(text=computed.said(shown, asked.repeat), finish_reason="stop")
-        if asked.is_rolling:
-            values = [(computed.rolling(text), False) for text in asked.continuations]
-        else:
-            values = [computed.likelihood(shown, text) for text in asked.continuations]
-        return Output(logprobs=tuple(ChoiceLogprob(*value, 1) for value in values))
-
-
-def _render(messages: Sequence[Mapping[str, str]], *, is_chat: bool) -> str:
-    if not is_chat:
-        return "".join(message["content"] for message in messages)
-    return turns([dict(one) for one in messages], is_asked=messages[-1]["role"] != "assistant")
 
 
 def _run(names: Sequence[str], folder: Path, case: Case | None, parity: str) -> tuple[Any, Mapping[str, Any]]:
@@ -108,7 +70,7 @@ def _compared(case: Case, recorded: Mapping[str, Any], folder: Path, parity: str
         "computed",
         document,
         samples,
-        lambda messages: _render(messages, is_chat=case.way.is_chat),
+        lambda messages: render(messages, is_chat=case.way.is_chat),
     )
     theirs = Observation(**{key: value for key, value in recorded.items() if key != "case"})
     key = (case.name, "computed")

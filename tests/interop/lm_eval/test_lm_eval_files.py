@@ -54,6 +54,7 @@ def test_the_table_has_members_below_their_group_and_arrows() -> None:
     assert make_table(DOCUMENT, "groups").splitlines()[2:] == [
         "|grp   |      2|none  |     0|acc   |↑  |0.5000|±  |   N/A|"
     ]
+    assert make_table({**DOCUMENT, "versions": {"a": 1.0, "g": "2.0", "z": "Yaml"}}) == TABLE, "a group's is a text"
 
 
 def test_a_line_says_what_was_asked_answered_and_read(typing: Typing) -> None:
@@ -82,7 +83,7 @@ def test_the_document_has_every_part(typing: Typing) -> None:
     document = json.loads(file.read_text())
     assert list(document["results"]) == ["choice", "says", "rolls", "both"]
     assert document["group_subtasks"] == {"both": ["choice", "says"]}
-    assert document["versions"] == {"both": 3, "choice": 2.0, "rolls": 1, "says": 1}
+    assert document["versions"] == {"both": "3", "choice": 2.0, "rolls": 1, "says": 1}, "a group's is a text there"
     assert document["n-shot"] == {"both": 0, "choice": 0, "rolls": 0, "says": 0}
     assert document["higher_is_better"]["both"] == {"acc": True, "acc_norm": True, "exact_match": True}
     assert document["results"]["both"]["sample_count"] == {"acc,none": 3}

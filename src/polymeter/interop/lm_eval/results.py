@@ -41,6 +41,7 @@ from polymeter.store.folder import RunFolder
 _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
 NAME_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
 _NO_VERSION = "Yaml"
+_NO_GROUP_VERSION = "N/A"
 _RANDOM_CHARACTERS = 8
 _AT_ONCE = 500
 """Samples that are worked out before the first of them is written."""
@@ -219,7 +220,7 @@ def results_document(run: StoredRun, *, has_samples: bool = False) -> dict[str, 
     aggregated = {name: entry for name, entry in groups.items() if facts.groups[name].aggregates}
     members = {name: list(group.members) for name, group in facts.groups.items()}
     versions = {task: _version(run, task) for task in run.tasks}
-    versions |= {name: _number(group.version) or None for name, group in facts.groups.items()}
+    versions |= {name: group.version or _NO_GROUP_VERSION for name, group in facts.groups.items()}  # texts, as there
     shots = {task: int(owner["num_fewshot"]) for task, owner in run.tasks.items()}
     return {
         "results": {**entries, **groups},

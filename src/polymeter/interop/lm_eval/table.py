@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 _HEADERS = ("Tasks", "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")
@@ -43,7 +44,11 @@ def _rows(document: Mapping[str, Any], name: str, entry: Mapping[str, Any], dept
 
 
 def _version(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    """A version as lm-eval's table shows it: whole numbers without a point, those of groups too, which are texts."""
+    with suppress(ValueError):
+        if (number := float(value)).is_integer():
+            return str(int(number))
+    return str(value)
 
 
 def _places(members: Mapping[str, Sequence[str]], shown: Collection[str]) -> tuple[dict[str, int], list[str]]:
