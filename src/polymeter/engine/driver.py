@@ -67,7 +67,8 @@ class Driver:
         self._roles = dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}
         self.outcome = Outcome()
         self.scores = LiveScores()
-        self.worker = RolloutWorker(door, self._asker, settings.panel)
+        self._crew = settings.crew
+        self.worker = RolloutWorker(door, self._asker, settings.panel, self._crew)
         self._recorder = recorder
         self._recall = recall
         self._door = door
@@ -146,6 +147,8 @@ class Driver:
                 asked.waiter.set()
         self._native.close()
         self._guests.close()
+        if self._crew is not None:
+            self._crew.close()
         for dispatcher in {id(dispatcher): dispatcher for dispatcher in self.dispatchers.values()}.values():
             dispatcher.close()
         self._trimmer.close()
@@ -175,8 +178,9 @@ class Driver:
 
     def _has_room(self) -> bool:
         dispatcher = self.dispatchers[MODEL_ROLE]  # asked anew each time: what keeps it busy grows
+        beside = 0 if self._crew is None else self._crew.keeps_busy
         if (
-            self._n_in_play >= (self.settings.window or dispatcher.keeps_busy)
+            self._n_in_play >= (self.settings.window or dispatcher.keeps_busy + beside)
             or self._n_begun_active > self.settings.workers
         ):
             return False
@@ -248,6 +252,10 @@ class Driver:
         elif kind == "asked":
             self._asking.add(value)
             self._send([value])
+        elif kind == "ended":
+            self._end(value)
+        elif kind == "returned":
+            self._score_here(value)
         elif kind == "waiting":
             self._progress.waiting(value)
         elif kind == "gone":
@@ -265,6 +273,19 @@ class Driver:
         self._continue(progressed.left)
         if progressed.ended:
             self._end(progressed.ended)
+        if progressed.finished and self._crew is not None:
+            self._crew.add(progressed.finished)
+
+    def _score_here(self, samples: Sequence[tuple[RunningSample, Any]]) -> None:
+        """Score samples that came back from the crew: one by one, since they are slow."""
+        for sample in samples:
+
+            def score(sample: tuple[RunningSample, Any] = sample) -> ChunkProgress:
+                progressed = self.worker.score_here(*sample)
+                self._recorder.ends(progressed.ended)
+                return progressed
+
+            self._submit(self._pool_of(sample[0].task), "progressed", score)
 
     def _send(self, asked: Sequence[PendingRequest]) -> None:
         known: list[PendingRequest] = []

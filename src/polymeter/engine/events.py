@@ -8,7 +8,7 @@ from typing import Any
 
 from polymeter.core.errors import Raised, attempt
 from polymeter.engine.recorder import Recorder
-from polymeter.engine.running_samples import PendingRequest
+from polymeter.engine.running_samples import EndedSample, PendingRequest
 
 
 class Events:
@@ -31,6 +31,15 @@ class Events:
             self.report("answered", recorded if isinstance(recorded, Raised) else done)
 
         return answered
+
+    def ends_through(self, recorder: Recorder) -> Callable[[list[EndedSample]], None]:
+        """What is called with samples that ended elsewhere: they are written down first, like answers."""
+
+        def ended(done: list[EndedSample]) -> None:
+            recorded = attempt(lambda: recorder.ends(done))
+            self.report("ended", recorded if isinstance(recorded, Raised) else done)
+
+        return ended
 
     def failed(self, error: BaseException) -> None:
         """Tell that a dispatcher can never answer."""

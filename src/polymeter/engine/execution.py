@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.core.errors import PolymeterError, StorageError, UnfitError
@@ -43,6 +44,7 @@ from polymeter.store.media import MediaStore
 
 if TYPE_CHECKING:
     from polymeter.engine.executors.replica_dispatcher import ReplicaDispatcher
+    from polymeter.engine.executors.scoring_crew import ScoringCrew
 
 FETCHED_IMAGES = "fetched_images"
 """The folder of the cache that holds images which lie at URLs."""
@@ -112,6 +114,7 @@ class Execution:
         for model in (plan.model, *plan.roles.values()):
             model.rows = rows
         self._replicas: ReplicaDispatcher | None = None
+        self._crew: ScoringCrew | None = None
         with ExitStack() as undo:
             undo.callback(self._writer.close)
             self._driver = self._make_driver()
@@ -235,12 +238,14 @@ class Execution:
         for role, model in plan.roles.items():
             is_same = model is plan.model
             dispatchers[role] = dispatchers[MODEL_ROLE] if is_same else self._dispatcher(model, listener, f"the {role}")
+        self._crew = self._make_crew(recorder, events)
         settings = Settings(
             options.window or 0,
             options.media_budget_mb * 2**20,
             self._max_failed(),
             options.score_workers or 4,
             panel_of(plan),
+            self._crew,
         )
         return Driver(
             dispatchers,
@@ -252,6 +257,17 @@ class Execution:
             self._progress,
             events,
         )
+
+    def _make_crew(self, recorder: Recorder, events: Events) -> ScoringCrew | None:
+        """Who scores in other processes, if the model is in others and something can be scored there."""
+        if self._plan.place is None:
+            return None
+        from polymeter.engine.executors.planning import scoring_crew
+        from polymeter.engine.executors.scoring_crew import CrewListener
+
+        returned = partial(events.report, "returned")
+        listener = CrewListener(events.ends_through(recorder), returned, self._progress.note, events.gone)
+        return scoring_crew(self._plan, self._plan.place, listener)
 
     def _dispatcher(self, model: Model, listener: Listener, name: str) -> Dispatcher:
         options = self._plan.options
@@ -375,6 +391,9 @@ class Execution:
             "model_ms": round(outcome.latency_ms, 1),
             SESSION_DISPATCHERS: dispatchers,
         }
+        spread = self._crew.history() if self._crew is not None else None
+        if spread is not None:
+            manifest["sessions"][-1]["spread_scoring"] = spread
         artifacts = sorted(path for path in self._folder.artifacts.rglob("*") if path.is_file())
         manifest["artifacts"] = [str(path.relative_to(self._folder.path)) for path in artifacts]
         if self._folder.is_begun():  # else it was deleted, and a manifest alone would look like a run

@@ -146,10 +146,16 @@ class Recorder:
             for key in end.running.known:
                 where = (key.role, key.model, key.fingerprint, key.occurrence)
                 turns.append((end.running.used.get(key, STALE), task.number, sample.index, *where))
-            if end.score is not None:
-                written = write_score(self._with_previews(end.score))
-                scores.append((task.number, sample.index, task.task.score_digest, int(written.is_exact), written.body))
-            doc = jsonable_as_json(sample.doc)
+            written = end.written
+            if written is not None:
+                if written.score is not None:
+                    scores.append((task.number, sample.index, task.task.score_digest, 1, written.score))
+                doc, returned = written.row, written.returned
+            else:
+                if end.score is not None:
+                    text = write_score(self._with_previews(end.score))
+                    scores.append((task.number, sample.index, task.task.score_digest, int(text.is_exact), text.body))
+                doc, returned = jsonable_as_json(sample.doc), write_returned(end.returned)
             samples.append(
                 (
                     task.number,
@@ -160,7 +166,7 @@ class Recorder:
                     end.status.value,
                     _write_error(end.error),
                     doc,
-                    _write_returned(end.returned),
+                    returned,
                     self._files.seal(end.running, doc) if end.status in _SEALED else None,
                 )
             )
@@ -178,7 +184,8 @@ def _write_error(error: Error | None) -> str | None:
     return None if error is None else json.dumps({"kind": error.kind, "message": error.message}, ensure_ascii=False)
 
 
-def _write_returned(returned: Any) -> str | None:
+def write_returned(returned: Any) -> str | None:
+    """What a rollout returned, as text for the journal; ``None`` if it cannot be restored exactly from any."""
     if returned is None:
         return None
     try:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from polymeter.core.damaged_rows import check_undamaged
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, UnscoredError, boundary
@@ -47,13 +47,27 @@ class _Returned:
 
 @dataclass(slots=True)
 class ChunkProgress:
-    """What a chunk of samples came to: requests to ask, and ends. ``left`` are those not advanced yet: the chunk turned
-    out to be too large or too slow to be advanced one after the other, or a model waits for the lock.
+    """What a chunk of samples came to: requests to ask, and ends. ``finished`` are those that are scored elsewhere,
+    with what their rollouts returned. ``left`` are those not advanced yet: the chunk turned out to be too large or too
+    slow to be advanced one after the other, or a model waits for the lock.
     """
 
     asked: list[PendingRequest] = field(default_factory=list)
     ended: list[EndedSample] = field(default_factory=list)
+    finished: list[tuple[RunningSample, Any]] = field(default_factory=list)
     left: Sequence[RunningSample] = ()
+
+
+class Elsewhere(Protocol):
+    """Where samples may be scored in place of this process. Called on worker threads."""
+
+    def takes(self, running: RunningSample) -> bool:
+        """Whether a sample whose rollout is over is scored there."""
+        ...
+
+    def learn(self, task: RunningTask, took_s: float) -> None:
+        """Learn how long it took to score a sample here."""
+        ...
 
 
 class RolloutWorker:
@@ -63,11 +77,15 @@ class RolloutWorker:
         door: The run's way into guests.
         make_asker: Gives a sample its RoleClient.
         panel: The judges, if there are several.
+        elsewhere: Where samples may be scored in place of this process; ``None``: nowhere.
     """
 
-    def __init__(self, door: Door, make_asker: Any, panel: Panel | None = None) -> None:
+    def __init__(
+        self, door: Door, make_asker: Any, panel: Panel | None = None, elsewhere: Elsewhere | None = None
+    ) -> None:
         self._door = door
         self._panel = panel
+        self._elsewhere = elsewhere
         self._make_asker = make_asker
 
     def begin(self, task: RunningTask, indices: range, known: Sequence[dict[AnswerKey, str]] | None) -> ChunkProgress:
@@ -124,6 +142,16 @@ class RolloutWorker:
                     break
             task.learn(n_advanced, took_s, time.thread_time() - started_cpu)
         return progressed
+
+    def score_here(self, running: RunningSample, returned: Any) -> ChunkProgress:
+        """Score a sample that could not be scored elsewhere.
+
+        Args:
+            running: The sample.
+            returned: What its rollout returned.
+        """
+        with self._held(running.task):
+            return ChunkProgress(ended=[self._end(running, returned)])
 
     def replay(self, running: RunningSample, recall: Callable[[Sequence[PendingRequest]], None]) -> EndedSample:
         """Play and score a sample over answers that are all there.
@@ -193,7 +221,10 @@ class RolloutWorker:
             progressed.ended.append(EndedSample(running, SampleStatus.ERROR, error=Error.from_exception(error, kind)))
             return
         if isinstance(requests, _Returned):
-            progressed.ended.append(self._end(running, requests.value))
+            if self._elsewhere is not None and self._elsewhere.takes(running):
+                progressed.finished.append((running, requests.value))
+            else:
+                progressed.ended.append(self._end(running, requests.value))
             return
         running.is_single = isinstance(requests, (Request, OwnPrompt))
         role = OWN_PROMPT_ROLE if isinstance(requests, OwnPrompt) else MODEL_ROLE
@@ -222,6 +253,10 @@ class RolloutWorker:
             # A prompt is no answer, and the hook goes on under the label of the step that asked for it.
             running.steps -= is_prompt
             running.responses.extend(() if is_prompt else answers)
+            if self._elsewhere is not None:
+                running.trail.extend(
+                    (asked.fingerprint, asked.response) for asked in running.waiting if asked.response is not None
+                )
             sent = answers[0] if running.is_single else answers
         elif running.steps:
             sent = ()
@@ -239,6 +274,14 @@ class RolloutWorker:
                 return _Returned(stop.value)
 
     def _end(self, running: RunningSample, returned: Any) -> EndedSample:
+        began = time.perf_counter()
+        try:
+            return self._scored(running, returned)
+        finally:
+            if self._elsewhere is not None:
+                self._elsewhere.learn(running.task, time.perf_counter() - began)
+
+    def _scored(self, running: RunningSample, returned: Any) -> EndedSample:
         try:
             score = self.score(running, Rollout(tuple(running.responses), returned))
         except UnscoredError as error:

@@ -212,7 +212,8 @@ class PendingRequest:
 class RunningSample:
     """A sample between its first prompt and its end. ``held_bytes``: what the decoded images of its row take, which
     stay in memory until it ends, although their request was answered. ``seat``: of several judges, the role of the one
-    by whom it is being scored; empty: none is.
+    by whom it is being scored; empty: none is. ``trail``: what it asked, by fingerprint, and was answered, in order;
+    empty unless it may be scored in another process.
     """
 
     task: RunningTask
@@ -233,6 +234,7 @@ class RunningSample:
     scorers: dict[tuple[str, str], None] = field(default_factory=dict)
     seat: str = ""
     lost_verdicts: dict[str, str] = field(default_factory=dict)
+    trail: list[tuple[str, Response]] = field(default_factory=list)
     n_asking: int = 0
     held_bytes: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -242,6 +244,7 @@ class RunningSample:
         self.generator = None
         self.waiting = ()
         self.responses.clear()
+        self.trail.clear()
         self.known = _NOTHING_KNOWN
 
     def ask(self, role: str, request: Request | OwnPrompt, slot: int = 0) -> PendingRequest:
@@ -260,11 +263,27 @@ class RunningSample:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenEnd:
+    """What a sample that another process has scored leaves, as text for the journal.
+
+    Attributes:
+        score: Its score; ``None`` if it has none.
+        row: Its row, as scoring has left it.
+        returned: What its rollout returned; ``None`` if that cannot be written exactly.
+    """
+
+    score: str | None
+    row: str
+    returned: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class EndedSample:
-    """How a sample ended."""
+    """How a sample ended. ``written``: what is written down of it, if another process has scored it."""
 
     running: RunningSample
     status: SampleStatus
     score: Score | None = None
     error: Error | None = None
     returned: Any = None
+    written: WrittenEnd | None = None

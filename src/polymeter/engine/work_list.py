@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from polymeter.core.records import dataclass
 from polymeter.core.request import Error
@@ -15,6 +16,9 @@ from polymeter.engine.running_samples import RunningTask
 from polymeter.engine.scoring_code import scoring_code
 from polymeter.judge.panel import Panel
 from polymeter.store.journal import Journal
+
+if TYPE_CHECKING:
+    from polymeter.engine.executors.scoring_crew import ScoringCrew
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,7 @@ class Settings:
         max_failed: Stop when more samples than this have failed; ``None``: never.
         workers: Threads for hooks and scoring.
         panel: The judges, if there are several.
+        crew: Scores samples in other processes; ``None``: this one scores all.
     """
 
     window: int
@@ -138,6 +143,7 @@ class Settings:
     max_failed: float | None
     workers: int
     panel: Panel | None = None
+    crew: ScoringCrew | None = None
 
 
 @dataclass(slots=True)

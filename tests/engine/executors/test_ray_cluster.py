@@ -15,7 +15,10 @@ import pytest
 
 import polymeter
 from polymeter.core.registries import MODELS
+from polymeter.engine.executors import planning
+from polymeter.engine.executors.scoring_pace import PaceLimits
 from tests.helpers.replicated import KINDS, Counted, When, assert_equal_runs, kill, replicas_of
+from tests.helpers.slow_scoring import Benchmark, assert_same_journal
 
 pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.needs_system("lmms_eval", "evalscope")]
@@ -141,3 +144,42 @@ def test_a_killed_driver_resumes_with_another_number_of_replicas(nodes: Nodes, t
     result = polymeter.evaluate(**counted.arguments(), **on_ray(nodes, replicas=3))
     counted.assert_whole(result, n_most_twice=2 * HELD)
     assert [session["status"] for session in result.folder.read_manifest()["sessions"]][-1] == "complete"
+
+
+AT_ONCE = PaceLimits(n_samples=2, sample_s=0.0, share=0.0, left_s=0.0)
+"""Every task counts as slow to score after two samples."""
+
+
+def test_scoring_is_spread_over_free_cores_and_nothing_changes(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored = Benchmark(tmp_path / "a")
+    single = scored.run("single")
+    assert list(scored.processes()) == [os.getpid()]
+    monkeypatch.setattr(planning, "SPREAD_FROM", AT_ONCE)
+    spread = scored.run("spread", **on_ray(nodes, replicas=1))
+    assert_same_journal(single, spread)
+    record = spread.folder.read_manifest()["sessions"][-1]["spread_scoring"]
+    n_elsewhere = sum(len(rows) for process, rows in scored.processes().items() if process != os.getpid())
+    assert record["tasks"] == {"slowly_scored": n_elsewhere}
+    assert n_elsewhere > scored.n // 2
+    assert record["n_lost"] == 0
+
+
+def test_a_sample_whose_scoring_kills_is_an_error_alone(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored = Benchmark(tmp_path / "a")
+    single = scored.run("single")
+    (scored.folder / "kills").write_text(str(os.getpid()))
+    monkeypatch.setattr(planning, "SPREAD_FROM", AT_ONCE)
+    spread = scored.run("spread", **on_ray(nodes, replicas=1))
+    assert spread.status == "complete"
+    before, after = ({one.id: one for one in run.samples()} for run in (single, spread))
+    differ = [
+        mark
+        for mark in before
+        if (before[mark].status, before[mark].scores) != (after[mark].status, after[mark].scores)
+    ]
+    assert differ == ["13"]
+    assert "A scorer was lost 2 times while it scored this sample" in after["13"].error

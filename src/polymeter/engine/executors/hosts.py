@@ -1,17 +1,16 @@
 """Hosts: what a place must do that holds the replicas of a model, and what passes between it and the run.
 
 A host starts replicas, carries work to them and reports what becomes of them. It decides nothing: which replica gets
-what, and what follows from a loss, is decided by ``leases`` and ``replica_dispatcher``.
+what, and what follows from a loss, is decided by ``leases`` and ``replica_dispatcher``. It does not know what it
+carries either: a place that holds scorers (``scorer``) is one too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from polymeter.core.records import dataclass
-from polymeter.core.request import Response
-from polymeter.engine.computing import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +19,14 @@ class Work:
 
     Attributes:
         lease: Its number.
-        groups: Requests that reach the model in one call of it: one, or repeats of one prompt.
+        groups: Requests that reach the model in one call of it: one, or repeats of one prompt. For a scorer, finished
+            samples.
         batch_size: Most groups in one call; ``None``: all of them.
         at_once: How many of them a model computes at a time that gets several batches in one call.
     """
 
     lease: int
-    groups: Sequence[Sequence[Asked]]
+    groups: Sequence[Sequence[Any]]
     batch_size: int | None = None
     at_once: int | None = None
 
@@ -38,12 +38,13 @@ class Computed:
     Attributes:
         lease: The number of the lease.
         responses: One for each request of all groups, in order; ``None``: it is to be asked again in a smaller batch.
+            From a scorer, how each sample ended, or a failed response for one that it cannot score.
         timings: For each call of the model, how many groups were computed at a time, and the seconds that it took.
         did_not_fit: How many groups were computed at a time when memory ran out; ``None``: it did not.
     """
 
     lease: int
-    responses: Sequence[Response | None]
+    responses: Sequence[Any]
     timings: Sequence[tuple[int, float]] = ()
     did_not_fit: int | None = None
 
@@ -65,6 +66,42 @@ class HostListener:
     computed: Callable[[int, Computed], None]
     lost: Callable[[int, str], None]
     failed: Callable[[int, BaseException], None]
+
+
+class Computer(Protocol):
+    """What a host runs in another process: a replica, or a scorer."""
+
+    def load(self) -> None:
+        """Get ready to compute.
+
+        Raises:
+            PolymeterError: It never can.
+        """
+        ...
+
+    def prepare(self, work: Work) -> Any:
+        """Begin to get some work ready, while other work is computed; what it gives is passed to ``compute``."""
+        ...
+
+    def compute(self, work: Work, preparation: Any = None) -> Computed:
+        """Compute work. Never called concurrently."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+class Setup(Protocol):
+    """Everything that a computer is made from, as plain data that crosses to another process."""
+
+    def made(self) -> Computer:
+        """Make it, where it is to compute.
+
+        Raises:
+            PlanError: It cannot be made here.
+        """
+        ...
 
 
 class ReplicaHost(Protocol):
@@ -102,8 +139,11 @@ class Place:
         n_replicas: How many.
         make_host: Makes the host, when the first request is there.
         note: What the user should know of the choice; empty if nothing.
+        make_scorers: Makes a host of scorers from their setup, at most so many, and says how many there is room for;
+            ``None``: samples are scored by the run alone.
     """
 
     n_replicas: int
     make_host: Callable[[HostListener], ReplicaHost]
     note: str = ""
+    make_scorers: Callable[[Setup, int, HostListener], tuple[ReplicaHost, int]] | None = None

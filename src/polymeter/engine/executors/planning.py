@@ -1,4 +1,4 @@
-"""Whether a plan can be carried out by replicas, where these are, and the dispatcher to them."""
+"""Whether a plan can be carried out by replicas, where these are, the dispatcher to them, and the crew that scores."""
 
 from __future__ import annotations
 
@@ -16,12 +16,18 @@ from polymeter.engine.executors.hosts import Place
 from polymeter.engine.executors.leases import LeaseLimits
 from polymeter.engine.executors.replica import ReplicaSetup
 from polymeter.engine.executors.replica_dispatcher import ReplicaDispatcher
+from polymeter.engine.executors.scorer import ScoringSetup
+from polymeter.engine.executors.scoring_crew import CrewListener, ScoringCrew
+from polymeter.engine.executors.scoring_pace import PaceLimits
 from polymeter.engine.executors.wire import packed
+from polymeter.engine.panel import panel_of
 from polymeter.engine.plan import Plan, model_name
 from polymeter.engine.prefetch import Prefetcher
 
 _PLACES = {"local": "polymeter.engine.executors.processes", "ray": "polymeter.engine.executors.ray.host"}
 """Modules with ``place(setup, options)``, which gives a ``Place``. Only the one that is asked for is imported."""
+SPREAD_FROM = PaceLimits()
+"""When scoring is spread over other processes."""
 
 
 def planned_place(plan: Plan, fetched: Path) -> Place | None:
@@ -72,6 +78,35 @@ def replica_dispatcher(plan: Plan, place: Place, prefetcher: Prefetcher, listene
         listener,
         max_retries=options.max_retries,
         limits=LeaseLimits(deadline_s=options.lease_timeout_s),
+    )
+
+
+def scoring_crew(plan: Plan, place: Place, listener: CrewListener) -> ScoringCrew | None:
+    """The crew that scores samples in other processes of a place; ``None`` where the run scores all of them.
+
+    A task is scored by the run alone if others cannot open it, if its score asks a model in a further role, which is a
+    request of the run, or if it runs code that a model wrote, since what is around such code was chosen for this
+    machine. Who says how many threads score has chosen this process.
+    """
+    options, make_scorers = plan.options, place.make_scorers
+    if make_scorers is None or options.score_workers is not None or panel_of(plan) is not None:
+        return None
+    tasks = [
+        task.spec
+        for task in plan.opened
+        if not (task.needs.roles or task.spec.runs_generated_code or task.keeps_answers_only)
+        and not _why_it_stays(task.spec)
+    ]
+    if not tasks:
+        return None
+    assert plan.context is not None, "the tasks are open"
+    setup = ScoringSetup(tuple(tasks), plan.model.traits, tuple(plan.roles), plan.context, options)
+    return ScoringCrew(
+        lambda most, host_listener: make_scorers(setup, most, host_listener),
+        [spec.name for spec in tasks],
+        listener,
+        options.lease_timeout_s,
+        SPREAD_FROM,
     )
 
 

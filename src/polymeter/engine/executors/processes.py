@@ -28,15 +28,8 @@ from polymeter.core.request import Response
 from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
 from polymeter.engine.executors.devices import Division, divided
-from polymeter.engine.executors.hosts import Computed, HostListener, Place, Work
-from polymeter.engine.executors.replica import (
-    Preparation,
-    Replica,
-    ReplicaSetup,
-    packed_answers,
-    portable_error,
-    unsent,
-)
+from polymeter.engine.executors.hosts import Computed, Computer, HostListener, Place, Setup, Work
+from polymeter.engine.executors.replica import packed_answers, portable_error, unsent
 from polymeter.engine.executors.wire import packed, unpacked
 
 _BOOTSTRAP = (
@@ -51,7 +44,7 @@ _LAST_LINES, _LAST_BYTES = 8, 4000
 Kind = Literal["setup", "ready", "failed", "work", "computed", "close"]
 
 
-def place(setup: ReplicaSetup, options: RunOptions) -> Place:
+def place(setup: Setup, options: RunOptions) -> Place:
     """Where replicas are on this machine.
 
     Raises:
@@ -72,7 +65,7 @@ class LocalHost:
         listener: Who hears of them.
     """
 
-    def __init__(self, setup: ReplicaSetup, division: Division, listener: HostListener) -> None:
+    def __init__(self, setup: Setup, division: Division, listener: HostListener) -> None:
         self._setup = packed(setup)
         self._division = division
         self._listener = listener
@@ -240,8 +233,8 @@ def serve(file: int) -> None:
     sys.argv = sys.argv[:1]
     connection = Connection(file)
     _, _, _, body, beside = _receive(connection)
-    arrived: queue.SimpleQueue[tuple[Work, Preparation] | Computed | None] = queue.SimpleQueue()
-    made: list[Replica] = []
+    arrived: queue.SimpleQueue[tuple[Work, Any] | Computed | None] = queue.SimpleQueue()
+    made: list[Computer] = []
 
     def hear() -> None:
         while True:
@@ -262,16 +255,17 @@ def serve(file: int) -> None:
 
     threading.Thread(target=hear, name="polymeter-replica", daemon=True).start()
 
-    def load() -> Replica:
-        replica = Replica(unpacked(body, beside))
-        replica.load()
-        return replica
+    def load() -> Computer:
+        setup: Setup = unpacked(body, beside)
+        computer = setup.made()
+        computer.load()
+        return computer
 
     loaded = attempt(load)
     if isinstance(loaded, Raised):
         _send(connection, "failed", 0, 0, *packed(portable_error(loaded.error)))
         return
-    replica: Replica = loaded
+    replica: Computer = loaded
     made.append(replica)
     _send(connection, "ready", 0, 0)
     while (item := arrived.get()) is not None:

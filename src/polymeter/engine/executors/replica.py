@@ -24,6 +24,7 @@ from polymeter.core.pixels import pixel_budget
 from polymeter.core.records import dataclass
 from polymeter.core.request import Origin, Response
 from polymeter.core.rows import RowHandle
+from polymeter.core.scoring_limits import ScoringLimits
 from polymeter.core.task import TaskSpec
 from polymeter.engine.computing import BatchComputer, Calls
 from polymeter.engine.executors.hosts import Computed, Work
@@ -62,6 +63,14 @@ class ReplicaSetup:
     is_cut: bool
     fetched: Path
 
+    def made(self) -> Replica:
+        """The replica, in this process, which has no other.
+
+        Raises:
+            PlanError: The model cannot be made here.
+        """
+        return Replica(self)
+
 
 class Preparation:
     """Media of some work on its way to being decoded."""
@@ -92,11 +101,9 @@ class Replica:
     """
 
     def __init__(self, setup: ReplicaSetup) -> None:
-        if setup.options.is_offline:
-            os.environ.update(dict.fromkeys(_OFFLINE, "1"))
         self._surroundings = ExitStack()
         self._context = copy_context()  # a host may call on any thread
-        self._context.run(self._surround, setup)
+        self._context.run(surround, self._surroundings, setup.context, setup.options)
         self._model = self._context.run(_made, setup)
         self._computer = BatchComputer(self._model, is_cut=setup.is_cut)
         store = MediaStore(setup.fetched, keeps_previews=False)
@@ -142,22 +149,6 @@ class Replica:
         finally:
             self._context.run(self._surroundings.close)
 
-    def _surround(self, setup: ReplicaSetup) -> None:
-        """Enter what models of a run are called in."""
-        options = setup.options
-        enter = self._surroundings.enter_context
-        enter(dispatched())
-        enter(weights_from(options.weights))
-        enter(pixel_budget(options.max_image_pixels))
-        enter(
-            guest_context_with(
-                parity=setup.context.parity,
-                data=options.data,
-                cache_dir=setup.context.cache_dir,
-                allows_generated_code=options.allow_generated_code,
-            )
-        )
-
     def _compute(self, work: Work, failures: list[Response | None]) -> Computed:
         responses = list(failures)
         to_ask: list[list[int]] = []
@@ -184,6 +175,31 @@ class Replica:
             for image in one.images():
                 image.release()
         return Computed(work.lease, responses, timings, did_not_fit)
+
+
+def surround(stack: ExitStack, context: OpenContext, options: RunOptions) -> None:
+    """Enter what models and hooks of a run are called in, in a process that does part of its work.
+
+    Args:
+        stack: What is entered is left with it.
+        context: The settings that the run's tasks were compiled with.
+        options: The run's options.
+    """
+    if options.is_offline:
+        os.environ.update(dict.fromkeys(_OFFLINE, "1"))
+    enter = stack.enter_context
+    enter(dispatched())
+    enter(weights_from(options.weights))
+    enter(pixel_budget(options.max_image_pixels))
+    enter(
+        guest_context_with(
+            limits=ScoringLimits(options.score_timeout_s, options.score_memory_mb),
+            parity=context.parity,
+            data=options.data,
+            cache_dir=context.cache_dir,
+            allows_generated_code=options.allow_generated_code,
+        )
+    )
 
 
 def _made(setup: ReplicaSetup) -> BatchModel:

@@ -1,4 +1,6 @@
-"""What runs on a node of a Ray cluster: one replica, whose model is loaded and called on one thread of its own."""
+"""What runs on a node of a Ray cluster: one replica, whose model is loaded and called on one thread of its own, or one
+scorer, likewise.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,14 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import polymeter
 from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised, attempt
 from polymeter.core.request import Response
-from polymeter.engine.executors.hosts import Computed, Work
+from polymeter.engine.executors.hosts import Computed, Computer, Setup, Work
 from polymeter.engine.executors.ray.visibility import FileMark, is_seen, machine_mark
-from polymeter.engine.executors.replica import Preparation, Replica, ReplicaSetup, packed_answers, portable_error
+from polymeter.engine.executors.replica import packed_answers, portable_error
 from polymeter.engine.executors.wire import packed, unpacked
 from polymeter.engine.scoring_code import scoring_code
 
@@ -45,7 +47,7 @@ class RayReplica:
     def __init__(self, n_cores: int) -> None:
         os.environ.update(dict.fromkeys(_THREADS, str(n_cores)))  # before torch is imported
         self._model_thread = ThreadPoolExecutor(1, "polymeter-model")
-        self._replica: Replica | None = None
+        self._replica: Computer | None = None
         self._is_over = threading.Event()
         self._last_end = 0.0
 
@@ -54,7 +56,7 @@ class RayReplica:
 
         Args:
             code: What ``code_mark`` says where the run is.
-            setup: A ``ReplicaSetup``.
+            setup: What the replica is made from.
 
         Returns:
             ``ready`` and the mark of this machine, or ``failed`` and why.
@@ -108,11 +110,11 @@ class RayReplica:
                 f"The node {socket.gethostname()} has another Polymeter than the run: {here}, not {code}.",
                 hint="Install the same version on all nodes, from the same sources and with the same packages.",
             )
-        setup: ReplicaSetup = unpacked(body, beside)
-        self._replica = Replica(setup)
+        setup: Setup = unpacked(body, beside)
+        self._replica = setup.made()
         self._replica.load()
 
-    def _compute(self, work: Work, preparation: Preparation, is_careful: bool) -> Computed:
+    def _compute(self, work: Work, preparation: Any, is_careful: bool) -> Computed:
         if is_careful:
             self._is_over.wait(max(0.0, self._last_end + _LEAVING_S - time.monotonic()))
         try:
@@ -120,7 +122,7 @@ class RayReplica:
         finally:
             self._last_end = time.monotonic()
 
-    def _loaded(self) -> Replica:
+    def _loaded(self) -> Computer:
         if self._replica is None:
             raise ModelError("Work has reached a replica that has not loaded its model.")
         return self._replica

@@ -61,6 +61,17 @@ class Cluster:
             ray.shutdown()
 
 
+ONE_CORE = Cluster(1, 0.0, 1, "", is_left=False)
+"""The part of a cluster that this process is in which one scorer has."""
+
+
+def free_cores() -> int:
+    """How many cores of the cluster that this process is in nobody has reserved."""
+    import ray
+
+    return int(ray.available_resources().get("CPU", 0))
+
+
 def join(options: RunOptions) -> Cluster:
     """Join the cluster that the options name, or start one on this machine.
 

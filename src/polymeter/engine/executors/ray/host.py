@@ -18,12 +18,12 @@ from polymeter.core.options import RunOptions
 from polymeter.core.records import dataclass
 from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
-from polymeter.engine.executors.hosts import Computed, HostListener, Place, Work
+from polymeter.engine.executors.hosts import Computed, HostListener, Place, ReplicaHost, Setup, Work
 from polymeter.engine.executors.ray.actor import CALLS_AT_ONCE, RayReplica, code_mark, sent
-from polymeter.engine.executors.ray.cluster import Cluster, join
+from polymeter.engine.executors.ray.cluster import ONE_CORE, Cluster, free_cores, join
 from polymeter.engine.executors.ray.object_store import Pieces
 from polymeter.engine.executors.ray.visibility import FileMark, Visibility
-from polymeter.engine.executors.replica import ReplicaSetup, unsent
+from polymeter.engine.executors.replica import unsent
 from polymeter.engine.executors.wire import packed, unpacked
 
 if TYPE_CHECKING:
@@ -40,14 +40,18 @@ at once takes the answers before it along; so it is found out when it is asked f
 _SHOWN_LINES = 3
 
 
-def place(setup: ReplicaSetup, options: RunOptions) -> Place:
+def place(setup: Setup, options: RunOptions) -> Place:
     """Join the Ray cluster that the options name, or start one.
 
     Raises:
         PlanError: Ray is missing, there is no such cluster, or it has no room for a replica.
     """
     cluster = join(options)
-    return Place(cluster.n_replicas, lambda listener: RayHost(setup, cluster, listener), cluster.note)
+
+    def make_scorers(setup: Setup, most: int, listener: HostListener) -> tuple[ReplicaHost, int]:
+        return RayHost(setup, ONE_CORE, listener), min(most, free_cores())
+
+    return Place(cluster.n_replicas, lambda listener: RayHost(setup, cluster, listener), cluster.note, make_scorers)
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +78,7 @@ class RayHost:
         listener: Who hears of them.
     """
 
-    def __init__(self, setup: ReplicaSetup, cluster: Cluster, listener: HostListener) -> None:
+    def __init__(self, setup: Setup, cluster: Cluster, listener: HostListener) -> None:
         import ray
 
         self._cluster = cluster

@@ -1,0 +1,227 @@
+"""What runs where scoring is spread to: finished samples are played once more over their answers there, and scored.
+
+A scorer opens the run's tasks again from their specs, with the run's settings, and calls their hooks through a door of
+its own, seeded as they are in the run. What it gives is text for the journal, so a score is the same wherever it was
+made. What it cannot score as the run would, it gives back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from contextvars import copy_context
+
+from polymeter.core.codec import jsonable_as_json
+from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
+from polymeter.core.format import OpenContext
+from polymeter.core.model import ModelTraits
+from polymeter.core.opened_files import Noted
+from polymeter.core.options import RunOptions
+from polymeter.core.parts import is_image
+from polymeter.core.records import dataclass
+from polymeter.core.request import Error, Response
+from polymeter.core.task import SampleStatus, TaskSpec
+from polymeter.engine.executors.hosts import Computed, Work
+from polymeter.engine.executors.replica import surround
+from polymeter.engine.plan import compiled
+from polymeter.engine.pool import Pool
+from polymeter.engine.recorder import write_returned
+from polymeter.engine.role_client import SampleRoleClient
+from polymeter.engine.rollouts import RolloutWorker
+from polymeter.engine.running_samples import PendingRequest, RunningSample, RunningTask, WrittenEnd
+from polymeter.guests.door import Door
+from polymeter.guests.user_files import import_file
+from polymeter.guests.watchdog import Watchdog
+from polymeter.metrics.bounded import end_idle_processes
+from polymeter.store.wire import write_score
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A sample whose rollout is over.
+
+    Attributes:
+        task: The task's name.
+        index: The sample's position in it.
+        answers: What it asked, by fingerprint, and was answered, in order.
+    """
+
+    task: str
+    index: int
+    answers: tuple[tuple[str, Response], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """How a sample ended that a scorer has scored.
+
+    Attributes:
+        status: Its end.
+        error: Why it has no score, if it has none.
+        written: What is written down of it.
+        files: The files that it rests on.
+        warnings: What the run's user should know.
+    """
+
+    status: SampleStatus
+    error: Error | None
+    written: WrittenEnd
+    files: Noted
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringSetup:
+    """Everything that a scorer is made from, as plain data.
+
+    Attributes:
+        tasks: The tasks whose samples it scores.
+        traits: What the run's model can do, for which they were compiled.
+        roles: The roles that the run fills.
+        context: The settings that they were compiled with.
+        options: The run's options.
+    """
+
+    tasks: tuple[TaskSpec, ...]
+    traits: ModelTraits
+    roles: tuple[str, ...]
+    context: OpenContext
+    options: RunOptions
+
+    def made(self) -> Scorer:
+        """The scorer, in this process.
+
+        Raises:
+            PlanError: A file that the run imports cannot be imported here.
+        """
+        return Scorer(self)
+
+
+class Scorer:
+    """Scores samples in this process, which is not the run's.
+
+    Args:
+        setup: What it is made from.
+
+    Raises:
+        PlanError: A file that the run imports cannot be imported here.
+    """
+
+    def __init__(self, setup: ScoringSetup) -> None:
+        self._setup = setup
+        self._specs: Mapping[str, TaskSpec] = {spec.name: spec for spec in setup.tasks}
+        self._open: dict[str, RunningTask] = {}
+        self._warnings: list[str] = []
+        self._watchdog = Watchdog(setup.options.score_timeout_s, self._warnings.append)
+        self._door = Door(setup.options.seed, self._watchdog)
+        self._nobody = Pool("nobody", 1)
+        self._worker = RolloutWorker(self._door, self._asker)
+        self._surroundings = ExitStack()
+        self._context = copy_context()  # a host may call on any thread
+        self._context.run(surround, self._surroundings, setup.context, setup.options)
+        for file in setup.options.imports:
+            self._context.run(import_file, file)
+
+    def load(self) -> None:
+        """Nothing: a task is opened when the first sample of it comes."""
+
+    def prepare(self, work: Work) -> None:
+        """Nothing: media is opened by the hooks that use it."""
+
+    def compute(self, work: Work, preparation: None = None) -> Computed:
+        """Score samples. Never called concurrently.
+
+        Returns:
+            For each of them, how it ended (``Scored``), or a failed response that says why the run has to score it.
+        """
+        finished: Sequence[Finished] = [one for group in work.groups for one in group]
+        return Computed(work.lease, [self._context.run(self._scored_or_returned, one) for one in finished])
+
+    def close(self) -> None:
+        """Let go of everything."""
+        end_idle_processes()
+        self._watchdog.close()
+        self._context.run(self._surroundings.close)
+
+    def _scored_or_returned(self, finished: Finished) -> Scored | Response:
+        try:
+            with boundary(ScoreError, f"Scoring a sample of task {finished.task!r} in another process"):
+                return self._scored(finished)
+        except PolymeterError as error:
+            return Response.failed(error.without_traceback(), "score")
+
+    def _scored(self, finished: Finished) -> Scored:
+        """Score a sample.
+
+        Raises:
+            PolymeterError: Only the run itself can score it as it scores others.
+        """
+        task = self._task(finished.task)
+        running = RunningSample(task, task.task.samples[finished.index])
+        trail = _Trail(finished.answers)
+        end = self._worker.replay(running, trail)
+        if not trail.is_whole:
+            raise ScoreError("played again, it asks something else")
+        if running.judge_calls:
+            raise ScoreError("its score asks another model, which only the run can")
+        if end.error is not None and end.error.kind in ("data", "guest"):
+            raise ScoreError(f"something is missing where it was to be scored: {end.error.message}")
+        score = None
+        if end.score is not None:
+            text = write_score(end.score)
+            if not text.is_exact:
+                raise ScoreError("its score holds values that cannot be written down exactly")
+            if any(is_image(value) for value in end.score.log.values()):
+                raise ScoreError("its score logs images, of which the run makes previews")
+            score = text.body
+        written = WrittenEnd(score, jsonable_as_json(running.sample.doc), write_returned(end.returned))
+        warnings = tuple(self._warnings)
+        del self._warnings[: len(warnings)]
+        return Scored(end.status, end.error, written, dict(running.files), warnings)
+
+    def _task(self, name: str) -> RunningTask:
+        task = self._open.get(name)
+        if task is None:
+            spec = self._specs.get(name)
+            if spec is None:
+                raise PlanError(f"there is no task {name!r} where it was to be scored")
+            opened = compiled(spec, self._setup.traits, self._setup.context, self._setup.options)
+            task = self._open[name] = RunningTask(opened, 0, range(len(opened.samples)), "")
+        return task
+
+    def _asker(self, running: RunningSample) -> SampleRoleClient:
+        return SampleRoleClient(running, self._setup.roles, self._door, self._nobody, _unanswered)
+
+
+def _unanswered(asked: PendingRequest) -> None:
+    """Let whoever asks another model go on without an answer: what it makes of that is not used."""
+    waiter: threading.Event | None = asked.waiter
+    if waiter is not None:
+        waiter.set()
+
+
+class _Trail:
+    """The answers of a sample that is played again, in the order in which it asked.
+
+    Attributes:
+        is_whole: Whether it has asked the same so far, and everything that it had asked.
+    """
+
+    def __init__(self, answers: Sequence[tuple[str, Response]]) -> None:
+        self._answers = answers
+        self._n_taken = 0
+        self._is_followed = True
+
+    @property
+    def is_whole(self) -> bool:
+        return self._is_followed and self._n_taken == len(self._answers)
+
+    def __call__(self, asked: Sequence[PendingRequest]) -> None:
+        for one in asked:
+            mark, response = self._answers[self._n_taken] if self._n_taken < len(self._answers) else ("", None)
+            if response is None or mark != one.fingerprint:
+                self._is_followed = False
+                return
+            one.response = response
+            self._n_taken += 1

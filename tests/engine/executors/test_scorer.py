@@ -1,0 +1,108 @@
+"""A scorer, in this process: what it scores as the run does, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from PIL import Image as pil
+
+from polymeter.core.format import OpenContext
+from polymeter.core.guest_context import has_role
+from polymeter.core.model import ModelTraits
+from polymeter.core.options import RunOptions
+from polymeter.core.request import Response
+from polymeter.core.task import SampleStatus, Score
+from polymeter.engine.executors import scorer as scorers
+from polymeter.engine.executors.hosts import Work
+from polymeter.engine.executors.scorer import Finished, Scored, ScoringSetup
+from polymeter.engine.running_samples import RunningSample, RunningTask
+from polymeter.store.wire import read_score
+from tests.helpers.tasks import ListTask, ask, docs
+
+KEY = ("exact_match", "none")
+
+
+def scored(
+    monkeypatch: pytest.MonkeyPatch, score: Callable[..., Score] | None, *, asked: str = "q0", roles: Any = ()
+) -> Any:
+    """What a scorer makes of the first row of a task, whose answer to ``asked`` was right."""
+    task = ListTask(docs(1), score=score, is_guest=True)
+    monkeypatch.setattr(scorers, "compiled", lambda *_: task.as_task())
+    running = RunningSample(RunningTask(task.as_task(), 0, range(1), ""), task.samples[0])
+    mark = running.ask("model", ask(asked, running.sample)).fingerprint
+    setup = ScoringSetup((task.spec,), ModelTraits(family="none"), roles, OpenContext(), RunOptions())
+    made = setup.made()
+    made.load()
+    finished = Finished("list", 0, ((mark, Response.of_text("a0")),))
+    computed = made.compute(Work(5, [[finished]]), made.prepare(Work(5, [[finished]])))
+    made.close()
+    assert computed.lease == 5
+    (answer,) = computed.responses
+    return answer
+
+
+def test_a_sample_is_played_over_its_answers_and_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = scored(monkeypatch, None)
+    assert isinstance(answer, Scored)
+    assert (answer.status, answer.error) == (SampleStatus.OK, None)
+    assert read_score(answer.written.score or "").values == {KEY: 1.0}
+    assert answer.written.row == '{"question":"q0","answer":"a0"}'
+
+
+def test_what_the_author_s_code_does_to_the_row_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def score(sample: Any, *_: Any) -> Score:
+        sample.doc["seen"] = True
+        return Score({KEY: float("nan")})
+
+    assert scored(monkeypatch, score).written.row == '{"question":"q0","answer":"a0","seen":true}'
+
+
+def test_a_score_that_fails_is_an_end_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def score(*_: Any) -> Score:
+        raise ValueError("no number")
+
+    answer = scored(monkeypatch, score)
+    assert answer.status is SampleStatus.ERROR
+    assert "ValueError: no number" in answer.error.message
+
+
+def _with_objects(*_: Any) -> Score:
+    return Score({KEY: object()})
+
+
+def _with_images(*_: Any) -> Score:
+    return Score({KEY: 1.0}, log={"reference": pil.new("RGB", (2, 2))})
+
+
+def _with_judge(sample: Any, played: Any, client: Any) -> Score:
+    assert has_role("judge")
+    return Score({KEY: float(client("judge", ask("Is it right?")).text == "yes")})
+
+
+@pytest.mark.parametrize(
+    ("score", "asked", "why"),
+    [
+        (_with_objects, "q0", "cannot be written down exactly"),
+        (_with_images, "q0", "logs images"),
+        (_with_judge, "q0", "asks another model"),
+        (None, "another", "played again, it asks something else"),
+    ],
+)
+def test_what_it_cannot_score_as_the_run_does_comes_back_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, score: Any, asked: str, why: str
+) -> None:
+    answer = scored(monkeypatch, score, asked=asked, roles=("judge",))
+    assert isinstance(answer, Response)
+    assert answer.error is not None
+    assert why in answer.error.message
+
+
+def test_a_judge_that_the_run_does_not_have_is_missed_as_in_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def score(sample: Any, played: Any, client: Any) -> Score:
+        return Score({KEY: float(client("judge", ask("Is it right?")).text == "yes")})
+
+    answer = scored(monkeypatch, score)
+    assert answer.status is SampleStatus.UNSCORED
+    assert "No model has the role 'judge'" in answer.error.message

@@ -1,0 +1,236 @@
+"""The crew of scorers: over hosts that do what a test says, and in whole runs with a scorer in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polymeter.core.errors import PlanError
+from polymeter.core.progress import Silence
+from polymeter.core.request import Response
+from polymeter.core.task import SampleStatus
+from polymeter.engine.executors import planning, processes
+from polymeter.engine.executors.hosts import Computed, HostListener, Setup, Work
+from polymeter.engine.executors.scorer import Scored
+from polymeter.engine.executors.scoring_crew import CrewListener, ScoringCrew
+from polymeter.engine.executors.scoring_pace import PaceLimits
+from polymeter.engine.running_samples import EndedSample, RunningSample, RunningTask, WrittenEnd
+from tests.helpers.slow_scoring import Benchmark, assert_same_journal
+from tests.helpers.tasks import ListTask, docs
+
+AT_ONCE = PaceLimits(n_samples=1, sample_s=0.0, share=0.0, left_s=0.0)
+FAR_S = 600.0
+WRITTEN = WrittenEnd('{"values":[["exact_match","none",1.0]]}', "{}", None)
+
+
+class Host:
+    """Scorers that do with work what the test says."""
+
+    def __init__(self, listener: HostListener, do: Callable[[Host, int, Work], None]) -> None:
+        self.listener, self._do = listener, do
+        self.killed: list[int] = []
+        self.is_closed = False
+
+    def start(self, number: int, slot: int) -> None:
+        self.listener.ready(number)
+
+    def send(self, number: int, work: Work) -> None:
+        self._do(self, number, work)
+
+    def kill(self, number: int) -> None:
+        self.killed.append(number)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Told:
+    """What a crew tells, until every sample is settled or the run is to end."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self.over = threading.Event()
+        self.ended: list[EndedSample] = []
+        self.returned: list[Any] = []
+        self.notes: list[str] = []
+        self.reasons: list[str] = []
+        self.listener = CrewListener(self._ended, self._returned, self.notes.append, self._gone)
+
+    def _ended(self, ended: list[EndedSample]) -> None:
+        self.ended += ended
+        self._look()
+
+    def _returned(self, samples: list[Any]) -> None:
+        self.returned += samples
+        self._look()
+
+    def _gone(self, reason: str) -> None:
+        self.reasons.append(reason)
+        self.over.set()
+
+    def _look(self) -> None:
+        if len(self.ended) + len(self.returned) == self._n:
+            self.over.set()
+
+
+def crewed(
+    n: int, do: Callable[[Host, int, Work], None], *, n_scorers: int = 2, deadline_s: float = FAR_S
+) -> tuple[Told, ScoringCrew, list[Host]]:
+    """Give some samples to a crew, and wait for what becomes of them."""
+    task = RunningTask(ListTask(docs(n)).as_task(), 0, range(n), "")
+    hosts: list[Host] = []
+
+    def make_host(most: int, listener: HostListener) -> tuple[Host, int]:
+        hosts.append(Host(listener, do))
+        return hosts[0], min(most, n_scorers)
+
+    told = Told(n)
+    crew = ScoringCrew(make_host, ["list"], told.listener, deadline_s, AT_ONCE)
+    samples = [RunningSample(task, task.task.samples[index]) for index in range(n)]
+    assert not crew.takes(samples[0])
+    crew.learn(task, 0.1)
+    assert crew.takes(samples[0])
+    crew.add([(one, None) for one in samples])
+    assert told.over.wait(60)
+    return told, crew, hosts
+
+
+def indices(work: Work) -> list[int]:
+    return [one.index for group in work.groups for one in group]
+
+
+def score(host: Host, number: int, work: Work) -> None:
+    scored = Scored(SampleStatus.OK, None, WRITTEN, {"/a/file": (3, 4)}, ())
+    host.listener.computed(number, Computed(work.lease, [scored for _ in work.groups]))
+
+
+def test_samples_are_scored_elsewhere_and_end_with_what_was_written_there() -> None:
+    told, crew, hosts = crewed(20, score)
+    assert sorted(end.running.sample.index for end in told.ended) == list(range(20))
+    assert told.ended[0].written is WRITTEN
+    assert told.ended[0].score is not None
+    assert told.ended[0].running.files == {"/a/file": (3, 4)}
+    assert crew.history() == {"scorers": 2, "tasks": {"list": 20}, "n_lost": 0, "n_given_up": 0}
+    assert told.notes == ["Scoring takes longer than the model: it is spread over 2 cores of the cluster (list)."]
+    crew.close()
+    assert hosts[0].is_closed
+
+
+def test_a_sample_at_which_two_scorers_die_is_an_error_and_the_others_are_scored() -> None:
+    def do(host: Host, number: int, work: Work) -> None:
+        if 7 in indices(work):
+            host.listener.lost(number, "it was killed.")
+        else:
+            score(host, number, work)
+
+    told, crew, _ = crewed(20, do)
+    failed = [end for end in told.ended if end.status is not SampleStatus.OK]
+    assert [end.running.sample.index for end in failed] == [7]
+    assert failed[0].error is not None
+    assert "A scorer was lost 2 times while it scored this sample, at last: it was killed." in failed[0].error.message
+    assert len(told.ended) == 20
+    crew.close()
+
+
+def test_a_scorer_that_hangs_is_ended_and_the_run_ends_when_none_is_left() -> None:
+    told, crew, hosts = crewed(20, lambda *_: None, n_scorers=1, deadline_s=0.01)
+    assert hosts[0].killed == [0, 1, 2]
+    (reason,) = told.reasons
+    assert reason.startswith("No scorer is left: the last one was lost, because it gave no answer within 0.01 s")
+    assert "--score-workers" in reason
+    crew.close()
+
+
+def test_what_comes_back_is_scored_by_the_run_and_its_task_is_not_spread_any_more() -> None:
+    def do(host: Host, number: int, work: Work) -> None:
+        failed = Response.failed(PlanError("a file is missing."))
+        host.listener.computed(number, Computed(work.lease, [failed for _ in work.groups]))
+
+    told, crew, _ = crewed(5, do)
+    assert len(told.returned) == 5
+    assert told.notes[1:] == ["Task 'list' is scored by the run after all: a file is missing."]
+    assert not crew.takes(told.returned[0][0])
+    crew.close()
+
+
+def test_without_a_free_core_the_run_scores() -> None:
+    told, crew, _ = crewed(5, score, n_scorers=0)
+    assert len(told.returned) == 5
+    assert told.notes == ["Scoring takes longer than the model, and stays with the run: no core is free for it."]
+    crew.close()
+
+
+def test_scorers_that_cannot_be_started_leave_scoring_to_the_run() -> None:
+    class Broken(Host):
+        def start(self, number: int, slot: int) -> None:
+            self.listener.failed(number, PlanError("A package is missing."))
+
+    told = Told(3)
+    task = RunningTask(ListTask(docs(3)).as_task(), 0, range(3), "")
+    crew = ScoringCrew(lambda most, listener: (Broken(listener, score), 1), ["list"], told.listener, FAR_S, AT_ONCE)
+    crew.add([(RunningSample(task, task.task.samples[index]), None) for index in range(3)])
+    assert told.over.wait(60)
+    assert len(told.returned) == 3
+    assert told.notes[-1].endswith("stays with the run: no scorer can be started. A package is missing.")
+    crew.close()
+
+
+class Notes(Silence):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.fixture
+def with_scorer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the places of this machine a scorer, in this process."""
+    monkeypatch.setattr(planning, "SPREAD_FROM", AT_ONCE)
+    place = processes.place
+
+    class Here(Host):
+        def __init__(self, setup: Setup, listener: HostListener) -> None:
+            self._scorer = setup.made()
+            super().__init__(listener, lambda _, number, work: listener.computed(number, self._scorer.compute(work)))
+
+        def close(self) -> None:
+            self._scorer.close()
+
+    def make_scorers(setup: Setup, most: int, listener: HostListener) -> tuple[Host, int]:
+        return Here(setup, listener), 1
+
+    monkeypatch.setattr(processes, "place", lambda *told: replace(place(*told), make_scorers=make_scorers))
+
+
+@pytest.mark.usefixtures("with_scorer")
+@pytest.mark.needs_system("lmms_eval")
+@pytest.mark.parametrize("drifts", [False, True])
+def test_a_run_is_the_same_wherever_its_samples_are_scored(tmp_path: Path, drifts: bool) -> None:
+    benchmark = Benchmark(tmp_path / "a", n=24)
+    single = benchmark.run("single")
+    if drifts:  # the benchmark asks something else each time
+        (benchmark.folder / "drifts").touch()
+    notes = Notes()
+    spread = benchmark.run("spread", replicas=1, progress=notes)
+    n_scored = spread.folder.read_manifest()["sessions"][-1]["spread_scoring"]["tasks"]["slowly_scored"]
+    if drifts:
+        assert n_scored == 0
+        assert any("played again, it asks something else" in note for note in notes.notes), notes.notes
+        assert [sample.status for sample in spread.samples()] == [sample.status for sample in single.samples()]
+    else:
+        assert n_scored > 12
+        assert_same_journal(single, spread)
+
+
+@pytest.mark.usefixtures("with_scorer")
+@pytest.mark.needs_system("lmms_eval")
+def test_who_says_how_many_threads_score_keeps_scoring_in_the_run(tmp_path: Path) -> None:
+    run = Benchmark(tmp_path / "a", n=4).run("here", replicas=1, score_workers=1)
+    assert run.status == "complete"
+    assert "spread_scoring" not in run.folder.read_manifest()["sessions"][-1]
