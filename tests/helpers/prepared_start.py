@@ -23,7 +23,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import polymeter
+
 COMMAND = (sys.executable, "-m", "polymeter")
+_HOME = str(Path(polymeter.__file__).parents[1])
 _CHILD_SUBREAPER = 36
 _SERVER = Path(__file__).with_name("prepared_process.py")
 _READ_BY_IMPORTS = (
@@ -121,7 +124,9 @@ def install() -> None:
 
 def _prepared(environment: dict[str, str]) -> _Prepared | None:
     """The prepared process, if a start in an environment would import what it has imported."""
-    names = [name for name in {*environment, *_environment} if name.startswith(_READ_BY_IMPORTS)]
+    names = {name for name in {*environment, *_environment} if name.startswith(_READ_BY_IMPORTS)}
+    if environment.get("PYTHONPATH") == _HOME:  # it is found there anyway
+        names.discard("PYTHONPATH")
     if any(environment.get(name) != _environment.get(name) for name in names):
         return None
     own = os.getpid()
