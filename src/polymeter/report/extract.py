@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from polymeter.core.codec import json_encoder
 from polymeter.report.formatting import number
 from polymeter.report.scales import MainMetric, number_of, score_label
 
@@ -15,6 +16,8 @@ _DOC_TEXT_LENGTH = 1500
 _LIST_LENGTH = 60
 _EXCHANGES = 40
 _MAX_DEPTH = 8
+_AS_THEY_ARE = frozenset({int, bool, type(None)})
+_strict_json = json_encoder(allows_nan=False)
 _SHOWN_MEDIA = ("image", "video", "audio")
 
 
@@ -47,7 +50,7 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -
         "exchanges": _plain(exchanges[:_EXCHANGES], _TEXT_LENGTH),
         "more": len(exchanges) - _EXCHANGES if len(exchanges) > _EXCHANGES else None,
     }
-    return {key: item for key, item in data.items() if item not in (None, [], {}, "") or key in ("answer", "id")}
+    return {key: item for key, item in data.items() if item or item == 0 or key in ("answer", "id")}
 
 
 def media_files(sample: Mapping[str, Any]) -> Iterator[str]:
@@ -71,14 +74,14 @@ def media_files(sample: Mapping[str, Any]) -> Iterator[str]:
 
 def script_json(value: Any) -> str:
     """JSON that is safe inside a ``<script>`` element: nothing in it can end the element or begin a comment."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = _strict_json(value)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
 def _objects(values: Any) -> Iterator[Mapping[str, Any]]:
-    return (value for value in values or () if isinstance(value, Mapping))
+    return (value for value in values or () if type(value) is dict or isinstance(value, Mapping))
 
 
 def _score(score: Mapping[str, Any]) -> list[Any]:
@@ -91,6 +94,9 @@ def _text(value: Any) -> str | None:
 
 
 def _plain(value: Any, length: int, depth: int = _MAX_DEPTH) -> Any:
+    kind = type(value)
+    if depth and (kind is dict or kind is list or isinstance(value, (Mapping, list, tuple))):
+        return _plain_within(value, length, depth - 1)
     if isinstance(value, str):
         return _cut(value, length)
     if isinstance(value, float) and not math.isfinite(value):
@@ -99,12 +105,20 @@ def _plain(value: Any, length: int, depth: int = _MAX_DEPTH) -> Any:
         return value
     if depth == 0:
         return _cut(json.dumps(value, ensure_ascii=False, default=str), length)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item, length, depth - 1) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        kept = [_plain(item, length, depth - 1) for item in value[:_LIST_LENGTH]]
-        return kept if len(value) <= _LIST_LENGTH else [*kept, f"… and {len(value) - _LIST_LENGTH:,} more"]
     return _cut(str(value), length)
+
+
+def _plain_within(value: Any, length: int, depth: int) -> Any:
+    """What an object or a list consists of. Short texts and integers, which are most of it, are kept without a call."""
+    if type(value) is dict or isinstance(value, Mapping):
+        return {
+            str(key): item
+            if type(item) in _AS_THEY_ARE or (type(item) is str and len(item) <= length)
+            else _plain(item, length, depth)
+            for key, item in value.items()
+        }
+    kept = [_plain(item, length, depth) for item in value[:_LIST_LENGTH]]
+    return kept if len(value) <= _LIST_LENGTH else [*kept, f"… and {len(value) - _LIST_LENGTH:,} more"]
 
 
 def _cut(text: str, length: int) -> str:
