@@ -90,7 +90,8 @@ class Leases(Generic[T]):
         self._deadlines: list[tuple[float, int, int]] = []
         self._pace: dict[Hashable, float] = {}
         self._worth: dict[Hashable, int] = {}
-        self._n_begun = 0
+        self._n_begun = self._n_held = 0
+        self._last_change = 0.0
         self._waited_s = 0.0
         self._busy = _Time()
         self._there = _Time()
@@ -140,6 +141,7 @@ class Leases(Generic[T]):
         if replica is None or replica.state != "joining":
             return False
         replica.state, replica.ready_since = "ready", self._clock()
+        self._last_change = replica.ready_since
         self._there.begin(replica.ready_since)
         self._n_joining -= 1
         self._n_ready += 1
@@ -197,7 +199,8 @@ class Leases(Generic[T]):
         if replica is None or lease is None:
             return None
         replica.leases.remove(lease)
-        now = self._clock()
+        self._n_held -= 1
+        now = self._last_change = self._clock()
         took_s = 0.0 if lease.begun is None else self._busy.end(lease.begun, now)
         record = self._records[replica.slot]
         record.n_leases += 1
@@ -223,13 +226,14 @@ class Leases(Generic[T]):
         if replica is None:
             return None
         record = self._records[replica.slot]
-        now = self._clock()
+        now = self._last_change = self._clock()
         if replica.state == "ready":
             self._n_ready -= 1
             record.ready_s += self._there.end(replica.ready_since, now)
         else:
             self._n_joining -= 1
         replica.state = "lost"
+        self._n_held -= len(replica.leases)
         self._idle.pop(number, None)
         self._with_room.pop(number, None)
         record.n_lost += 1
@@ -260,7 +264,7 @@ class Leases(Generic[T]):
 
     def records(self) -> list[SlotRecord]:
         """How each slot fared until now."""
-        now = self._clock()
+        now = self._until()
         going_on = {one.slot: one for one in self._replicas.values() if one.state == "ready"}
         found = []
         for slot, record in sorted(self._records.items()):
@@ -277,13 +281,20 @@ class Leases(Generic[T]):
         """What all slots come to, at a cost that does not depend on their number: the share of its time in which a
         replica had something to compute, how many were lost, what became of their items, and how long an item waits.
         """
-        now = self._clock()
+        now = self._until()
         ready_s = self._there.seconds(now)
         return {
             "utilisation": self._busy.seconds(now) / ready_s if ready_s > 0 else 0.0,
             **self._counts,
             "mean_wait_s": self._waited_s / self._n_begun if self._n_begun else 0.0,
         }
+
+    def _until(self) -> float:
+        """Until when replicas are there to compute: now, or the last answer if there is nothing to do. The run reduces
+        and writes its results meanwhile, which is no time that replicas lose.
+        """
+        is_done = self._n_held == 0 and self.n_waiting == 0
+        return self._last_change if is_done and self._n_begun else self._clock()
 
     def _lease_for(self, replica: Replica[T], *, is_partial_fine: bool) -> Lease[T] | None:
         is_idle = replica.number in self._idle
@@ -339,6 +350,7 @@ class Leases(Generic[T]):
         lease = Lease(self._next_lease, replica.number, replica.slot, key, batch_size, waiting, is_suspect)
         self._next_lease += 1
         replica.leases.append(lease)
+        self._n_held += 1
         self._idle.pop(replica.number, None)
         self._with_room.pop(replica.number, None)
         if len(replica.leases) <= self._limits.behind and not is_suspect:
