@@ -3,7 +3,9 @@
 Usage: ``python -m benchmarks.replicas [--small]``. What a sample costs is the processor time of the run's own process,
 which the work of other processes disturbs least: planning, journal and scoring included, the same run without replicas
 beside it. It is the slope between a short and a long run, so that what a run costs once does not count. The gain is the
-wall time of the samples with one and with two replicas of a model that computes on one thread and waits for nothing.
+wall time of the samples, from the first replica that is ready to the last answer, with one and with two replicas of a
+model that computes on one thread and waits for nothing. Beside it stands what two bare processes gain that compute the
+same, since cores that share a cache, a clock or a physical core are no two cores.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -63,6 +66,19 @@ class Hashing(BatchModel):
         return Response.of_text(text)
 '''
 _ROUNDS = 20_000
+_BARE = """\
+import hashlib, sys, time
+
+rounds, n = int(sys.argv[1]), int(sys.argv[2])
+print("ready", flush=True)
+input()
+began = time.perf_counter()
+for number in range(n):
+    value = f"Question {number} of many".encode()
+    for _ in range(rounds):
+        value = hashlib.sha256(value).hexdigest().encode()
+print(time.perf_counter() - began)
+"""
 _CHILD = """\
 import json, sys, time
 import polymeter
@@ -127,12 +143,29 @@ def measure_replicas(
             run = _run(folder, _ROUNDS, f"gain-{number}-{replicas}", n_computed, replicas=replicas)
             found.append(run["computed_s"])
     one, two = (median(found) for found in times.values())
-    told = f"{one / two:.2f} x one replica ({one:.1f} s, {two:.1f} s)"
+    bare = median(_bare_s(n_computed, 1) / _bare_s(n_computed, 2) for _ in range(n_rounds))
+    told = f"{one / two:.2f} x one replica ({one:.1f} s, {two:.1f} s); two bare processes {bare:.2f} x one"
     book.line("two replicas of one thread", told, f"at least {GAIN} x", seconds={"1": times[1], "2": times[2]})
 
 
+def _bare_s(n_computed: int, n_processes: int) -> float:
+    """Wall time in which so many bare processes together compute what the model of the runs does for its samples."""
+    words = [sys.executable, "-c", _BARE, str(_ROUNDS), str(n_computed // n_processes)]
+    with ExitStack() as running:
+        started = [
+            running.enter_context(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            for _ in range(n_processes)
+        ]
+        for process in started:
+            process.stdout.readline()  # type: ignore[union-attr]
+        for process in started:
+            process.stdin.write("go\n")  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+        return max(float(process.communicate()[0]) for process in started)
+
+
 def _run(folder: Path, rounds: int, name: str, limit: int, *, replicas: int, executor: str = "local") -> dict[str, Any]:
-    """One run: the processor time of its own process, and the wall time from its first replica on."""
+    """One run: the processor time of its own process, and the wall time from its first replica to its last answer."""
     words = [sys.executable, "-c", _CHILD, str(rounds), str(replicas), name, str(limit), executor]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:

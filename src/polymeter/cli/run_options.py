@@ -283,7 +283,8 @@ LeaseTimeout = Annotated[
     float | None,
     _option(
         "--lease-timeout",
-        help="A replica that has not answered for so long is ended, and its requests go to others; default 1800.",
+        help="A replica that has not answered for so long, or not loaded its model, is ended, and its requests go to "
+        "others; default 1800.",
         panel=_SPEED,
         metavar="SECONDS",
     ),

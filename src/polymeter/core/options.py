@@ -190,7 +190,8 @@ class RunOptions(Options):
     )
     lease_timeout_s: float = runtime(
         1800.0,
-        "After so many seconds without an answer a replica counts as lost: it is ended, and its requests go to others.",
+        "After so many seconds without an answer, or loading its model, a replica counts as lost: it is ended, and its "
+        "requests go to others.",
         gt=0,
     )
     window: int | None = runtime(None, "Samples in progress at a time; default: enough to keep the model busy.", ge=1)

@@ -196,6 +196,31 @@ def test_leases_of_a_fast_model_hold_several_batches() -> None:
     assert (len(lease), lease.batch_size) == (50, 2)
 
 
+def test_what_the_run_does_after_the_last_answer_is_no_time_that_replicas_lose() -> None:
+    leases, clock, _ = leases_of(n_ready=1)
+    add(leases, 2)
+    (lease,) = send_all(leases, leases.give(is_partial_fine=True))
+    clock.now = 4.0
+    leases.answered(0, lease.number)
+    clock.now = 10.0
+    assert [(one.busy_s, one.ready_s) for one in leases.records()] == [(4.0, 4.0)]
+    assert leases.totals()["utilisation"] == 1.0
+    add(leases, 2)
+    send_all(leases, leases.give(is_partial_fine=True))
+    clock.now = 12.0
+    assert [(one.busy_s, one.ready_s) for one in leases.records()] == [(6.0, 12.0)]
+
+
+def test_the_model_s_own_time_says_how_large_leases_are() -> None:
+    leases, clock, _ = leases_of(n_ready=1, limits=LeaseLimits(lease_s=0.05))
+    add(leases, 1000)
+    (first, _) = send_all(leases, leases.give(is_partial_fine=False))
+    clock.now = 0.2  # most of it on the way there and back
+    leases.answered(0, first.number, worked_s=0.002)
+    (lease,) = leases.give(is_partial_fine=False)
+    assert len(lease) == leases.worth_sending == 50
+
+
 def test_time_at_work_and_time_of_waiting_are_counted() -> None:
     leases, clock, _ = leases_of(n_ready=2)
     add(leases, 2)

@@ -32,9 +32,12 @@ class Host:
         self.sent: list[tuple[int, Work]] = []
         self.is_closed = False
         self.has_killed = threading.Event()
+        self.has_restarted = threading.Event()
 
     def start(self, number: int, slot: int) -> None:
         self.started.append((number, slot))
+        if self.killed:
+            self.has_restarted.set()
 
     def send(self, number: int, work: Work) -> None:
         self.sent.append((number, work))
@@ -42,6 +45,9 @@ class Host:
     def kill(self, number: int) -> None:
         self.killed.append(number)
         self.has_killed.set()
+
+    def last_words(self, number: int) -> str:
+        return " It printed last:\nreading weights"
 
     def close(self) -> None:
         self.is_closed = True
@@ -73,9 +79,14 @@ class Told:
         self.notes: list[str] = []
         self.failures: list[BaseException] = []
         self.gone: list[str] = []
+        self.is_gone = threading.Event()
         self.listener = Listener(
-            self.answered.extend, self.failures.append, self.notes.append, self.notes.append, self.gone.append
+            self.answered.extend, self.failures.append, self.notes.append, self.notes.append, self._gone
         )
+
+    def _gone(self, reason: str) -> None:
+        self.gone.append(reason)
+        self.is_gone.set()
 
     @property
     def texts(self) -> list[str]:
@@ -231,6 +242,44 @@ def test_who_gives_no_answer_in_time_is_ended() -> None:
     host.listener.ready(0)
     assert host.has_killed.wait(30)
     assert host.killed == [0]
+    dispatcher.close()
+
+
+def test_a_replica_that_hangs_while_it_loads_ends_the_run_with_what_it_printed() -> None:
+    dispatcher, host, told = made(1, deadline_s=0.01)
+    dispatcher.add(requests(1))
+    dispatcher.poke(is_quiet=True)
+    host.listener.loading(0)
+    assert told.is_gone.wait(30)
+    assert told.gone == [
+        "A replica did not load the model within 0.01 s (--lease-timeout), and no other one has. If the model only "
+        "takes longer, continue with a larger --lease-timeout. It printed last:\nreading weights"
+    ]
+    assert host.killed == [0]
+    dispatcher.close()
+
+
+def test_one_of_several_that_hangs_while_it_loads_is_started_anew() -> None:
+    dispatcher, host, told = made(2, deadline_s=0.01)
+    dispatcher.add(requests(1))
+    dispatcher.poke(is_quiet=False)
+    host.listener.ready(0)
+    host.listener.loading(1)
+    assert host.has_killed.wait(30)
+    assert host.has_restarted.wait(30)
+    assert (host.killed, host.started[2:]) == ([1], [(2, 1)])
+    assert told.gone == []
+    assert told.notes[0].startswith("Replica 1 was lost: it did not load the model within 0.01 s (--lease-timeout).")
+    dispatcher.close()
+
+
+def test_a_replica_that_waits_for_room_is_not_overdue() -> None:
+    dispatcher, host, told = made(2, deadline_s=0.01)
+    dispatcher.add(requests(1))
+    dispatcher.poke(is_quiet=False)  # nobody says that the first one loads: it has no place yet
+    host.listener.loading(1)
+    assert told.is_gone.wait(30)
+    assert host.killed == [1]
     dispatcher.close()
 
 

@@ -49,6 +49,10 @@ class Computed:
     did_not_fit: int | None = None
 
 
+def _heard_by_nobody(number: int) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class HostListener:
     """Who hears of replicas; called on the host's threads, also inside ``start`` and ``send``.
@@ -60,12 +64,14 @@ class HostListener:
             that was killed by ``kill``.
         failed: A replica cannot load the model, and no other one could: what its author's code or the plan is wrong
             about.
+        loading: A replica has found its place and begins to load the model.
     """
 
     ready: Callable[[int], None]
     computed: Callable[[int, Computed], None]
     lost: Callable[[int, str], None]
     failed: Callable[[int, BaseException], None]
+    loading: Callable[[int], None] = _heard_by_nobody
 
 
 class Computer(Protocol):
@@ -124,6 +130,12 @@ class ReplicaHost(Protocol):
 
     def kill(self, number: int) -> None:
         """End a replica at once, whatever it does."""
+        ...
+
+    def last_words(self, number: int) -> str:
+        """What a replica has printed last, as a sentence to show; empty if it printed nothing, or that is kept where it
+        runs.
+        """
         ...
 
     def close(self) -> None:

@@ -26,6 +26,8 @@ T = TypeVar("T")
 Most = Callable[[int, Hashable, int], "int | None"]
 """Slot of a replica, key, length of the longest request → most items in one batch; ``None``: everything there is."""
 State = Literal["joining", "ready", "lost"]
+_LOADING = -1
+"""In place of a lease's number: the replica loads its model."""
 _PACE = 0.3
 """Weight of the newest lease in the average time that an item of a key takes."""
 
@@ -88,7 +90,9 @@ class Leases(Generic[T]):
         self._next_replica = self._next_lease = 0
         self._deadlines: list[tuple[float, int, int]] = []
         self._pace: dict[Hashable, float] = {}
-        self._n_begun = 0
+        self._worth: dict[Hashable, int] = {}
+        self._n_begun = self._n_held = 0
+        self._last_change = 0.0
         self._waited_s = 0.0
         self._busy = _Time()
         self._there = _Time()
@@ -109,6 +113,11 @@ class Leases(Generic[T]):
         """How many replicas can compute, or are being started."""
         return self._n_ready + self._n_joining
 
+    @property
+    def worth_sending(self) -> int:
+        """How many items make a lease that is worth sending, by what they took until now; 0: not known yet."""
+        return max(self._worth.values(), default=0)
+
     def join(self, slot: int) -> int:
         """A replica is being started in a slot; gives its number, which no other one ever has."""
         number = self._next_replica
@@ -118,12 +127,22 @@ class Leases(Generic[T]):
         self._n_joining += 1
         return number
 
+    def loading(self, number: int) -> None:
+        """A replica has a place and begins to load its model, which may not take forever."""
+        heapq.heappush(self._deadlines, (self._clock() + self._limits.deadline_s, number, _LOADING))
+
+    def is_loading(self, number: int) -> bool:
+        """Whether a replica is there and has not loaded its model yet."""
+        replica = self._replicas.get(number)
+        return replica is not None and replica.state == "joining"
+
     def ready(self, number: int) -> bool:
         """A replica has loaded its model. ``False``: it was lost already."""
         replica = self._replicas.get(number)
         if replica is None or replica.state != "joining":
             return False
         replica.state, replica.ready_since = "ready", self._clock()
+        self._last_change = replica.ready_since
         self._there.begin(replica.ready_since)
         self._n_joining -= 1
         self._n_ready += 1
@@ -167,21 +186,29 @@ class Leases(Generic[T]):
             self._begin(lease)
         return True
 
-    def answered(self, number: int, lease_number: int) -> Lease[T] | None:
-        """A replica has computed a lease; gives the lease, or ``None`` if it is not that replica's any more."""
+    def answered(self, number: int, lease_number: int, worked_s: float | None = None) -> Lease[T] | None:
+        """A replica has computed a lease; gives the lease, or ``None`` if it is not that replica's any more.
+
+        Args:
+            number: The replica.
+            lease_number: The lease.
+            worked_s: How long its model worked; ``None``: as long as the lease took. The way there and back does not
+                count: leases of a fast model would be small because they were small before.
+        """
         replica = self._replicas.get(number)
         lease = next((one for one in replica.leases if one.number == lease_number), None) if replica else None
         if replica is None or lease is None:
             return None
         replica.leases.remove(lease)
-        now = self._clock()
+        self._n_held -= 1
+        now = self._last_change = self._clock()
         took_s = 0.0 if lease.begun is None else self._busy.end(lease.begun, now)
         record = self._records[replica.slot]
         record.n_leases += 1
         record.n_items += len(lease)
         record.busy_s += took_s
         record.losses_in_a_row = 0
-        pace = took_s / max(1, len(lease))
+        pace = (took_s if worked_s is None else worked_s) / max(1, len(lease))
         before = self._pace.get(lease.key, pace)
         self._pace[lease.key] = before + _PACE * (pace - before)
         if replica.leases:
@@ -200,13 +227,14 @@ class Leases(Generic[T]):
         if replica is None:
             return None
         record = self._records[replica.slot]
-        now = self._clock()
+        now = self._last_change = self._clock()
         if replica.state == "ready":
             self._n_ready -= 1
             record.ready_s += self._there.end(replica.ready_since, now)
         else:
             self._n_joining -= 1
         replica.state = "lost"
+        self._n_held -= len(replica.leases)
         self._idle.pop(number, None)
         self._with_room.pop(number, None)
         record.n_lost += 1
@@ -221,7 +249,7 @@ class Leases(Generic[T]):
         return Loss(replica.slot, given_up, n_returned, not record.is_given_up)
 
     def overdue(self) -> list[int]:
-        """The replicas that have computed one lease for longer than they may."""
+        """The replicas that have loaded their model, or computed one lease, for longer than they may."""
         now, found = self._clock(), []
         while self._deadlines and self._deadlines[0][0] <= now:
             _, number, lease = heapq.heappop(self._deadlines)
@@ -237,7 +265,7 @@ class Leases(Generic[T]):
 
     def records(self) -> list[SlotRecord]:
         """How each slot fared until now."""
-        now = self._clock()
+        now = self._until()
         going_on = {one.slot: one for one in self._replicas.values() if one.state == "ready"}
         found = []
         for slot, record in sorted(self._records.items()):
@@ -254,13 +282,20 @@ class Leases(Generic[T]):
         """What all slots come to, at a cost that does not depend on their number: the share of its time in which a
         replica had something to compute, how many were lost, what became of their items, and how long an item waits.
         """
-        now = self._clock()
+        now = self._until()
         ready_s = self._there.seconds(now)
         return {
             "utilisation": self._busy.seconds(now) / ready_s if ready_s > 0 else 0.0,
             **self._counts,
             "mean_wait_s": self._waited_s / self._n_begun if self._n_begun else 0.0,
         }
+
+    def _until(self) -> float:
+        """Until when replicas are there to compute: now, or the last answer if there is nothing to do. The run reduces
+        and writes its results meanwhile, which is no time that replicas lose.
+        """
+        is_done = self._n_held == 0 and self.n_waiting == 0
+        return self._last_change if is_done and self._n_begun else self._clock()
 
     def _lease_for(self, replica: Replica[T], *, is_partial_fine: bool) -> Lease[T] | None:
         is_idle = replica.number in self._idle
@@ -292,7 +327,9 @@ class Leases(Generic[T]):
             self._idle
         ):  # the end is near: all that are idle get some of what is left
             return self._hand(replica, key, size, self._queue.pop(key, min(size, _share(n_queued, len(self._idle)))))
-        n_batches = max(1, min(for_all, self._batches_of(key, size)))
+        worth = self._batches_of(key, size)
+        self._worth[key] = size * worth
+        n_batches = max(1, min(for_all, worth))
         return self._hand(replica, key, size, self._queue.pop(key, size * n_batches))
 
     def _batches_of(self, key: Hashable, size: int) -> int:
@@ -314,6 +351,7 @@ class Leases(Generic[T]):
         lease = Lease(self._next_lease, replica.number, replica.slot, key, batch_size, waiting, is_suspect)
         self._next_lease += 1
         replica.leases.append(lease)
+        self._n_held += 1
         self._idle.pop(replica.number, None)
         self._with_room.pop(replica.number, None)
         if len(replica.leases) <= self._limits.behind and not is_suspect:
@@ -328,6 +366,8 @@ class Leases(Generic[T]):
         heapq.heappush(self._deadlines, (now + self._limits.deadline_s, lease.replica, lease.number))
 
     def _is_computing(self, number: int, lease: int) -> bool:
+        if lease == _LOADING:
+            return self.is_loading(number)
         replica = self._replicas.get(number)
         return replica is not None and bool(replica.leases) and replica.leases[0].number == lease
 

@@ -80,6 +80,7 @@ class LocalHost:
             return
         with self._lock:
             self._children[number] = started
+        self._listener.loading(number)
         started.begin()
 
     def send(self, number: int, work: Work) -> None:
@@ -94,6 +95,11 @@ class LocalHost:
             child = self._children.pop(number, None)
         if child is not None:
             child.kill()
+
+    def last_words(self, number: int) -> str:
+        """What a child has printed last."""
+        child = self._children.get(number)
+        return "" if child is None else _printed(child.last_lines())
 
     def close(self) -> None:
         """Let the children free their models; those that still compute are ended soon."""
@@ -213,11 +219,14 @@ class _Child:
                 self._process.wait(_ENDING_S)
             status = self._process.poll()
             self.kill()
-            self._listener.lost(self._number, _reason(status, self._last_lines()))
+            self._listener.lost(self._number, _reason(status, self.last_lines()))
         self._connection.close()
         self._log.close()
 
-    def _last_lines(self) -> str:
+    def last_lines(self) -> str:
+        """The end of what it has printed; empty once its log is closed."""
+        if self._log.closed:
+            return ""
         log = self._log.fileno()
         size = os.fstat(log).st_size
         text = os.pread(log, _LAST_BYTES, max(0, size - _LAST_BYTES)).decode(errors="replace")
@@ -281,7 +290,11 @@ def _reason(status: int | None, last_lines: str) -> str:
         what += ", perhaps because memory ran out" if -status == signal.SIGKILL else ""
     else:
         what = f"its process ended with status {status}"
-    return f"{what}. It printed last:\n{last_lines}" if last_lines else f"{what}."
+    return f"{what}.{_printed(last_lines)}"
+
+
+def _printed(last_lines: str) -> str:
+    return f" It printed last:\n{last_lines}" if last_lines else ""
 
 
 def _send(

@@ -30,7 +30,9 @@ from polymeter.guests.door import in_mode
 _RECORDED_SLOTS = 64
 """Of more replicas than this, a run records what all of them come to."""
 _IN_PROGRESS = 4
-"""Samples in progress for each replica, as batches: one that it computes, one behind it, and as many to choose from."""
+"""Samples in progress for each replica, as leases: one that it computes, one behind it, and as many to choose from. A
+lease is a batch, or several of a fast model: with fewer samples, it would be sent many small ones.
+"""
 
 
 class ReplicaDispatcher:
@@ -75,15 +77,17 @@ class ReplicaDispatcher:
         self._sending = threading.RLock()
         self._is_begun = self._is_closed = self._was_ready = False
         self._images = ImageWriters(listener.done)
-        self._host = make_host(HostListener(self._ready, self._computed, self._lost, self._failed))
+        self._host = make_host(HostListener(self._ready, self._computed, self._lost, self._failed, self._loading))
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in progress keep all replicas busy; grows with the batches."""
+        """How many samples in progress keep all replicas busy; grows with the batches and leases."""
         largest = self._largest()
         if largest is None:
             return 1024 * self._n_replicas
-        return max(64, 32 * largest, _IN_PROGRESS * largest * self._n_replicas)
+        with self._changed:
+            lease = max(largest, self._leases.worth_sending)
+        return max(64, 32 * largest, _IN_PROGRESS * lease * self._n_replicas)
 
     @property
     def floor(self) -> int:
@@ -207,6 +211,11 @@ class ReplicaDispatcher:
         work = Work(lease.number, [[one.request for one in group] for group in groups], lease.batch_size, at_once)
         self._host.send(lease.replica, work)
 
+    def _loading(self, number: int) -> None:
+        with self._changed:
+            self._leases.loading(number)
+            self._changed.notify_all()  # it may be overdue some time
+
     def _ready(self, number: int) -> None:
         with self._changed:
             self._was_ready = self._leases.ready(number) or self._was_ready
@@ -214,8 +223,9 @@ class ReplicaDispatcher:
         self._listener.done([])  # so that the driver says whether more is to come
 
     def _computed(self, number: int, computed: Computed) -> None:
+        worked_s = sum(seconds for _, seconds in computed.timings) if computed.timings else None
         with self._changed:
-            lease = self._leases.answered(number, computed.lease)
+            lease = self._leases.answered(number, computed.lease, worked_s)
             _, groups = self._asked.pop(computed.lease, (number, None))
             if lease is None or groups is None:  # from a replica that was taken for lost
                 return
@@ -328,8 +338,26 @@ class ReplicaDispatcher:
                     self._changed.wait(None if next_s is None else max(0.0, next_s - self._clock()))
                     continue
             for number in overdue:
-                self._host.kill(number)
-                self._lost(number, f"it gave no answer within {self._limits.deadline_s:g} s (--lease-timeout).")
+                self._end_overdue(number)
             if again:
                 self.add(again)
                 self._listener.done([])
+
+    def _end_overdue(self, number: int) -> None:
+        """End a replica that takes too long. Where none has ever loaded the model, the run ends: the next one would
+        take as long.
+        """
+        limit = f"{self._limits.deadline_s:g} s (--lease-timeout)"
+        with self._changed:
+            is_loading, is_first = self._leases.is_loading(number), not self._was_ready
+        said = self._host.last_words(number) if is_loading else ""
+        self._host.kill(number)
+        if not is_loading:
+            self._lost(number, f"it gave no answer within {limit}.")
+        elif not is_first:
+            self._lost(number, f"it did not load the model within {limit}.{said}")
+        else:
+            self._listener.gone(
+                f"A replica did not load the model within {limit}, and no other one has. If the model only takes "
+                f"longer, continue with a larger --lease-timeout.{said}"
+            )

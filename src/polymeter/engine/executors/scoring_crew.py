@@ -194,7 +194,9 @@ class ScoringCrew:
         """Start the scorers; ``None`` where there is room for none."""
         with self._changed:
             most = min(MOST_SCORERS, max((len(one.task.selected) for one in self._held), default=1))
-        host, n_scorers = self._make_host(most, HostListener(self._ready, self._computed, self._lost, self._failed))
+        host, n_scorers = self._make_host(
+            most, HostListener(self._ready, self._computed, self._lost, self._failed, self._loading)
+        )
         self._host = host
         if not n_scorers:
             self._turn_off("no core is free for it.")
@@ -220,6 +222,11 @@ class ScoringCrew:
             self._changed.notify_all()
         self._listener.note(f"Scoring takes longer than the model, and stays with the run: {why}")
         self._listener.returned(back)
+
+    def _loading(self, number: int) -> None:
+        with self._changed:
+            self._leases.loading(number)
+            self._changed.notify_all()
 
     def _ready(self, number: int) -> None:
         with self._changed:

@@ -51,6 +51,9 @@ class RayReplica:
         self._is_over = threading.Event()
         self._last_end = 0.0
 
+    def begin(self) -> None:
+        """Returns at once: who waits for it knows that the actor has found a node."""
+
     def load(self, code: str, setup: Packed) -> Loaded:
         """Make and load the model.
 

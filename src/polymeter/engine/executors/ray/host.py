@@ -29,7 +29,7 @@ from polymeter.engine.executors.wire import packed, unpacked
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-Happening = Literal["loaded", "computed", "seen", "ended", "unsent"]
+Happening = Literal["begun", "loaded", "computed", "seen", "ended", "unsent"]
 _LOG = logging.getLogger("polymeter")
 _ENDING_S = 5.0
 """How long replicas that compute may take to end when the run is over."""
@@ -108,6 +108,7 @@ class RayHost:
             is_first, self._is_heard = not self._is_heard, True
         if is_first:
             threading.Thread(target=self._hear_all, name="polymeter-ray", daemon=True).start()
+        self._hear("begun", number, handle.begin.remote())
         self._hear("loaded", number, handle.load.remote(self._code, self._setup))
         self._hear("ended", number, handle.live.remote())
 
@@ -137,6 +138,10 @@ class RayHost:
             actor = self._actors.pop(number, None)
         if actor is not None:
             self._end(actor)
+
+    def last_words(self, number: int) -> str:
+        """Nothing: what an actor prints is in Ray's logs."""
+        return ""
 
     def close(self) -> None:
         """Let actors free their models, and end them; leave the cluster if the run has joined it."""
@@ -186,6 +191,8 @@ class RayHost:
         result = attempt(future.result)
         if isinstance(result, Raised):
             self._lose(number, result.error)
+        elif what == "begun":
+            self._listener.loading(number)
         elif what == "loaded":
             self._loaded(number, *result)
         elif what == "computed":
