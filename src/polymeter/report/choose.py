@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from polymeter.core.records import dataclass
@@ -89,21 +88,29 @@ def _main(metrics: Sequence[MainMetric], values: Sequence[array[float]]) -> tupl
 def _spread(places: Sequence[int]) -> Iterator[int]:
     """All places in bit-reversed order, so that any beginning of them is spread evenly."""
     n = len(places)
-    bits = max(n - 1, 1).bit_length()
-    for i in range(1 << bits):
-        reversed_place = int(f"{i:0{bits}b}"[::-1], 2)
-        if reversed_place < n:
-            yield places[reversed_place]
+    highest = 1 << (max(n - 1, 1).bit_length() - 1)
+    place = 0
+    for _ in range(2 * highest):
+        if place < n:
+            yield places[place]
+        bit = highest  # to count in reverse, the carry goes from the highest bit down
+        while place & bit:
+            place ^= bit
+            bit >>= 1
+        place |= bit
 
 
 def _in_turn(first: Iterable[int], second: Iterable[int], n_first: int) -> list[int]:
     """``n_first`` of the first, one of the second, and so on; each once, all that there are."""
-    firsts, seconds = iter(first), iter(second)
+    turns = ((iter(first), n_first), (iter(second), 1))
     found: dict[int, None] = {}
     while True:
         before = len(found)
-        for source, wanted in ((firsts, n_first), (seconds, 1)):
-            fresh = (place for place in source if place not in found)
-            found.update(dict.fromkeys(islice(fresh, wanted)))
+        for source, wanted in turns:
+            enough = len(found) + wanted
+            for place in source:
+                found[place] = None
+                if len(found) == enough:
+                    break
         if len(found) == before:
             return [*found]

@@ -67,6 +67,12 @@ class SampleLine(Mapping[str, Any]):
             self._read()
         return self._values[key]
 
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key; as ``Mapping`` does it, each call would raise and catch nothing at some cost."""
+        if key not in self._values:
+            self._read()
+        return self._values.get(key, default)
+
     def __iter__(self) -> Iterator[str]:
         self._read()
         return iter(self._values)
