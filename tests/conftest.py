@@ -50,6 +50,11 @@ def pytest_configure(config: pytest.Config) -> None:
         prepared_start.install()
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """``-n auto``: one more than there are cores, since tests wait for browsers, servers and processes of their own."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_finish() -> None:
     """Keep the collected tests out of the search for garbage."""
     _freeze()
