@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import compare, data, endpoint, generated_images, leaderboard, lm_eval_tasks, rows, viewer
+from benchmarks import by_name, compare, data, endpoint, generated_images, leaderboard, lm_eval_tasks, rows, viewer
 from benchmarks.book import Book
 from benchmarks.measure import Measured, best_of, measure, polymeter
 from benchmarks.replicas import measure_replicas
@@ -146,6 +146,18 @@ def _beside_lm_eval(told: str, mine: rows.Work, other: rows.Work, folder: Path, 
     ratio = times[other.name] / times[mine.name]
     line = f"{times[mine.name]:.2f} s, lm-eval {times[other.name]:.2f} s: {ratio:.1f} x as fast"
     book.line(told, line, budget, [*compared[mine.name], *compared[other.name]])
+
+
+def names(folder: Path, book: Book) -> None:
+    """Benchmarks of installed packages, listed and searched: the first time, and when their files are known.
+
+    Raises:
+        SystemExit: if a package is not installed.
+    """
+    packages = by_name.gather(Path(__file__).parents[1], folder / "packages")
+    for words, (first, later) in by_name.measured(packages, folder).items():
+        told = f"{later.wall_s:.2f} s ({later.cpu_s:.2f} s CPU), the first time {first.wall_s:.2f} s"
+        book.line(f"polymeter tasks {words}", told, "at most 3 s", [first, later])
 
 
 def images(folder: Path, book: Book) -> None:
@@ -343,7 +355,7 @@ def by_wall(process: Measured) -> float:
     return process.wall_s
 
 
-_PEERS = ("peers", "peers_lm_eval")
+_PEERS = ("peers", "peers_lm_eval", "names")
 """Parts that need other tools, which ``--peers`` runs alone."""
 PARTS: dict[str, Callable[[Path, Book], None]] = {
     part.__name__: part
@@ -353,6 +365,7 @@ PARTS: dict[str, Callable[[Path, Book], None]] = {
         text,
         peers,
         peers_lm_eval,
+        names,
         images,
         generated,
         endpoints,

@@ -33,6 +33,7 @@ OURS = "a fault of ours"
 REFUSED = "a fault of the task that is refused on purpose"
 # What the text of a failure tells, tried in order.
 CLASSES: Sequence[tuple[str, str]] = (
+    (REFUSED, r"numbers of a group are means|There is no task, group or tag"),
     (PACKAGE, r"ModuleNotFoundError|No module named|ImportError|is not installed|pip install|needs? the package"),
     (
         NETWORK,
@@ -91,7 +92,7 @@ def make(work: Path, seed: int, number: int, every: int) -> None:
     places: dict[str, str] = {}
     manager = installed.contained_manager(places)
     out = work / f"rows-{number}.jsonl"
-    done = {line["key"] for line in read_lines(out)}
+    done = {line["key"] for line in lines_of(work, "rows")}
     by_place: dict[str, dict[str, Published]] = {}
     n_tasks = Counter[str]()
     tasks = published_tasks(manager)
@@ -161,7 +162,7 @@ def there(work: Path, number: int) -> None:
     manager = installed.contained_manager(places)
     tasks = published_tasks(manager)
     out = work / f"there-{number}.jsonl"
-    done = {line["name"] for line in read_lines(out)}
+    done = {line["name"] for line in lines_of(work, "there")}
     made = rows_made(work)
     failed = sorted(
         line["name"] for line in lines_of(work, "here") if line["tried"] and (line["check"] or line["open"])
@@ -183,14 +184,14 @@ def here(work: Path, number: int, every: int) -> None:
     """List and check every name in Polymeter, and open the tasks, every `WORKERS`-th of them."""
     from conformance.lm_eval.ours import tasks_root
     from polymeter.api.tasks import build_catalog
-    from polymeter.api.trying import first_prompt, open_spec
+    from polymeter.api.trying import first_prompt
     from polymeter.engine.selection import select
 
     contained.only_this_machine()
     index = json.loads((work / "index.json").read_text(encoding="utf-8"))
     catalog = build_catalog([tasks_root()])
     out = work / f"here-{number}.jsonl"
-    done = {line["name"] for line in read_lines(out)}
+    done = {line["name"] for line in lines_of(work, "here")}
     listed = {entry.name for entry in catalog}
     made = rows_made(work)
     names = sorted([*index["tasks"], *index["groups"]])
@@ -210,11 +211,25 @@ def here(work: Path, number: int, every: int) -> None:
                     rows = work / "rows" / task["key"]
                     has_rows = task["dataset"] and not made.get(task["key"], "no rows")
                     data = {task["dataset"]: str(rows)} if has_rows else {}
-                    opened = open_spec(specs[0], data)
+                    opened = _opened(specs[0], data)
                     first_prompt(opened, opened.samples[0])
         except (Exception, SystemExit, contained.OutOfTime) as error:
             line[step] = _whole(error)
         append_line(out, line)
+
+
+def _opened(spec: Any, data: Mapping[str, str]) -> Any:
+    """A task on its rows; where its code opens a configuration of its own, they are that configuration's too."""
+    from polymeter.api.trying import open_spec
+    from polymeter.core.errors import DataError
+
+    try:
+        return open_spec(spec, data)
+    except DataError as error:
+        wanted = re.search(r"There is no configuration '([^']+)'", str(error))
+        if wanted is None:
+            raise
+        return open_spec(spec, {f"{name}:{wanted[1]}": rows for name, rows in data.items()})
 
 
 def _whole(error: BaseException) -> str:

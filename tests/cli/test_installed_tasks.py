@@ -101,6 +101,16 @@ def test_what_a_task_needs_is_told_without_running_it(
     )
 
 
+def test_a_package_within_a_namespace_that_is_not_there_either_is_missing(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = site / "lmms_eval/tasks/colours/utils.py"
+    code.write_text("from azure.no_such_part import Something\ndef doc_to_text(doc):\n    return ''\n")
+    assert main(["tasks", "--from", "lmms-eval", "colo*"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith("needs azure.no_such_part")
+    assert main(["tasks", "lmms-eval:colours"]) == 0
+
+
 def test_what_is_known_of_tasks_is_kept_until_a_file_changes(
     site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

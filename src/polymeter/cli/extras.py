@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import metadata
-from importlib.util import find_spec
 
 from polymeter.core.installing import extra_packages, installed_version
 
@@ -17,8 +16,10 @@ def missing_packages(extra: str) -> list[str]:
 
 
 def missing_modules(names: Iterable[str]) -> frozenset[str]:
-    """The names of top-level modules that are not installed."""
-    return frozenset(name for name in set(names) if find_spec(name) is None)
+    """The names of modules that are not installed; ``azure.identity`` is one where there is no ``azure`` either."""
+    from polymeter.guests.needed_packages import is_installed
+
+    return frozenset(name for name in set(names) if not is_installed(name))
 
 
 def extras_with(modules: Iterable[str]) -> list[str]:

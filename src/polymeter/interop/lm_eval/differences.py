@@ -174,6 +174,13 @@ DIFFERENCES = (
                 switch="pooled-group-error",
             ),
             Difference(
+                rule="a function as `metric` of a group",
+                there="accepted, and sought under a name that no task's metric has: the group has no number",
+                here="the metric that is called like the function",
+                why="it is what its author wrote",
+                switch=Stays.CRASH,
+            ),
+            Difference(
                 rule="a function as `aggregation` of a group",
                 there="accepted, never called: the number is the mean",
                 here="refused",

@@ -15,6 +15,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.parity import parity_with
 from polymeter.core.task import GroupSpec, Result, Score
 from polymeter.engine.groups import reduce_groups
+from polymeter.guests.loading import FunctionRef
 from polymeter.interop.lm_eval.tasks.aggregations import AGGREGATIONS, FUNCTIONS, mean
 from polymeter.interop.lm_eval.tasks.groups import aggregates, stated_group
 from polymeter.interop.lm_eval.tasks.stated_errors import stated_stderr
@@ -167,6 +168,13 @@ def test_a_group_states_what_lm_eval_states() -> None:
     leaves[0]["acc_stderr,none"] = "N/A"
     assert stated_group(aggregates({"metric": "acc"}, ""), leaves)["acc_stderr,none"] == "N/A"
     assert stated_group(aggregates({"metric": "f1"}, ""), leaves) == {"sample_len": 52}
+
+
+def test_a_group_finds_a_metric_by_its_function() -> None:
+    function = FunctionRef("bleu", "smoothed_bleu_4", Path(), Path("g.yaml"), 3)
+    (entry,) = aggregates({"metric": function}, "g.yaml:3")
+    leaf = {"smoothed_bleu_4,none": 0.5, "smoothed_bleu_4_stderr,none": "N/A", "sample_len": 2}
+    assert stated_group([entry], [leaf])["smoothed_bleu_4,none"] == 0.5
 
 
 @pytest.mark.parametrize(

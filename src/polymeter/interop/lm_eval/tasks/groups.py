@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.guests.loading import FunctionRef
 from polymeter.interop.lm_eval.tasks.stated_errors import NOT_STATED
 
 _KEYS = ("metric", "filter_list", "aggregation", "weight_by_size")
@@ -35,7 +36,10 @@ def aggregates(listed: Any, where: str) -> tuple[Mapping[str, Any], ...]:
 
 
 def _aggregate(entry: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("metric"), str):
+    metric = entry.get("metric") if isinstance(entry, Mapping) else None
+    if isinstance(metric, FunctionRef):
+        metric = metric.attribute  # as the metric of a task is called that names the function
+    if not isinstance(entry, Mapping) or not isinstance(metric, str):
         raise PlanError(f"An entry of aggregate_metric_list needs 'metric', not {entry!r:.80}.", where=where)
     unknown = next((key for key in entry if key not in _KEYS), None)
     if unknown is not None:
@@ -49,7 +53,7 @@ def _aggregate(entry: Any, where: str) -> Mapping[str, Any]:
         )
     filters = entry.get("filter_list") or ()
     return {
-        "metric": entry["metric"],
+        "metric": metric,
         "filter_list": (filters,) if isinstance(filters, str) else tuple(filters),
         "aggregation": "mean",
         "weight_by_size": bool(entry.get("weight_by_size", True)),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.interop.lm_eval.shim.lm_eval.utils import pattern_match
+from polymeter.core.catalog_names import CatalogNames
 
 
-class TaskManager:
+class TaskManager(CatalogNames):
     """The catalog of tasks, groups and tags. Reading it runs no task's code.
 
     Args:
@@ -29,41 +29,16 @@ class TaskManager:
         from polymeter.api import build_catalog
 
         paths = [include_path] if isinstance(include_path, (str, Path)) else include_path or ()
+        super().__init__(build_catalog([Path(path) for path in paths]), include_defaults=include_defaults)
         self.include_path, self.metadata = include_path, metadata
-        self.catalog = build_catalog([Path(path) for path in paths])
-        self._entries = {entry.name: entry for entry in self.catalog if include_defaults or entry.is_user}
-
-    @property
-    def all_subtasks(self) -> list[str]:
-        """The names of all tasks."""
-        return sorted(name for name, entry in self._entries.items() if entry.kind == "task")
-
-    @property
-    def all_groups(self) -> list[str]:
-        """The names of all groups."""
-        return sorted(name for name, entry in self._entries.items() if entry.kind == "group")
-
-    @property
-    def all_tags(self) -> list[str]:
-        """The names of all tags."""
-        return sorted({tag for entry in self._entries.values() for tag in entry.tags})
-
-    @property
-    def all_tasks(self) -> list[str]:
-        """The names of tasks, groups and tags."""
-        return sorted({*self._entries, *self.all_tags})
 
     @property
     def task_index(self) -> dict[str, Any]:
-        """Kind and file by name."""
-        tags = {tag: {"type": "tag", "yaml_path": None} for tag in self.all_tags}
-        return tags | {
-            name: {"type": entry.kind, "yaml_path": str(entry.file)} for name, entry in self._entries.items()
+        """Kind and file by name; a tag has no file (``None``)."""
+        return {
+            name: {"type": kind, "yaml_path": None if file is None else str(file)}
+            for name, (kind, file) in self.kinds_and_files().items()
         }
-
-    def match_tasks(self, task_list: str | Iterable[str]) -> list[str]:
-        """The names that match one of the patterns."""
-        return pattern_match(task_list, self.all_tasks)
 
 
 def load_yaml(path: str | Path, **options: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import hashlib
 import logging
@@ -77,12 +76,6 @@ def sanitize_model_name(model_name: str) -> str:
 def sanitize_task_name(task_name: str) -> str:
     """A task's name as part of a file's."""
     return re.sub(r"\W", "_", task_name)
-
-
-def pattern_match(patterns: str | Iterable[str], source_list: Iterable[str]) -> list[str]:
-    """The names that match one of the patterns, sorted."""
-    listed = [patterns] if isinstance(patterns, str) else list(patterns)
-    return sorted({name for name in source_list if any(fnmatch.fnmatch(name, pattern) for pattern in listed)})
 
 
 def join_iters(iters: Iterable[Iterable[T]]) -> Iterator[T]:

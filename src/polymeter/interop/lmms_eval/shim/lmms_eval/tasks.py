@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.catalog_names import CatalogNames
 from polymeter.core.errors import PlanError
-from polymeter.interop.lmms_eval.shim.lmms_eval.utils import pattern_match
 
 if TYPE_CHECKING:
-    from polymeter.core.catalog import Catalog, Entry
+    from polymeter.core.catalog import Entry
 
 __all__ = ["TaskManager", "get_task_dict"]
 
 
-class TaskManager:
+class TaskManager(CatalogNames):
     """The catalog of tasks, groups and tags. Reading it runs no task's code.
 
     Args:
@@ -35,38 +35,16 @@ class TaskManager:
         from polymeter.api import build_catalog
 
         paths = [include_path] if isinstance(include_path, (str, Path)) else include_path or ()
+        super().__init__(build_catalog([Path(path) for path in paths]), include_defaults=include_defaults)
         self.include_path = [str(path) for path in paths]
-        self.catalog: Catalog = build_catalog([Path(path) for path in self.include_path])
-        self._entries = {entry.name: entry for entry in self.catalog if include_defaults or entry.is_user}
-
-    @property
-    def all_subtasks(self) -> list[str]:
-        return sorted(name for name, entry in self._entries.items() if entry.kind == "task")
-
-    @property
-    def all_groups(self) -> list[str]:
-        return sorted(name for name, entry in self._entries.items() if entry.kind == "group")
-
-    @property
-    def all_tags(self) -> list[str]:
-        return sorted({tag for entry in self._entries.values() for tag in entry.tags})
-
-    @property
-    def all_tasks(self) -> list[str]:
-        """Names of tasks, groups and tags."""
-        return sorted({*self._entries, *self.all_tags})
 
     @property
     def task_index(self) -> dict[str, dict[str, Any]]:
         """``type`` and ``yaml_path`` by name; a tag has no file (-1)."""
-        tags = {tag: {"type": "tag", "yaml_path": -1} for tag in self.all_tags}
-        return tags | {
-            name: {"type": entry.kind, "yaml_path": str(entry.file)} for name, entry in self._entries.items()
+        return {
+            name: {"type": kind, "yaml_path": -1 if file is None else str(file)}
+            for name, (kind, file) in self.kinds_and_files().items()
         }
-
-    def match_tasks(self, task_list: str | Iterable[str]) -> list[str]:
-        """The names that match one of the patterns."""
-        return pattern_match(task_list, self.all_tasks)
 
     def list_all_tasks(self, list_groups: bool = True, list_tags: bool = True, list_subtasks: bool = True) -> str:
         """A listing in Markdown."""

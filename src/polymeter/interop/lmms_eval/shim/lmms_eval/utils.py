@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import json
 import os
@@ -11,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
+from polymeter.core.catalog_names import pattern_match
 from polymeter.interop.lmms_eval.models.arguments import handle_arg_string, simple_parse_args_string
 from polymeter.interop.lmms_eval.shim.lmms_eval.batching import (
     Collator,
@@ -155,13 +155,6 @@ def create_iterator(
         raise ValueError(f"offset and limit must be whole numbers from 0 on, not {offset} and {limit}")
     stop = None if limit is None else first + int(limit)
     return islice(raw_iterator, int(rank) + first, stop, int(world_size))
-
-
-def pattern_match(patterns: str | Iterable[str], source_list: Iterable[str]) -> list[str]:
-    """The names that match one of the patterns (``*`` and ``?``), sorted."""
-    names = list(source_list)
-    matches = (fnmatch.filter(names, pattern) for pattern in ([patterns] if isinstance(patterns, str) else patterns))
-    return sorted(set(chain.from_iterable(matches)))
 
 
 def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
