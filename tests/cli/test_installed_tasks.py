@@ -175,11 +175,12 @@ def test_the_shell_is_offered_qualified_names(site: Path, begun: str, offered: l
 def test_listing_a_package_says_nothing_of_the_oddities_of_its_files(
     site: Path, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
 ) -> None:
-    yaml = site / "lmms_eval/tasks/sizes.yaml"
-    yaml.write_text(yaml.read_text() + "output_type: generate_until\n")
+    for name in ("lmms_eval/tasks/sizes.yaml", "lm_eval/tasks/sizes/sizes.yaml"):
+        yaml = site / name
+        yaml.write_text(yaml.read_text() + "output_type: generate_until\n")
     adapter = site / "evalscope/benchmarks/counting/counting_adapter.py"
     adapter.write_text(adapter.read_text() + "ODD = '\\d'\n")
-    assert main(["tasks", "--from", "lmms-eval"]) == 0
-    assert main(["tasks", "--from", "evalscope"]) == 0
+    for package in ("lmms-eval", "lm-eval", "evalscope"):
+        assert main(["tasks", "--from", package]) == 0
     assert not [record for record in caplog.records if "is written twice" in record.getMessage()]
     assert not [one for one in recwarn if "invalid escape" in str(one.message)]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
+
+from polymeter.core.records import dataclass
 
 JudgeNeed = Literal["yes", "possible", "no"]
 _FLAG = "llm_as_a_judge"
@@ -13,6 +16,7 @@ _MATCH_METHOD = "llm_match"
 _MODULES = frozenset({"judge", "llm_judge"})
 _NAMES = frozenset({"LLMJudge"})
 _FACTORY = "build_judge"
+_MOST_READ = 4096
 
 
 def judge_need(name: str, config: Mapping[str, Any], sources: Iterable[Path]) -> JudgeNeed:
@@ -28,27 +32,58 @@ def judge_need(name: str, config: Mapping[str, Any], sources: Iterable[Path]) ->
     """
     if config.get(_FLAG) is True:
         return "yes"
-    trees = [tree for file in sources if (tree := _parse(file)) is not None]
-    nodes = [node for tree in trees for scope in _scopes(tree, name) for node in ast.walk(scope)]
-    if any(_sets_flag(node) for node in nodes):
+    found = [scope for file in sources if file.suffix == ".py" for scope in _scopes(_read(file), name)]
+    if any(scope.sets_flag for scope in found):
         return "yes"
-    return "possible" if any(_can_use_judge(node) for node in nodes) else "no"
+    return "possible" if any(scope.can_use_judge for scope in found) else "no"
 
 
-def _parse(file: Path) -> ast.Module | None:
-    if file.suffix != ".py":
-        return None
-    try:
-        return ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return None  # loading the benchmark reports it
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A class, or a whole file.
+
+    Attributes:
+        name: The class's name; empty: the file.
+        registered: The names that it may be registered under.
+        sets_flag: Whether it says that a judge scores.
+        can_use_judge: Whether its code can use one.
+    """
+
+    name: str
+    registered: frozenset[str]
+    sets_flag: bool
+    can_use_judge: bool
 
 
-def _scopes(tree: ast.Module, name: str) -> Iterator[ast.AST]:
+def _scopes(found: tuple[_Scope, ...], name: str) -> Iterator[_Scope]:
     """The classes that are registered under the name, with all of the same class name; else the whole file."""
+    own = {scope.name for scope in found if name in scope.registered}
+    yield from (scope for scope in found if (scope.name in own if own else not scope.name))
+
+
+def _read(file: Path) -> tuple[_Scope, ...]:
+    try:
+        found = file.stat()
+    except OSError:
+        return ()  # loading the benchmark reports it
+    return _read_once(str(file), found.st_size, found.st_mtime_ns)
+
+
+# Thousands of benchmarks share their code, so a file is read once in a process, as long as it stays as it is.
+@lru_cache(maxsize=_MOST_READ)
+def _read_once(file: str, size: int, mtime_ns: int) -> tuple[_Scope, ...]:
+    """What the classes of a file and the file itself say of judges."""
+    try:
+        tree = ast.parse(Path(file).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ()  # loading the benchmark reports it
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    own = {node.name for node in classes if name in _registered(node)}
-    yield from (node for node in classes if node.name in own) if own else (tree,)
+    return (_scope(tree, "", set()), *(_scope(node, node.name, _registered(node)) for node in classes))
+
+
+def _scope(scope: ast.AST, name: str, registered: set[str]) -> _Scope:
+    nodes = [*ast.walk(scope)]
+    return _Scope(name, frozenset(registered), any(map(_sets_flag, nodes)), any(map(_can_use_judge, nodes)))
 
 
 def _registered(node: ast.ClassDef) -> set[str]:

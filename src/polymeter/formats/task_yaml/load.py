@@ -56,8 +56,7 @@ def make_spec(resolved: Resolved, overrides: Mapping[str, Any], name: str | None
     if name is not None:
         values["task"] = name
     config = validate(values, resolved.where, resolved.file)
-    for key, (file, line) in resolved.duplicates:
-        log.warning("%s:%d: the key %r is written twice; this one counts.", file, line, key)
+    tell_duplicates(resolved)
     sources = set(resolved.files) | source_files(resolved.file, values, PackageScanner())
     return TaskSpec(
         name=config.task,
@@ -70,6 +69,18 @@ def make_spec(resolved: Resolved, overrides: Mapping[str, Any], name: str | None
         version=config.version,
         runs_generated_code=config.unsafe_code,
     )
+
+
+def tell_duplicates(resolved: Resolved) -> None:
+    """Tell which keys of a file and its includes are written twice."""
+    for key, (file, line) in resolved.duplicates:
+        _tell_duplicate(key, str(file), line)
+
+
+# A template is included by hundreds of tasks, and once is enough.
+@lru_cache(maxsize=4096)
+def _tell_duplicate(key: str, file: str, line: int) -> None:
+    log.warning("%s:%d: the key %r is written twice; this one counts.", file, line, key)
 
 
 def config_of(spec: TaskSpec) -> TaskConfig:

@@ -8,7 +8,6 @@ written inline: a task becomes ``parent::name``, a subgroup ``parent::name`` as 
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import lru_cache
@@ -22,14 +21,12 @@ from polymeter.core.identity import source_hash
 from polymeter.core.records import dataclass
 from polymeter.core.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.formats.task_yaml.load import is_same_task, portable
-from polymeter.formats.task_yaml.reader import Document, Place, Reader, Resolved
+from polymeter.formats.task_yaml.load import is_same_task, portable, tell_duplicates
+from polymeter.formats.task_yaml.reader import Document, Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, source_files
 from polymeter.interop.lm_eval.tasks.config import validate
 from polymeter.interop.lm_eval.tasks.dialect import NAME, fields_of, make_reader
 from polymeter.interop.lm_eval.tasks.groups import aggregates
-
-log = logging.getLogger(__name__)
 
 _OF_GROUPS = frozenset({"group", "group_alias", "task", "aggregate_metric_list", "metadata"})
 """Keys that are about a group; all others are for its tasks."""
@@ -113,7 +110,6 @@ class _Loading:
     groups: dict[str, GroupSpec] = field(default_factory=dict)
     _reader: Reader = field(default_factory=make_reader)
     _scanner: PackageScanner = field(default_factory=PackageScanner)
-    _warned: set[tuple[str, Place]] = field(default_factory=set)
     _tagged: dict[str, list[str]] | None = None
 
     def entry(self, entry: Entry, overrides: Mapping[str, Any], chain: tuple[str, ...]) -> list[str]:
@@ -138,10 +134,7 @@ class _Loading:
 
     def _task(self, resolved: Resolved, overrides: Mapping[str, Any], name: str | None = None) -> str:
         """Add a task. The same name with other overrides becomes ``name-1``, then ``name-2``."""
-        for key, place in resolved.duplicates:
-            if (key, place) not in self._warned:
-                self._warned.add((key, place))
-                log.warning("%s:%d: the key %r is written twice; this one counts.", *place, key)
+        tell_duplicates(resolved)
         spec = make_spec(resolved, overrides, self._scanner, name)
         known, number = spec.name, 0
         while known in self.tasks and not is_same_task(self.tasks[known], spec):
