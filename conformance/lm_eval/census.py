@@ -58,8 +58,9 @@ def classify(here: str, there: str | None, made: str | None) -> str:
     """
     if there == "":
         return kind_of_failure(here) or OURS
-    told = kind_of_failure(here) or kind_of_failure(there or "") or kind_of_failure(made or "")
-    if told:
+    if made and kind_of_failure(here) != PACKAGE:
+        here = made  # without rows nothing opens, and what is missing then is the data itself
+    if told := kind_of_failure(here) or kind_of_failure(there or ""):
         return told
     return THEIRS if is_fault_of_code(there or made or "") else ROWS
 

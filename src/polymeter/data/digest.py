@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.files import replacing
 from polymeter.core.opened_files import not_noting
 from polymeter.core.sources import digest
 from polymeter.data.mapped import forget_mapped_pages
@@ -79,11 +80,9 @@ def _once(key: str, cache_dir: Path, compute: Callable[[], str]) -> str:
             digests = {}
     if key not in digests:
         digests[key] = compute()
-        cache_dir.mkdir(parents=True, exist_ok=True)
-        # Written aside and moved into place, so that another process never reads half a file.
-        part = file.with_name(f"{file.name}.{digest(key.encode())[:8]}.part")
-        part.write_text(json.dumps(digests))
-        part.replace(file)
+        # Another process never reads half a file, and may note the same rows at the same moment.
+        with replacing(file, is_synced=False) as written:
+            written.write(json.dumps(digests))
     return digests[key]
 
 
