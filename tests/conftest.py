@@ -16,6 +16,9 @@ os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
 os.environ.setdefault("HF_HOME", str(_session_dir / "huggingface"))
 os.environ["POLYMETER_CACHE_DIR"] = str(_session_dir / "cache")
+# Workers share the cores: a library that takes all of them for each would have them wait for one another.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Whatever else is installed beside this package: a test that wants benchmarks of another tool's package says so.
 os.environ["POLYMETER_INSTALLED_BENCHMARKS"] = "off"
 
@@ -50,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
         prepared_start.install()
 
 
+@pytest.hookimpl(optionalhook=True)  # without xdist nobody asks
 def pytest_xdist_auto_num_workers() -> int:
     """``-n auto``: one more than there are cores, since tests wait for browsers, servers and processes of their own."""
     return (os.cpu_count() or 1) + 1

@@ -26,6 +26,7 @@ import pytest
 import yaml
 
 from tests.helpers.openai_stub import OpenAIStub, Received, chat
+from tests.helpers.prepared_start import COMMAND
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -202,8 +203,9 @@ class Workplace:
         }
         environment.pop("POLYMETER_SETTINGS", None)
         (self.folder / "node").mkdir(exist_ok=True)
+        is_ours = words[0] == "polymeter"
         done = subprocess.run(
-            [str(_STAND_INS / words[0]), *words[1:]],
+            [*(COMMAND if is_ours else (str(_STAND_INS / words[0]),)), *words[1:]],
             cwd=self.folder,
             env=environment,
             stdout=subprocess.PIPE,

@@ -14,6 +14,7 @@ import runpy
 import signal
 import socket
 import sys
+import tempfile
 from typing import Any
 
 # The folder of this file would hide packages of the same names.
@@ -73,6 +74,7 @@ def _become(request: dict[str, Any]) -> None:
     sys.argv = ["-m", *request["words"]]
     sys.orig_argv = [sys.executable, "-m", "polymeter", *request["words"]]
     sys.path[0] = os.getcwd()
+    tempfile.tempdir = None  # looked up again
     sys.stdin = sys.__stdin__ = _stream(0, "r", sys.stdin)  # type: ignore[misc]
     sys.stdout = sys.__stdout__ = _stream(1, "w", sys.stdout)  # type: ignore[misc]
     sys.stderr = sys.__stderr__ = _stream(2, "w", sys.stderr)  # type: ignore[misc]

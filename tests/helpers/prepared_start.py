@@ -30,7 +30,7 @@ _HOME = str(Path(polymeter.__file__).parents[1])
 _CHILD_SUBREAPER = 36
 _SERVER = Path(__file__).with_name("prepared_process.py")
 _READ_BY_IMPORTS = (
-    *("PYTHON", "LC_", "LANG", "LD_PRELOAD", "HOME", "TMPDIR", "TZ", "XDG_", "HF_", "HUGGINGFACE_", "ARROW_"),
+    *("PYTHON", "LC_", "LANG", "LD_PRELOAD", "HOME", "TZ", "XDG_CACHE", "HF_", "HUGGINGFACE_", "ARROW_"),
     *("OMP_", "MKL_", "OPENBLAS_", "TERM", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "TYPER", "_TYPER", "GITHUB_ACTIONS"),
 )
 """How variables begin that a library reads while it is imported, or Python while it starts."""
@@ -125,6 +125,7 @@ def install() -> None:
 def _prepared(environment: dict[str, str]) -> _Prepared | None:
     """The prepared process, if a start in an environment would import what it has imported."""
     names = {name for name in {*environment, *_environment} if name.startswith(_READ_BY_IMPORTS)}
+    names.discard("PYTHON")  # what scripts call Python by
     if environment.get("PYTHONPATH") == _HOME:  # it is found there anyway
         names.discard("PYTHONPATH")
     if any(environment.get(name) != _environment.get(name) for name in names):
