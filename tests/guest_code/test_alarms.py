@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -99,6 +101,40 @@ def test_an_alarm_that_is_taken_back_never_goes_off(timers: list[_Timer], monkey
 
     assert _on_a_thread(scored) == "scored"
     assert timers[0].is_cancelled
+
+
+_PROFILED = """
+import signal, sys, threading
+from polymeter.guests import alarms
+
+def too_slow(*_):
+    raise TimeoutError
+
+def scored(goes_off):
+    signal.signal(signal.SIGALRM, too_slow)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01 if goes_off else 60)
+        while goes_off:
+            pass
+    except TimeoutError:
+        pass
+    signal.alarm(0)
+
+alarms.serve_alarms()
+for goes_off in (False, True):
+    thread = threading.Thread(target=scored, args=(goes_off,))
+    thread.start()
+    thread.join()
+sys.setprofile(lambda *_: None)
+(lambda: None)()
+sys.setprofile(None)
+print("went on")
+"""
+
+
+def test_after_an_alarm_code_is_profiled_as_before() -> None:
+    done = subprocess.run([sys.executable, "-c", _PROFILED], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "went on\n", done.stderr
 
 
 def test_a_second_alarm_takes_the_place_of_the_first(timers: list[_Timer], monkeypatch: pytest.MonkeyPatch) -> None:

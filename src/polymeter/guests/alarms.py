@@ -30,6 +30,7 @@ class _Alarm:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._due = 0.0
+        self._has_gone_off = False
 
     def set(self, seconds: float) -> float:
         """Go off in some seconds, or with 0 not at all; returns the seconds that an earlier alarm had left."""
@@ -38,7 +39,9 @@ class _Alarm:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-                _raise_in(self._thread, None)  # what has gone off, and has not arrived, does not arrive any more
+                if self._has_gone_off:
+                    self._has_gone_off = False
+                    _take_back()
             if seconds > 0:
                 self._due = time.monotonic() + seconds
                 timer = self._timer = threading.Timer(seconds, lambda: self._go_off(timer))
@@ -49,8 +52,10 @@ class _Alarm:
     def _go_off(self, timer: threading.Timer) -> None:
         with self._lock:
             if self._timer is timer and callable(self.handler):
-                frame = sys._current_frames().get(self._thread)
-                _raise_in(self._thread, _raised_by(self.handler, frame))
+                error = _raised_by(self.handler, sys._current_frames().get(self._thread))
+                if error is not None:
+                    self._has_gone_off = True
+                    _raise_in(self._thread, error)
 
 
 class _OfThread(threading.local):
@@ -137,6 +142,24 @@ def _raised_by(handler: Callable[..., Any], frame: FrameType | None) -> type[Bas
     return None
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an exception in a thread at its next step; ``None`` takes back one that has not been raised yet."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error else None)
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raise an exception in a thread at its next step, in place of one that has not arrived yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
+class _TakenBackError(BaseException):
+    """Takes the place of an exception that is not to arrive any more."""
+
+
+def _take_back() -> None:
+    """Let what may still be on its way to this thread not arrive.
+
+    An exception that is exchanged for none leaves Python waiting for it: until the process ends, every loop of every
+    thread would look for it, and Python 3.11 never gets past the start of a function that is profiled or traced.
+    """
+    try:
+        _raise_in(threading.get_ident(), _TakenBackError)
+        while True:  # it arrives where a loop begins anew
+            pass
+    except _TakenBackError:
+        pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -103,6 +103,17 @@ def requests(n: int) -> list[PendingRequest]:
     return found
 
 
+_MADE: list[ReplicaDispatcher] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """No dispatcher watches its replicas longer than its test."""
+    yield
+    while _MADE:
+        _MADE.pop().close()
+
+
 def made(
     n_replicas: int = 2, batch_size: int = 2, prefetcher: Any = None, **limits: Any
 ) -> tuple[ReplicaDispatcher, Host, Told]:
@@ -122,6 +133,7 @@ def made(
         max_retries=2,
         limits=LeaseLimits(lease_s=0.0, **limits),
     )
+    _MADE.append(dispatcher)
     return dispatcher, hosts[0], told
 
 
