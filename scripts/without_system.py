@@ -4,7 +4,8 @@
 
 Gone are ``src/polymeter/interop/SYSTEM``, its tests in ``tests/interop`` and ``tests/conformance``, and the tests that
 say that they need it (``pytest.mark.needs_system``). What is left must pass the checks of ``make check`` and its tests:
-all of them, or the files and folders that are named, or with ``--quick`` those of the rooms that systems plug into.
+all of them, or the files and folders that are named, or with ``--quick`` those of the rooms that systems plug into that
+are not slow.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ def main() -> int:
     known = sorted(path.name for path in _SYSTEMS.iterdir() if (path / "__init__.py").is_file())
     parser = argparse.ArgumentParser(prog="python scripts/without_system.py")
     parser.add_argument("system", choices=known)
-    parser.add_argument("--quick", action="store_true", help="only the tests of the rooms that systems plug into")
+    parser.add_argument("--quick", action="store_true", help="only quick tests of the rooms that systems plug into")
     parser.add_argument("tests", nargs="*", help="test files and folders; default: all")
     told = parser.parse_args()
-    tests = told.tests or ([f"tests/{name}" for name in _QUICK] if told.quick else ["tests"])
+    tests = told.tests or ([*(f"tests/{name}" for name in _QUICK), "-m", "not slow"] if told.quick else ["tests"])
     with tempfile.TemporaryDirectory(prefix=f"polymeter-without-{told.system}-") as name:
         copy = Path(name)
         copy_tree(copy)

@@ -29,11 +29,13 @@ import imported
 
 Signals().install()
 handler = signal.getsignal(signal.SIGTERM)
+is_back = False
 try:
     handler(signal.SIGTERM, frame)
-    print(f"inside {frame.f_code.co_filename}: not yet", flush=True)
+    is_back = True  # nothing that takes longer: the interrupt may come at any step
     time.sleep(60)
 except KeyboardInterrupt:
+    print(f"inside {frame.f_code.co_filename}: {'not yet' if is_back else 'at once'}")
     print("outside: now")
 try:
     Signals().install()

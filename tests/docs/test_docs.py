@@ -137,6 +137,7 @@ def steps() -> Iterator[object]:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("guide", "section"), list(steps()))
 def test_what_a_section_says_is_so(guide: str, section: str, tmp_path: Path) -> None:
     _READER_HAS.get(f"{guide}: {section}", lambda folder: None)(tmp_path)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -21,6 +22,7 @@ from polymeter.store.comparing import first_difference
 ROOT = Path(__file__).parents[2]
 _GUESTS = ROOT / "tests" / "oracle" / "inputs" / "guests"
 _METHODS = ROOT / "tests" / "conformance" / "evalscope" / "guests" / "adapter_methods"
+_LONGEST_S = 100
 
 
 def _checkpoint(folder: Path) -> dict[str, Any]:
@@ -131,6 +133,7 @@ from pathlib import Path
 import polymeter
 
 POLL = threading.Event()
+LONGEST_S = 100
 
 @polymeter.register_model("counting")
 class Counting(polymeter.BatchModel):
@@ -157,10 +160,12 @@ class Counting(polymeter.BatchModel):
             if self.dies_at and self.dies_at in request.text and self._is_first("died"):
                 os.kill(os.getpid(), signal.SIGKILL)
             if self.hangs_at and self.hangs_at in request.text and self._is_first("hung"):
-                POLL.wait()
+                POLL.wait(LONGEST_S)
         lines = self.log.read_text().splitlines()
         POLL.wait(0.06)
+        end = time.monotonic() + LONGEST_S
         while len(lines) > self.after and len({line.split()[0] for line in lines}) < self.gate:
+            assert time.monotonic() < end, "nobody else came"
             POLL.wait(0.02)
             lines = self.log.read_text().splitlines()
         return [polymeter.Response.of_text(str(sum(map(int, r.text.split()[2:5:2])))) for r in requests]
@@ -237,6 +242,13 @@ class Counted:
     def processes(self) -> list[int]:
         """The processes in which a model was loaded, in order."""
         return [process for process, text in self.lines() if text == "loaded"]
+
+    def await_processes(self, n: int) -> None:
+        """Wait until the model was loaded in so many processes."""
+        end = time.monotonic() + _LONGEST_S
+        while len(self.processes()) < n:
+            assert time.monotonic() < end, "too few processes"
+            time.sleep(0.02)
 
     def assert_whole(self, result: polymeter.RunResult, *, n_most_twice: int, n_failed: int = 0) -> None:
         """Nothing was lost, and nothing asked twice but what was in flight."""

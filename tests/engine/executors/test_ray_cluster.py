@@ -108,9 +108,14 @@ def test_a_process_that_is_killed_costs_what_it_computed(nodes: Nodes, tmp_path:
 
 def test_a_node_that_is_killed_costs_what_it_computed(nodes: Nodes, tmp_path: Path) -> None:
     counted = Counted(tmp_path / "a")
+
+    def kill_one() -> None:
+        counted.await_processes(2)
+        nodes.kill()
+
     # After sixteen notes everybody waits until the replica that takes the lost one's place has loaded the model.
     asked = counted.arguments(gate=3, after=16)
-    result = polymeter.evaluate(**asked, **on_ray(nodes), progress=When(8, nodes.kill))
+    result = polymeter.evaluate(**asked, **on_ray(nodes), progress=When(8, kill_one))
     nodes.add()
     counted.assert_whole(result, n_most_twice=2)
     assert replicas_of(result)["n_lost"] == 1, "replicas are spread over nodes, so one was there"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ except ImportError:  # pragma: no cover  (PyYAML built without libyaml)
     from yaml import SafeLoader as _BaseLoader  # type: ignore[assignment]
 
 Place = tuple[Path, int]
+_MOST_KEPT = 256
+"""Files whose documents are kept."""
 LOST_INDENTATION = "The file seems to have lost its indentation, as web copies do."
 
 
@@ -106,12 +109,17 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
 
 
 def parse(file: Path) -> Document:
-    """Parse one file.
+    """Parse one file. What it gives is shared, and not to be changed.
 
     Raises:
         PlanError: if it cannot be read, is not YAML, or is not a mapping.
     """
-    text = text_of(file, what="task file")
+    return _parse(file, text_of(file, what="task file"))
+
+
+# A listing shows, loads and checks each task, and hundreds include one template.
+@lru_cache(maxsize=_MOST_KEPT)
+def _parse(file: Path, text: str) -> Document:
     duplicates: list[tuple[str, int]] = []
 
     def make_loader(text: str) -> _Loader:
