@@ -135,6 +135,12 @@ def answered(run: Path) -> dict[str, list[str]]:
     return found
 
 
+def pixels(run: Path, file: str) -> tuple[str, tuple[int, int], bytes]:
+    """What an image of a run shows."""
+    with pil.open(media_path(run / "media", file)) as image:
+        return image.mode, image.size, image.tobytes()
+
+
 @pytest.fixture(scope="module")
 def whole(benchmark: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nobody killed."""
@@ -172,7 +178,7 @@ def test_killed_and_resumed(benchmark: Path, whole: Path, tmp_path: Path, instan
     assert (run / "results.json").read_bytes() == (whole / "results.json").read_bytes()
     assert answered(run) == answered(whole), "the same images"
     for (file,) in answered(run).values():
-        assert media_path(run / "media", file).read_bytes() == media_path(whole / "media", file).read_bytes()
+        assert pixels(run, file) == pixels(whole, file), "ISA-L may compress the same pixels differently"
 
 
 @pytest.mark.needs_system("evalscope")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from math import comb
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -138,12 +143,13 @@ def test_a_flood_of_output_reaches_nobody(walls: Walls, capfd: pytest.CaptureFix
 
 
 @SLOW
-def test_a_fork_bomb_ends_and_leaves_nothing(walls: Walls) -> None:
+def test_a_fork_bomb_ends_and_leaves_nothing(walls: Walls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # so that its processes are told from other tests'
     bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
     outcome = run_program(bomb, LIMITS, walls)
     assert outcome == TIMED_OUT or outcome.startswith("failed"), outcome
     if walls.has_own_processes:
-        left = [path for path in Path("/proc").glob("[0-9]*/cwd") if "polymeter-code-" in _link(path)]
+        left = [path for path in Path("/proc").glob("[0-9]*/cwd") if _link(path).startswith(str(tmp_path))]
         assert left == [], "its children are gone with it"
 
 
@@ -211,6 +217,18 @@ def test_a_process_that_cannot_start_is_no_answer(monkeypatch: pytest.MonkeyPatc
         run_program("", LIMITS, Walls("limits"))
     with pytest.raises(ScoreError, match="could not be started"):
         run_program("", LIMITS, HERE[0])
+
+
+def test_a_process_that_is_gone_before_it_is_told_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*words: Any, **settings: Any) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(*words, **settings)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        return process
+
+    monkeypatch.setattr(code_process.sys, "executable", shutil.which("true"))
+    monkeypatch.setattr(code_process, "subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": gone}))
+    with pytest.raises(ScoreError, match="could not be started"):
+        run_program("", LIMITS, Walls("limits"))
 
 
 def test_words_say_what_can_be_reached() -> None:

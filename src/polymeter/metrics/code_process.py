@@ -132,11 +132,15 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, bool]:
             )
         except OSError as error:
             raise _not_started(walls, str(error)) from None
-        with process:
-            try:
-                return _watched(process, message, token, limits, walls)
-            finally:
-                _end(process, walls)
+        try:
+            return _watched(process, message, token, limits, walls)
+        finally:
+            _end(process, walls)
+            # Not by the context manager of Popen: what could not be written to a process that is gone would raise here.
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
 
 
 def _watched(

@@ -5,8 +5,11 @@ most of it for the choice of filters. Here every row has the filter *up* (what a
 it), and ISA-L compresses them in 1.5 ms. Its wheels exist for x86 and ARM. Elsewhere zlib does it in 6 ms, with a
 strategy that is chosen by what a sample of the image compresses to: runs alone for what looks like a photograph, which
 are found in a third of the time and leave smaller files, and repeated strings where drawings, text or patterns gain
-from them. The files are about as large as Pillow's at its fastest level. Rows are filtered and compressed outside
-Python's lock, so that several threads do so at a time.
+from them. The files are about as large as Pillow's at its fastest level. Rows are filtered and compressed
+outside Python's lock, so that several threads do so at a time.
+
+ISA-L now and then finds other repeated strings in the same pixels (once in some thousand small images): equal images
+may be files of different bytes. That is why generated images are named by their pixels.
 
 The format: https://www.w3.org/TR/png-3/. What has a palette, transparency by colour or a colour profile is left to
 Pillow.

@@ -89,6 +89,22 @@ def test_a_measurement_that_fails_is_told_and_the_training_goes_on(made: Any, tm
     assert "checkpoint-20 was not measured: The answers file cannot be read" in caplog.text
 
 
+def test_a_measurement_that_cannot_start_leaves_the_training_alone(
+    made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    def gone(words: list[str], **settings: Any) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([words[0], "-c", "raise SystemExit('no room left')"], **settings)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        return process
+
+    ours = SimpleNamespace(**vars(subprocess) | {"Popen": gone})
+    monkeypatch.setattr("polymeter.api.tracking.trainer_callback.subprocess", ours)
+    training = Training(made(output="curve"), tmp_path / "out")
+    training.save(10, 30)
+    assert training.logged() == []
+    assert "no room left" in caplog.text
+
+
 def test_a_measurement_that_takes_too_long_is_ended(made: Any, tmp_path: Path, caplog: Any) -> None:
     training = Training(made(timeout_s=0.0), tmp_path / "out")
     training.save(10, 30)

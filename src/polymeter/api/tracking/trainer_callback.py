@@ -14,7 +14,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +166,7 @@ class _Child:
             )
         stdin = self._process.stdin
         if stdin is not None:
-            with stdin:
+            with suppress(BrokenPipeError), stdin:  # it is gone already; 'document' says with what
                 stdin.write(json.dumps({**asked, ANSWER: str(self._answer)}).encode())
 
     def has_ended(self, *, waits: bool) -> bool:
