@@ -88,7 +88,7 @@ executor = sys.argv[5]
 if executor == "ray":
     import ray
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
 began = time.process_time()
 result = polymeter.evaluate(
     "hashing", "task.yaml", imports=["hashing.py"], model_args={"rounds": rounds}, replicas=replicas, output=output,

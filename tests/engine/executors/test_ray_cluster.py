@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,18 @@ class Nodes:
         """End a node as a power failure does, with everything that runs there."""
         self.cluster.remove_node(self.others.pop(), allow_graceful=False)
 
+    def wait(self) -> None:
+        """Wait until Ray knows who is left, and what ran in the test before has given its cores back."""
+        import ray
+
+        n_cores = NODE["num_cpus"] * (1 + len(self.others))
+        for _ in range(600):
+            n_alive = sum(node["Alive"] for node in ray.nodes())
+            if n_alive == 1 + len(self.others) and ray.available_resources().get("CPU") == n_cores:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"{ray.nodes()} have {ray.available_resources()}")
+
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
@@ -61,6 +75,11 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     ray.shutdown()
     nodes.cluster.shutdown()
     patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def as_after_its_start(nodes: Nodes) -> None:
+    nodes.wait()
 
 
 @pytest.fixture(autouse=True)
@@ -149,6 +168,17 @@ def test_a_killed_driver_resumes_with_another_number_of_replicas(nodes: Nodes, t
     result = polymeter.evaluate(**counted.arguments(), **on_ray(nodes, replicas=3))
     counted.assert_whole(result, n_most_twice=2 * HELD)
     assert [session["status"] for session in result.folder.read_manifest()["sessions"]][-1] == "complete"
+
+
+def test_without_an_address_a_cluster_is_started_beside_one_that_runs_here(nodes: Nodes, tmp_path: Path) -> None:
+    written = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir()), "ray", "ray_current_cluster")
+    assert written.exists(), "which is how Ray finds the cluster that was started last"
+    counted = Counted(tmp_path / "a", n=4)
+    words = [*counted.words(), "--executor", "ray", "--replicas", "1", "--cpus-per-replica", "1"]
+    free = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    done = subprocess.run([sys.executable, "-m", "polymeter", *words], env=free, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert sum(counted.asked().values()) == counted.n
 
 
 AT_ONCE = PaceLimits(n_samples=2, sample_s=0.0, share=0.0, left_s=0.0)

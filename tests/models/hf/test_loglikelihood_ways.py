@@ -118,7 +118,7 @@ def assert_close(given: Sequence[ChoiceLogprob], expected: Sequence[ChoiceLogpro
 
 
 def shared(network: Any, inputs: dict[str, Any], splits: Sequence[Split]) -> list[list[ChoiceLogprob]]:
-    """With one scorer, which reads tails apart the first time; then together with prefixes, and then on their cache."""
+    """With one scorer, which reads tails together with prefixes, then packed on their cache, and then each apart."""
     import torch
 
     scorer = score_shared.SharedScorer(network, 1)
@@ -126,6 +126,8 @@ def shared(network: Any, inputs: dict[str, Any], splits: Sequence[Split]) -> lis
         scores = [scorer.score(inputs, splits) for _ in range(2)]
         scorer.is_whole = dict.fromkeys(scorer.is_whole, False)
         scores += [scorer.score(inputs, splits) for _ in range(2)]
+        scorer.is_packed = False
+        scores.append(scorer.score(inputs, splits))
     for other in scores[1:]:
         for one, same in zip(scores[0], other, strict=True):
             assert_close(one, same)
@@ -160,6 +162,22 @@ def test_a_state_that_runs_on_is_not_shared(name: str, fields: dict[str, Any]) -
     with pytest.raises(prefix.UnsharableError, match="no plain cache"):
         shared(network, batch([context]), [split])
     assert_close(plain(network, lambda n: batch([context] * n), split), whole(network, context, split))
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_the_request_that_proves_a_way_gets_its_digits(is_small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(score_shared, "WHOLE_TOKENS", 2048 if is_small else 0)
+    network, generator = made("gpt2", **GPT2), random.Random(6)
+    for _ in range(10):
+        context = tokens(generator, 12)
+        split = Split(12, 0, tuple(Tail(tuple(tokens(generator, 3))) for _ in range(4)))
+        scorer = score_shared.SharedScorer(network, 1)
+        with torch.inference_mode():
+            first, later = (scorer.score(batch([context]), [split]) for _ in range(2))
+        assert scorer.is_packed or any(scorer.is_whole.values())
+        assert first == later, "to the last digit, whoever came first"
 
 
 def test_small_budgets_of_memory_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,8 +93,9 @@ class SharedScorer:
         if self.has_heads:
             return self._behind(head, shorter, rows)
         scores = self._behind(None, inputs, rows)
-        self.has_heads = self._agrees(lambda: self._behind(head, shorter, rows), rows, scores)
-        return scores
+        proven = self._proven(lambda: self._behind(head, shorter, rows), rows, scores)
+        self.has_heads = proven is not None
+        return proven or scores
 
     def _behind(self, head: Head | None, inputs: Mapping[str, torch.Tensor], rows: Sequence[Row]) -> RowScores:
         """Scores of tails behind prefixes, themselves behind a head or without one."""
@@ -114,7 +115,9 @@ class SharedScorer:
                 scores = _apart(reader, rows, longer, begun)
             elif is_small and kind not in self.is_whole:
                 scores = _apart(reader, rows, longer, begun)
-                self.is_whole[kind] = self._agrees(lambda: self._whole(head, inputs, rows, longer), rows, scores)
+                proven = self._proven(lambda: self._whole(head, inputs, rows, longer), rows, scores)
+                self.is_whole[kind] = proven is not None
+                scores = proven or scores
             else:
                 scores = self._on_cache(reader, rows, longer, begun)
         return scores
@@ -165,15 +168,22 @@ class SharedScorer:
             return packed()
         scores = _apart(reader, rows, longer, begun)
         if fits and self.is_packed is None:
-            self.is_packed = self._agrees(packed, rows, scores)
+            proven = self._proven(packed, rows, scores)
+            self.is_packed = proven is not None
+            scores = proven or scores
         return scores
 
-    def _agrees(self, read: Callable[[], RowScores], rows: Sequence[Row], expected: RowScores) -> bool:
-        """Whether a way gives the numbers of the slowest one."""
+    def _proven(self, read: Callable[[], RowScores], rows: Sequence[Row], expected: RowScores) -> RowScores | None:
+        """The numbers of a way, if they are those of the slowest one; else ``None``.
+
+        They are used at once: the last digits of a request then do not tell whether it was the one that proved the
+        way, as each replica's first one does.
+        """
         given = self._tried(read)
-        return given is not None and scores_agree(
-            given.result(rows), expected.result(rows), self._model.dtype, per_token=_TOLERANCE
-        )
+        if given is None:
+            return None
+        agrees = scores_agree(given.result(rows), expected.result(rows), self._model.dtype, per_token=_TOLERANCE)
+        return given if agrees else None
 
     def _tried(self, read: Callable[[], RowScores]) -> RowScores | None:
         """What a way gives; ``None`` if it fails, since an architecture's own code may refuse a mask with anything."""

@@ -106,12 +106,12 @@ def join(options: RunOptions) -> Cluster:
 
 def _where(options: RunOptions) -> dict[str, Any]:
     """Which cluster to join. One that is started for the run has as many cores as the user gives away, which is nobody
-    else's business.
+    else's business. It is asked for by name: without an address Ray joins what ``ray start`` left running here.
     """
     if options.address or os.environ.get("RAY_ADDRESS"):
         return {"address": options.address}
     wanted = options.replicas if isinstance(options.replicas, int) else 1
-    return {"num_cpus": max(available_cores(), wanted * (options.cpus_per_replica or 1))}
+    return {"address": "local", "num_cpus": max(available_cores(), wanted * (options.cpus_per_replica or 1))}
 
 
 def divided(
