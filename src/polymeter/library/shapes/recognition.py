@@ -138,10 +138,13 @@ def _plain_colours(pixels: _Pixels) -> tuple[NDArray[np.float64], NDArray[np.int
     colours = _clusters(smooth[is_plain], _LEAST_COLOUR_SHARE * pixels.shape[0] * pixels.shape[1])
     if not len(colours):
         return colours, np.full(pixels.shape[:2], -1)
-    tones = lab(smooth)
+    # A drawing has few shades: distances are computed once for each shade, not for each pixel.
+    shades, shade_of = np.unique(_packed(smooth), return_inverse=True)
+    tones = lab(_unpacked(shades))
     offsets = (tones - tone for tone in lab(colours))
-    distances = np.stack([np.einsum("yxc,yxc->yx", offset, offset) for offset in offsets])
-    nearest = np.where(is_plain, distances.argmin(axis=0), -1)
+    by_shade = np.stack([np.einsum("nc,nc->n", offset, offset) for offset in offsets])
+    distances = by_shade[:, shade_of.reshape(is_plain.shape)]
+    nearest = np.where(is_plain, by_shade.argmin(axis=0)[shade_of.reshape(is_plain.shape)], -1)
     kernel = np.ones((5, 5), np.uint8)
     for number in range(len(colours)):
         is_near = cv2.dilate((nearest == number).astype(np.uint8), kernel) > 0
@@ -149,6 +152,17 @@ def _plain_colours(pixels: _Pixels) -> tuple[NDArray[np.float64], NDArray[np.int
     closest = distances.argmin(axis=0)
     filled = np.where(np.isfinite(np.take_along_axis(distances, closest[None], axis=0)[0]), closest, -1)
     return colours, np.where(is_plain, nearest, filled)
+
+
+def _packed(pixels: _Pixels) -> NDArray[np.int32]:
+    """Each pixel's red, green and blue as one number, shape ``(height, width)``."""
+    red, green, blue = (pixels[..., channel].astype(np.int32) for channel in range(3))
+    return red << 16 | green << 8 | blue
+
+
+def _unpacked(shades: NDArray[np.int32]) -> _Pixels:
+    """Packed colours as RGB, shape ``(n, 3)``."""
+    return np.stack([shades >> 16, shades >> 8 & 255, shades & 255], axis=-1).astype(np.uint8)
 
 
 def _clusters(colours: NDArray[np.uint8], least: float) -> NDArray[np.float64]:
@@ -163,9 +177,12 @@ def _clusters(colours: NDArray[np.uint8], least: float) -> NDArray[np.float64]:
     """
     if not len(colours):
         return np.empty((0, 3))
-    coarse = (colours.astype(np.int64) >> 3) @ np.array([1 << 10, 1 << 5, 1])
-    bins, inverse, counts = np.unique(coarse, return_inverse=True, return_counts=True)
-    sums = np.stack([np.bincount(inverse, colours[:, channel], len(bins)) for channel in range(3)], axis=1)
+    red, green, blue = (colours[:, channel].astype(np.int32) >> 3 for channel in range(3))
+    coarse = red << 10 | green << 5 | blue
+    all_counts = np.bincount(coarse)
+    bins = np.flatnonzero(all_counts)
+    counts = all_counts[bins]
+    sums = np.stack([np.bincount(coarse, colours[:, channel])[bins] for channel in range(3)], axis=1)
     means = sums / counts[:, None]
     tones = lab(means)
     heads: list[int] = []
