@@ -195,6 +195,31 @@ def test_small_budgets_of_memory_change_nothing(monkeypatch: pytest.MonkeyPatch)
     assert_close(plain(network, lambda n: batch([contexts[1]] * n), splits[1]), expected[1])
 
 
+@pytest.mark.parametrize(("name", "fields"), SHARING)
+def test_long_texts_are_read_few_at_a_time_on_the_processor(
+    name: str, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, generator, n_rows = made(name, **fields), random.Random(8), []
+    contexts = [tokens(generator, n) for n in (30, 3, 17, 30, 8)]
+    splits = [drawn(generator, context) for context in contexts]
+    expected = shared(network, batch(contexts), splits)
+
+    # Two rows of the longest context and its tails, of which the last tokens are not read.
+    width = 30 + max(sum(len(tail.tokens) for tail in split.tails) for split in splits)
+    monkeypatch.setattr(score_shared, "PROCESSOR_BYTES", 2 * 4 * 4 * 32 * width)
+    monkeypatch.setattr(score_shared, "_activations", lambda _: 4 * 32)
+    read = prefix.PrefixReader.read
+
+    def counted(self: prefix.PrefixReader, inputs: dict[str, Any], **words: Any) -> Any:
+        n_rows.append(len(inputs["input_ids"]))
+        return read(self, inputs, **words)
+
+    monkeypatch.setattr(prefix.PrefixReader, "read", counted)
+    for given, wanted in zip(shared(network, batch(contexts), splits), expected, strict=True):
+        assert_close(given, wanted)
+    assert set(n_rows) == {2, 1}
+
+
 def test_what_differs_in_its_last_token_is_read_off_one_row() -> None:
     network, sizes = made("mamba", **MAMBA), []
     split = Split(3, 0, (Tail((30, 40)), Tail((30, 41)), Tail((30, 42))))

@@ -17,13 +17,14 @@ from polymeter.models.hf.score_rows import accepted
 if TYPE_CHECKING:
     import torch
 
+TEXT: Final = frozenset({"input_ids", "attention_mask"})
+"""The tensors of prompts without media."""
 SHORTEST: Final = 24
 """Minimum tokens of a head. Copying a shorter one for each row takes about as long as reading it."""
 _LEAST_SHARE: Final = 0.25
 """Minimum share of the longest prompt."""
 _GOOD_ENOUGH: Final = 0.8
 """A head that is kept is used if it has this share of the tokens that the one of the batch would have."""
-_TEXT: Final = frozenset({"input_ids", "attention_mask"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Heads:
         Args:
             inputs: The prompts, padded on the left.
         """
-        if not self._is_possible or frozenset(inputs) != _TEXT:
+        if not self._is_possible or frozenset(inputs) != TEXT:
             return None
         ids, mask = inputs["input_ids"].tolist(), inputs["attention_mask"].sum(-1).tolist()
         rows = [row[len(row) - n :] for row, n in zip(ids, mask, strict=True)]

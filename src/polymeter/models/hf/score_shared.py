@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from polymeter.core.errors import is_out_of_memory
 from polymeter.core.request import ChoiceLogprob
 from polymeter.models.hf.agreement import scores_agree
-from polymeter.models.hf.heads import Head, Heads, without_head
+from polymeter.models.hf.heads import TEXT, Head, Heads, without_head
 from polymeter.models.hf.packed import Layout, Pack, rounds
 from polymeter.models.hf.prefix import PrefixReader, rotary_owner
 from polymeter.models.hf.score_rows import LOGIT_BYTES, Row, RowScores, longest_first, shifted, vocabulary
@@ -32,6 +32,10 @@ PACK_TOKENS: Final = 512
 """Maximum tokens of a pack: each is compared with all others of its pack, though it sees only those of its tail."""
 WHOLE_TOKENS: Final = 2048
 """Maximum tokens of a prefix and its tails in one forward. Attention without a mask of its own is faster on more."""
+PROCESSOR_BYTES: Final = 1 << 24
+"""Maximum bytes of a layer's activations on the processor, which gains nothing from more rows: arrays that leave its
+caches are slow, and the C library maps the largest ones anew each time.
+"""
 _ATTENTION = ("sdpa", "eager")
 """Implementations of attention that take a mask in four dimensions."""
 _TOLERANCE: Final = 1e-4
@@ -78,9 +82,23 @@ class SharedScorer:
             UnsharableError: if the model has no cache that tails could be read on.
         """
         inputs = shifted(inputs, [split.n_dropped for split in splits], self._first_token)
-        rows = [Row(request, tail) for request, split in enumerate(splits) for tail in split.tails]
-        results = iter(self._scores(inputs, rows).result(rows))
-        return [[next(results) for _ in split.tails] for split in splits]
+        scored: list[list[ChoiceLogprob]] = []
+        for part in self._parts(inputs, splits):
+            own = splits[part]
+            rows = [Row(request, tail) for request, split in enumerate(own) for tail in split.tails]
+            results = iter(self._scores(_part(inputs, part), rows).result(rows))
+            scored.extend([next(results) for _ in split.tails] for split in own)
+        return scored
+
+    def _parts(self, inputs: Mapping[str, torch.Tensor], splits: Sequence[Split]) -> list[slice]:
+        """The requests that are read together. On the processor these are few where they are long."""
+        n_requests = len(splits)
+        if inputs["input_ids"].device.type != "cpu" or frozenset(inputs) != TEXT:
+            return [slice(0, n_requests)]
+        n_tails = max(sum(len(tail.tokens) for tail in split.tails) for split in splits)
+        n_bytes = 4 * _activations(self._model) * (inputs["input_ids"].shape[1] + n_tails)
+        n_taken = max(1, PROCESSOR_BYTES // n_bytes)
+        return [slice(begin, min(begin + n_taken, n_requests)) for begin in range(0, n_requests, n_taken)]
 
     def _scores(self, inputs: Mapping[str, torch.Tensor], rows: Sequence[Row]) -> RowScores:
         """Scores behind the head that the prefixes have in common, if that is worth while and correct."""
@@ -194,6 +212,20 @@ class SharedScorer:
                 raise
             _LOG.debug("Choices are not read together: %s", error)
             return None
+
+
+def _activations(model: Any) -> int:
+    """The most numbers that a layer computes for each token."""
+    text = model.config.get_text_config(decoder=True)
+    return int(getattr(text, "intermediate_size", None) or 4 * text.hidden_size)
+
+
+def _part(inputs: Mapping[str, torch.Tensor], part: slice) -> dict[str, torch.Tensor]:
+    """Some rows of a batch of texts, without the columns that are padding in all of them."""
+    if part == slice(0, len(inputs["input_ids"])):
+        return dict(inputs)
+    width = int(inputs["attention_mask"][part].sum(-1).max())
+    return {name: tensor[part, -width:] for name, tensor in inputs.items()}
 
 
 def _begun(rows: Sequence[Row], last: torch.Tensor) -> RowScores:
