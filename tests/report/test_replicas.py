@@ -21,7 +21,7 @@ def manifest(*records: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_calm_run_is_told_in_a_few_words() -> None:
-    assert replica_summary(manifest(part())) == "2, busy 91% of the time, a request waits 0.2 s for one"
+    assert replica_summary(manifest(part())) == "2, busy 91% of the time; a request waits 0.2 s for a free one"
 
 
 def test_parts_are_added_up_and_losses_told() -> None:

@@ -43,7 +43,7 @@ def replica_lines(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _busy(record: Mapping[str, Any]) -> str:
     waits = duration(float(record.get("mean_wait_s", 0)))
-    return f"busy {float(record.get('utilisation', 0)):.0%} of the time, a request waits {waits} for one"
+    return f"busy {float(record.get('utilisation', 0)):.0%} of the time; a request waits {waits} for a free one"
 
 
 def _records(manifest: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -42,7 +42,7 @@ class ServerKind:
         takes: Settings of requests that it knows besides the common ones; ``None``: any.
         guided: From the choices of ``guided_choice`` and the server's version to the fields that say so there;
             ``None``: it cannot be told.
-        logprobs: How log-probabilities are had: as ``logprobs`` of an endpoint.
+        logprobs: How log-probabilities are obtained: as ``logprobs`` of an endpoint.
         is_name_free: Whether the server answers to a name that the run chooses; else to the model's own.
         is_file: Whether the model is a file.
     """
