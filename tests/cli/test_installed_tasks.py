@@ -97,7 +97,7 @@ def test_what_a_task_needs_is_told_without_running_it(
     assert main(["tasks", "--from", "lmms-eval", "colo*"]) == 0
     line = capsys.readouterr().out.splitlines()[0]
     assert line.endswith(
-        "text → text, reads OPENAI_API_KEY, data asks for a token of the hub, data is cached, needs no_such_package"
+        "text → text, reads OPENAI_API_KEY, data needs a Hub token, data is cached, needs no_such_package"
     )
 
 
@@ -153,7 +153,8 @@ def test_a_search_may_be_in_one_package_and_may_find_nothing(site: Path, capsys:
     found = document(["--search", "sizes", "--from", "lm-eval"], capsys)["found"]
     assert {one["qualified_name"] for one in found} == {"lm-eval:sizes", "lm-eval:more_sizes"}
     assert main(["tasks", "--search", "zzzzzz"]) == 0
-    assert "Nothing fits 'zzzzzz'" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Nothing matches 'zzzzzz'. Installed packages are searched too; 'polymeter tasks' lists them." in told
     assert main(["tasks", "--search", "?!"]) == 2
     assert "There is nothing to search for." in capsys.readouterr().err
 

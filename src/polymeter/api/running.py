@@ -148,8 +148,8 @@ def resume(  # noqa: PLR0913  (callers name them)
             since the run began. ``None``: as the run was started.
         report_samples: How many samples of each task the HTML report shows, or ``"all"``. ``None``: as the run was
             started.
-        publish: Where to copy the run's files when it has ended, a folder or a URL that fsspec reads; empty: nowhere.
-            ``None``: as the run was started.
+        publish: Where to copy the run's files when it has ended, a folder or a URL that fsspec can write to; empty:
+            nowhere. ``None``: as the run was started.
         allow_generated_code: Whether code that the model writes may run. It must be said again to go on with a run.
         progress: Receives progress; default: none.
         command: The command to record.

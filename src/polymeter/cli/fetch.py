@@ -38,7 +38,7 @@ def fetch(
     revision: Annotated[
         list[str] | None,
         typer.Option(
-            help="The commit, branch or tag of a hub's dataset: id=revision.", metavar="ID=REVISION", show_default=False
+            help="The commit, branch or tag of a Hub dataset: id=revision.", metavar="ID=REVISION", show_default=False
         ),
     ] = None,
     data: Annotated[
@@ -50,7 +50,7 @@ def fetch(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Download the data of tasks: it says how much first, goes on where it stopped, and checks what arrives."""
+    """Download the data of tasks: show its size first, continue interrupted downloads, and verify what arrives."""
     from polymeter.api.fetching import carry_out_fetch, plan_fetch
 
     names = [name for text in patterns for name in text.split(",") if name]
@@ -120,7 +120,7 @@ def _lines(planned: FetchPlan) -> Iterator[str]:
         commit = f" at {dataset.commit[:10]}" if dataset.commit else ""
         yield f"{name}{commit}  {size(dataset.n_bytes)}, {here}"
     for task in planned.unsized:
-        yield f"{task}  its code downloads what it reads; how much that is shows only then"
+        yield f"{task}  its code downloads its data itself; the size is not known in advance"
     yield f"{size(planned.n_bytes_missing)} to download"
 
 

@@ -60,7 +60,7 @@ AllowGeneratedCode = Annotated[
     bool,
     typer.Option(
         "--allow-generated-code",
-        help="Run code that the model writes, where a task is about that: in a process of its own, with limits.",
+        help="Allow tasks that run code written by the model; each program runs in a process of its own, with limits.",
         rich_help_panel="What to measure",
     ),
 ]

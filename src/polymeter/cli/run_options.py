@@ -35,7 +35,7 @@ class Executors(str, Enum):
 
 
 class LogprobTemplates(str, Enum):
-    """What log-probabilities of a checkpoint are taken behind."""
+    """What precedes the continuations whose log-probabilities are computed."""
 
     AUTO = "auto"
     CHAT = "chat"
@@ -111,8 +111,8 @@ LogprobTemplate = Annotated[
     LogprobTemplates | None,
     _option(
         "--logprob-template",
-        help="What log-probabilities of a checkpoint are taken behind: chat (its chat template), none (the text "
-        "alone), or auto (the template if it has one); default auto.",
+        help="What precedes the continuations of a checkpoint's log-probabilities: chat (its chat template), none (the "
+        "plain text), or auto (the template if it has one); default auto.",
         panel=_HOW,
     ),
 ]
@@ -130,8 +130,8 @@ IncludePath = Annotated[
     list[Path] | None,
     _option(
         "--include-path",
-        help="A folder of benchmarks; SYSTEM:FOLDER says whose files they are where they could be another's, as in "
-        "lm-eval:tasks.",
+        help="A folder of benchmarks. SYSTEM:FOLDER names the system they were written for, where their files do not "
+        "show it: lm-eval:tasks.",
         panel=_WHAT,
         metavar="FOLDER",
     ),
@@ -186,7 +186,7 @@ Revision = Annotated[
     list[str] | None,
     _option(
         "--revision",
-        help="The commit, branch or tag of a hub's dataset to read: id=revision. May be given several times.",
+        help="The commit, branch or tag of a Hub dataset to read: id=revision. May be given several times.",
         panel=_HOW,
         metavar="ID=REVISION",
     ),
@@ -251,8 +251,8 @@ Replicas = Annotated[
     str | None,
     _option(
         "--replicas",
-        help="Copies of the measured model that share its requests, each in a process of its own or, of a model in a "
-        "server that is started, in a server of its own; or auto: as many as the GPUs allow.",
+        help="Copies of the measured model that share its requests: processes, or servers if the run starts the "
+        "model's server. auto: as many as the GPUs allow.",
         panel=_SPEED,
         metavar="N",
     ),
@@ -261,7 +261,8 @@ GpusPerReplica = Annotated[
     float | None,
     _option(
         "--gpus-per-replica",
-        help="GPUs of one replica, also a share of one; default: one where there are GPUs.",
+        help="GPUs of each replica; a fraction such as 0.5 shares one. Default: one if there are GPUs; for a server, "
+        "as many as its arguments ask for.",
         panel=_SPEED,
         metavar="N",
     ),
@@ -277,13 +278,17 @@ CpusPerReplica = Annotated[
 ]
 Address = Annotated[
     str | None,
-    _option("--address", help="Address of the Ray cluster, or auto: the one that runs here.", panel=_SPEED),
+    _option(
+        "--address",
+        help="Address of the Ray cluster, or auto: the cluster running on this machine; needs --executor ray.",
+        panel=_SPEED,
+    ),
 ]
 LeaseTimeout = Annotated[
     float | None,
     _option(
         "--lease-timeout",
-        help="A replica that has not answered for so long, or not loaded its model, is ended, and its requests go to "
+        help="Time limit for a replica to answer, or to load its model; then it is ended and its requests go to "
         "others; default 1800.",
         panel=_SPEED,
         metavar="SECONDS",
@@ -390,8 +395,8 @@ Publish = Annotated[
     str | None,
     _option(
         "--publish",
-        help="Copy the run's files there when it has ended, however it ended: a folder, or a URL that fsspec reads "
-        "(s3://bucket/runs/a).",
+        help="Copy the run's files there when it has ended, however it ended: a folder, or a URL that fsspec can write "
+        "to (s3://bucket/runs/a).",
         panel=_OUTPUT,
         metavar="URL",
     ),

@@ -52,8 +52,8 @@ def tasks(
         str | None,
         typer.Option(
             "--from",
-            help="Only what an installed package brings (lmms-eval, lm-eval, evalscope), or polymeter: what comes with "
-            "it.",
+            help="Only the benchmarks of one installed package (lmms-eval, lm-eval, evalscope), or polymeter: those "
+            "that come with Polymeter.",
             metavar="PACKAGE",
             show_default=False,
         ),
@@ -168,11 +168,11 @@ def _search(catalog: Catalog, words: str, origin: str, *, is_json: bool) -> None
         print_document("found", {"search": words, "n_found": len(hits), "found": found})
         return
     if not hits:
-        _echo([f"Nothing fits {words!r}: installed packages are searched too, and none may be installed."])
+        _echo([f"Nothing matches {words!r}. Installed packages are searched too; 'polymeter tasks' lists them."])
         return
     _echo(list(_lines([(0, hit.entry) for hit in best], outlines)))
     if len(hits) > len(best):
-        _echo(["", f"The best {len(best)} of {len(hits):,}; more words make it narrower."])
+        _echo(["", f"The best {len(best)} of {len(hits):,}; add words to narrow the search."])
 
 
 def _outlines(catalog: Catalog, entries: Sequence[Entry]) -> dict[str, TaskOutline]:
@@ -289,7 +289,7 @@ def _measured(outline: TaskOutline | None) -> Iterator[str]:
     if outline.keys:
         yield f"reads {', '.join(outline.keys)}"
     if outline.entry.origin:
-        yield "data asks for a token of the hub" if outline.asks_token else ""
+        yield "data needs a Hub token" if outline.asks_token else ""
         yield "data is cached" if _is_cached(outline) else ""
 
 

@@ -154,8 +154,8 @@ class RunOptions(Options):
     )
     prefer: tuple[str, ...] = runtime(
         (),
-        "Packages whose benchmark a name means that is not qualified and that several have, by what qualifies them "
-        "(lmms-eval; polymeter: what comes with Polymeter).",
+        "Packages preferred, in order, for an unqualified name that several have, by their qualifiers (lmms-eval; "
+        "polymeter: what comes with Polymeter).",
     )
     imports: tuple[Path, ...] = runtime(
         (), "Python files to load first, for the models, metrics and so on that they register."
@@ -176,22 +176,26 @@ class RunOptions(Options):
     )
     replicas: Count | Literal["auto"] | None = runtime(
         None,
-        "Copies of the measured model that share its requests, each in a process of its own, or auto: as many as its "
-        "GPUs allow; default: none, the model is in this process.",
+        "Copies of the measured model that share its requests: processes, or servers if the run starts the model's "
+        "server. auto: as many as the GPUs allow; default: none, the model is in this process.",
     )
     gpus_per_replica: float | None = runtime(
-        None, "GPUs of one replica, also a share of one; default: one where there are GPUs, else none.", ge=0
+        None,
+        "GPUs of each replica; a fraction such as 0.5 shares one. Default: one if there are GPUs; for a server, as "
+        "many as its arguments ask for.",
+        ge=0,
     )
     cpus_per_replica: Count | None = runtime(
         None, "Cores of one replica, and the threads that it computes with; default: its share of this machine's."
     )
     address: str | None = runtime(
-        None, "Address of the Ray cluster, or auto: the one that runs here; default: a new one on this machine."
+        None,
+        "Address of the Ray cluster, or auto: the cluster running on this machine; default: a new one on this machine.",
     )
     lease_timeout_s: float = runtime(
         1800.0,
-        "After so many seconds without an answer, or loading its model, a replica counts as lost: it is ended, and its "
-        "requests go to others.",
+        "Seconds without an answer, or without finishing loading the model, after which a replica counts as lost: it "
+        "is ended, and its requests go to others.",
         gt=0,
     )
     window: int | None = runtime(None, "Samples in progress at a time; default: enough to keep the model busy.", ge=1)
@@ -237,7 +241,8 @@ class RunOptions(Options):
     )
     publish: str = runtime(
         "",
-        "Where the run's files are copied when it has ended, however it ended: a folder, or a URL that fsspec reads.",
+        "Where the run's files are copied when it has ended, however it ended: a folder, or a URL that fsspec can "
+        "write to.",
     )
     cache_dir: Path | None = runtime(
         None, "Where prepared data and indexes are stored; default: the user's cache folder."
@@ -270,7 +275,7 @@ class RunOptions(Options):
     # Runtime: it decides whether a sample has a score, never which.
     allow_generated_code: bool = runtime(
         False,
-        "Run code that the model writes, where a task is about that: in processes of their own, with limits.",
+        "Allow tasks that run code written by the model; each program runs in a process of its own, with limits.",
     )
     is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
 

@@ -4,9 +4,9 @@ Making it checks everything that can be checked without starting anything: the p
 file of weights, the GPUs. ``load`` starts the servers, all at the same time, and waits until each serves the model;
 then every one of them is an instance of the model, which the engine asks like any other endpoint.
 
-A server that dies in the middle of a run is not started again. What killed it (memory, a driver, one request) is usually
-still there, a restart takes minutes of silence, and a run that ends now says why. Its other servers take over, and
-``resume`` starts all of them again.
+A server that dies in the middle of a run is not started again. What killed it (memory, a driver, one request) is
+usually still there, a restart takes minutes of silence, and a run that ends now says why. Its other servers take over,
+and ``resume`` starts all of them again.
 """
 
 from __future__ import annotations
