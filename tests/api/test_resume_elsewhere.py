@@ -11,9 +11,11 @@ import polymeter
 
 def test_only_where_the_model_is_computed_may_change(tmp_path: Path) -> None:
     polymeter.evaluate("mock", "demo_signs", limit=1, output=tmp_path / "run")
-    with pytest.raises(polymeter.PlanError, match=r"go on with another 'replica'.*Did you mean 'replicas'"):
+    with pytest.raises(polymeter.PlanError, match=r"'replica' cannot be changed when.*Did you mean 'replicas'"):
         polymeter.resume(tmp_path / "run", replica=2)
-    with pytest.raises(polymeter.PlanError, match=r"go on with another 'seed'.*Such options are: executor, replicas"):
+    with pytest.raises(
+        polymeter.PlanError, match=r"'seed' cannot be changed when a run.*These can: executor, replicas"
+    ):
         polymeter.resume(tmp_path / "run", seed=2)
     with pytest.raises(polymeter.PlanError, match="Option 'replicas'"):
         polymeter.resume(tmp_path / "run", replicas=0)

@@ -43,7 +43,7 @@ def test_too_few_gpus_are_told_before_anything_starts(n: Any, each: float) -> No
 
 @pytest.mark.parametrize("each", [0, -1, 1.5])
 def test_gpus_are_whole_or_a_share_of_one(each: float) -> None:
-    with pytest.raises(PlanError, match="neither whole nor as a share"):
+    with pytest.raises(PlanError, match="must be a whole number or a share of one GPU, not"):
         share_out(FOUR, 2, each)
 
 

@@ -156,7 +156,7 @@ def test_a_request_that_kills_its_replica_twice_is_that_samples_error(odd: Odd) 
     assert result.status == "complete"
     failed = [sample for sample in read_samples(result.folder, "echo") if sample["status"] != "ok"]
     assert [sample["doc"]["text"] for sample in failed] == ["row 4 poison"]
-    assert "A replica was lost 2 times while it computed this request" in failed[0]["error"]["message"]
+    assert "Replicas were lost 2 times while computing this request" in failed[0]["error"]["message"]
     assert "SIGKILL" in failed[0]["error"]["message"]
     state = replicas_of(result)
     assert (state["planned"], state["n_lost"], state["n_given_up"]) == (2, 2, 1)
@@ -324,13 +324,13 @@ def test_what_cannot_cross_is_refused_before_anything_is_begun(odd: Odd) -> None
     with pytest.raises(polymeter.PlanError, match="a Python object of this process"):
         polymeter.evaluate(Here(), task, output=odd.folder / "a", replicas=2)
     MODELS.register("here", Here, place="notebook")
-    with pytest.raises(polymeter.PlanError, match=r"'here' is registered in this process alone"):
+    with pytest.raises(polymeter.PlanError, match=r"'here' is registered in this process only; replicas"):
         polymeter.evaluate("here", task, output=odd.folder / "b", replicas=2)
-    with pytest.raises(polymeter.PlanError, match="none are asked for"):
+    with pytest.raises(polymeter.PlanError, match="--address apply to replicas, and the run has none"):
         polymeter.evaluate("mock", task, output=odd.folder / "c", cpus_per_replica=2)
-    with pytest.raises(polymeter.PlanError, match="An address of a Ray cluster is given"):
+    with pytest.raises(polymeter.PlanError, match="--address names a Ray cluster, but the run does not use one"):
         polymeter.evaluate("mock", task, output=odd.folder / "c", replicas=2, address="auto")
-    with pytest.raises(polymeter.PlanError, match=r"no GPU on this machine|4 of them do not fit"):
+    with pytest.raises(polymeter.PlanError, match=r"no GPU on this machine|4 replicas with 99 GPUs each do not fit"):
         polymeter.evaluate("mock", task, output=odd.folder / "d", replicas=4, gpus_per_replica=99)
     assert not [place for place in "abcd" if (odd.folder / place).exists()]
 

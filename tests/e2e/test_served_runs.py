@@ -407,14 +407,14 @@ def test_a_server_that_does_not_end_when_asked_is_killed(
 @pytest.mark.parametrize(
     ("model", "args", "message", "hint"),
     [
-        ("sglang:toy", {}, "SGLang is not installed: there is no 'sglang.launch_server'", "install 'sglang[all]'"),
+        ("sglang:toy", {}, "SGLang is not installed: 'sglang.launch_server' was not found", "install 'sglang[all]'"),
         ("llamacpp:none.gguf", {}, "There is no file 'none.gguf'", ""),
-        ("llamacpp:sums.yaml", {}, "llama.cpp is not installed: there is no 'llama-server'", "llama.cpp/releases"),
+        ("llamacpp:sums.yaml", {}, "llama.cpp is not installed: 'llama-server' was not found", "llama.cpp/releases"),
         ("vllm:toy", {"executable": "/no/where"}, "There is no program '/no/where'", ""),
         ("vllm:toy", {"start_timeout_s": 0}, "must be above 0, not 0", ""),
         ("vllm:toy", {"server_arg": "-x"}, "has no argument 'server_arg'", "Did you mean 'server_args'?"),
         ("vllm:toy", {"base_url": "http://a"}, "has no argument 'base_url'", ""),
-        ("vllm:toy", {"replicas": 0}, "0 servers cannot be started", "auto"),
+        ("vllm:toy", {"replicas": 0}, "must be a whole number from 1, or auto, not 0", ""),
     ],
 )
 def test_what_cannot_work_is_told_before_anything_is_opened(

@@ -65,7 +65,7 @@ def test_a_name_that_several_have_is_refused_with_the_names_that_say_which(site:
     catalog = build_catalog()
     with pytest.raises(PlanError) as caught:
         select(["sizes"], catalog)
-    assert caught.value.what == "'sizes' stands in several places: lm-eval and lmms-eval have it."
+    assert caught.value.what == "'sizes' is ambiguous: lm-eval and lmms-eval have it."
     assert caught.value.hint == "Say which is meant: lm-eval:sizes or lmms-eval:sizes."
     assert names("lm-eval:sizes", catalog) == ["lm-eval:sizes"]
 
@@ -209,7 +209,7 @@ def test_a_run_goes_on_when_its_names_have_become_ambiguous(tmp_path: Path, monk
     data = write_rows(tmp_path / "rows")
     evaluate("mock", ["sizes"], model_args={"mode": "gold"}, data=data, output=tmp_path / "run")
     install(tmp_path / "two", monkeypatch, "lm_eval")
-    with pytest.raises(PlanError, match="stands in several places"):
+    with pytest.raises(PlanError, match="is ambiguous"):
         select(["sizes"], build_catalog())
     assert resume(tmp_path / "run").status == "complete"
 

@@ -207,8 +207,8 @@ def _checked(elsewhere: Mapping[str, Any]) -> dict[str, Any]:
     """
     unknown = sorted(elsewhere.keys() - set(_ELSEWHERE))
     if unknown:
-        hint = did_you_mean(unknown[0], _ELSEWHERE) or f"Such options are: {', '.join(_ELSEWHERE)}."
-        raise PlanError(f"A run does not go on with another {unknown[0]!r}.", hint=hint)
+        hint = did_you_mean(unknown[0], _ELSEWHERE) or f"These can: {', '.join(_ELSEWHERE)}."
+        raise PlanError(f"{unknown[0]!r} cannot be changed when a run is resumed.", hint=hint)
     options = RunOptions.make(elsewhere)
     return {name: getattr(options, name) for name in elsewhere}
 
@@ -302,7 +302,7 @@ def _require_cluster(options: RunOptions) -> None:
     """Refuse the address of a cluster that the run would not use."""
     if options.address is not None and options.executor != "ray":
         raise PlanError(
-            "An address of a Ray cluster is given, and the run is not to use one.",
+            "--address names a Ray cluster, but the run does not use one.",
             where="--address",
             hint="Add --executor ray, or leave --address out.",
         )

@@ -201,7 +201,7 @@ class Catalog:
         if len(having) > 1 and not wanted:
             names = [f"{qualifier}{QUALIFIES}{name}" for qualifier in having]
             raise PlanError(
-                f"{name!r} stands in several places: {_listed(having)} have it.",
+                f"{name!r} is ambiguous: {_listed(having)} have it.",
                 where=where,
                 hint=f"Say which is meant: {_listed(names, 'or')}.",
             )

@@ -131,9 +131,14 @@ class ModelError(PolymeterError):
         self.scope: ErrorScope = scope
 
 
-def enumerated(noun: str, numbers: Iterable[int], *, n: int = 5) -> str:
+def count(n: int, noun: str) -> str:
+    """``1 sample``, ``1,204 samples``."""
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+def enumerated(noun: str, names: Iterable[int | str], *, n: int = 5) -> str:
     """``row 3``, ``rows 3, 5 and 2 more``. Rows of a file are counted from 1; samples are named by their ids."""
-    named = [str(number) for number in numbers]
+    named = [str(name) for name in names]
     more = f" and {len(named) - n} more" if len(named) > n else ""
     return f"{noun}{'s' if len(named) > 1 else ''} {', '.join(named[:n])}{more}"
 

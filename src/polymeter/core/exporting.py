@@ -13,6 +13,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.errors import count
 from polymeter.core.places import stored_at
 from polymeter.core.records import dataclass
 from polymeter.core.sources import sniff_audio_mime, sniff_mime
@@ -84,7 +85,7 @@ class ExportJob:
             self.leave_out("intervals")
         n_failed = sum(sum(task["statuses"].values()) - task["n_scored"] for task in tasks)
         if n_failed:
-            self.leave_out("1 sample without a score" if n_failed == 1 else f"{n_failed:,} samples without a score")
+            self.leave_out(f"{count(n_failed, 'sample')} without a score")
 
     def leave_out(self, what: str) -> None:
         """Note something that the files cannot hold, as the words that follow *left out:*; once is enough."""

@@ -41,9 +41,9 @@ def share_out(gpus: Sequence[str], n: int | Literal["auto"], each: float) -> lis
     """
     if each <= 0 or (each > 1 and each != int(each)):
         raise PlanError(
-            f"A replica can have {each:g} GPUs neither whole nor as a share of one.",
+            f"--gpus-per-replica must be a whole number or a share of one GPU, not {each:g}.",
             where="--gpus-per-replica",
-            hint="Give a whole number, or a share such as 0.5.",
+            hint="Write 2 for two GPUs, or 0.5 for half of one.",
         )
     if not gpus:
         return [[] for _ in range(1 if n == "auto" else n)]
@@ -52,8 +52,7 @@ def share_out(gpus: Sequence[str], n: int | Literal["auto"], each: float) -> lis
     wanted = max(1, room) if n == "auto" else n
     if wanted > room:
         raise PlanError(
-            f"Replicas that need {each:g} of a machine's GPUs each: {wanted} of them do not fit on the {len(gpus)} "
-            "that can be used here.",
+            f"{wanted} replicas with {each:g} GPUs each do not fit on the {len(gpus)} GPUs available here.",
             where="--replicas",
             hint="Ask for fewer, or for less with --gpus-per-replica.",
         )

@@ -52,7 +52,7 @@ def calls_of(model: Model, asked: Sequence[PendingRequest]) -> list[Joined]:
 
 def pause_s(again: Sequence[PendingRequest], *, n_asked: int) -> float:
     """How long to wait, in seconds, before requests are asked again: a little when a whole batch of ``n_asked`` failed
-    in passing, since a wrapper that calls a server itself should not storm it; else not at all.
+    transiently, since a wrapper that calls a server itself should not storm it; else not at all.
     """
     tries = max(one.tries for one in again)
     if not tries or len(again) < n_asked:

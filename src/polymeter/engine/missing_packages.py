@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, enumerated
 from polymeter.core.installing import extra_packages, installed_version, pip_install, pip_name
 from polymeter.core.registries import MODELS
 from polymeter.core.task import TaskSpec
@@ -14,8 +14,6 @@ from polymeter.guests.needed_packages import NeededPackage, is_installed, packag
 
 if TYPE_CHECKING:
     from polymeter.engine.plan import Plan
-
-_MOST_NAMED = 5
 
 
 def needed_packages(spec: TaskSpec) -> tuple[NeededPackage, ...]:
@@ -89,6 +87,4 @@ def _command(modules: Iterable[str], backends: Iterable[str]) -> str:
 
 
 def _named(tasks: Iterable[str]) -> str:
-    names = list(dict.fromkeys(tasks))
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"task{'s' if len(names) > 1 else ''} {', '.join(names[:_MOST_NAMED])}{more}"
+    return enumerated("task", dict.fromkeys(tasks))

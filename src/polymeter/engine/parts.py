@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, count
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.engine.balancing import shares
 from polymeter.engine.plan import Plan
@@ -225,7 +225,7 @@ def notes(
         )
         told.append(f"The {_who(role)} was asked at {len(addresses_of)} addresses: {shown}.")
     for role, counts in by_address.items():
-        where = ", ".join(f"{address} ({n:,} sample{'s' if n != 1 else ''})" for address, n in counts.items())
+        where = ", ".join(f"{address} ({count(n, 'sample')})" for address, n in counts.items())
         told.append(
             f"The answers of the {_who(role)} come from {len(counts)} endpoints: {where}. samples/*.jsonl names the "
             "endpoint of each answer."

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from polymeter.core.errors import PolymeterError, ScoreError, StorageError, boundary
+from polymeter.core.errors import PolymeterError, ScoreError, StorageError, boundary, count
 from polymeter.core.guest_context import answering_through
 from polymeter.core.identity import seed_for
 from polymeter.core.request import Response
@@ -315,8 +315,7 @@ def _lost_verdicts(running: RunningSample) -> list[str]:
     whys = sorted(running.lost_verdicts, key=lambda call: call.startswith(REFUSED))
     if not whys:
         return []
-    n = f"{len(whys)} verdict{'s' if len(whys) != 1 else ''}"
     return [
-        f"Task {running.task.name!r}: its results were computed without {n} of the judge. "
+        f"Task {running.task.name!r}: its results were computed without {count(len(whys), 'verdict')} of the judge. "
         f"{running.lost_verdicts[whys[0]]}"
     ]

@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, StorageError
+from polymeter.core.errors import PlanError, StorageError, count
 from polymeter.core.files import sweep
 from polymeter.core.generation import require_generation
 from polymeter.core.guest_context import guest_context_with, weights_from
@@ -121,7 +121,7 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     is_asked_last = may_miss_judge(plan)
     if not is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)
-    progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
+    progress.stage(f"opening {count(len(plan.selection.tasks), 'task')}")
     compile_tasks(plan, cache_folder(plan.options), is_begun=not is_new)
     if is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)

@@ -142,10 +142,10 @@ def _add_task(spec: TaskSpec, tasks: dict[str, TaskSpec], named_by: str) -> None
         if known.package != spec.package:
             raise _two_of_a_name("task", spec.name, known.file, spec.file)
         raise PlanError(
-            f"Task {spec.name!r} is wanted in two ways: {named_by!r} changes its configuration, and so does something "
-            "else that is named.",
+            f"Task {spec.name!r} is requested with two configurations: {named_by!r} changes it, and so does something "
+            "else in --tasks.",
             where=str(spec.file),
-            hint="Run the two apart.",
+            hint="Run the two separately.",
         )
 
 
@@ -159,7 +159,7 @@ def _two_of_a_name(kind: str, name: str, known: Path, other: Path) -> PlanError:
     return PlanError(
         f"Two {kind}s of this run would be called {name!r}.",
         where=f"{known} and {other}",
-        hint="Run them apart: results go by the names that authors gave.",
+        hint="Run them separately: results are keyed by the authors' names.",
     )
 
 
@@ -245,7 +245,7 @@ def refused_path(path: Path) -> PlanError | None:
     if not os.path.exists(path):
         return PlanError(f"There is no file {str(path)!r}.", where="--tasks", hint=_near_path(path))
     return PlanError(
-        f"{str(path)!r} is data, and says nothing of what is measured with it.",
+        f"{str(path)!r} is a data file; it does not say what to measure.",
         where="--tasks",
         hint=f"Name a YAML that has it in its dataset_kwargs (data_files: {{test: {path.name}}}; docs/tasks.md begins "
         "with one), or a .tsv with the columns index, question and answer.",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from polymeter.core.errors import count
 from polymeter.core.records import dataclass
 from polymeter.core.request import Error
 from polymeter.engine.files import FilesOfRun
@@ -116,11 +117,10 @@ class Resumption:
             if index in task.selected
         }
         if changed:
-            n = f"{len(changed)} sample{'s' if len(changed) != 1 else ''}"
             self._note(
-                f"Files behind {n} of task {task.name!r} changed since they were scored, the first of them "
-                f"{next(iter(changed.values()))}: these samples are run again, and asked again where what the "
-                "model is shown has changed."
+                f"Files behind {count(len(changed), 'sample')} of task {task.name!r} changed since they were scored, "
+                f"the first of them {next(iter(changed.values()))}: these samples are run again, and asked again where "
+                "what the model is shown has changed."
             )
         return changed
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from polymeter.core.errors import count as count  # noqa: PLC0414  (offered here too)
+
 DASH = "–"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BIDI = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
@@ -56,11 +58,6 @@ def moment(stamp: str) -> str:
     except ValueError:
         return stamp
     return f"{time:%Y-%m-%d %H:%M}" + (f" {time.tzname()}" if time.tzname() else "")
-
-
-def count(n: int, noun: str) -> str:
-    """``1 sample``, ``1,204 samples``."""
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
 def one_line(text: str) -> str:

@@ -53,14 +53,15 @@ def test_replicas_without_room_wait_where_nodes_can_join_and_are_said_to_wait_in
     assert growing.note == (
         "The Ray cluster has room for 4 of 9 replicas of 2 cores. The others start when nodes join."
     )
-    assert "wait in vain" in cluster.divided([CPU_NODE], asked, is_growing=False).note
+    note = cluster.divided([CPU_NODE], asked, is_growing=False).note
+    assert "The others will never start: no node can join this cluster." in note
     assert cluster.divided([], options(replicas=2), is_growing=True).n_replicas == 2, "the first node may join later"
 
 
 @pytest.mark.parametrize(
     ("given", "is_growing", "said"),
     [
-        ({"gpus_per_replica": 1.5}, True, "A replica cannot have 1.5 GPUs"),
+        ({"gpus_per_replica": 1.5}, True, "must be a whole number or a share of one GPU, not 1.5"),
         ({"gpus_per_replica": 1, "replicas": 1}, False, "has room for a replica of 1 core and 1 GPU"),
         ({"cpus_per_replica": 64}, True, "has room for a replica of 64 cores"),
     ],

@@ -113,7 +113,7 @@ def test_a_question_that_kills_every_replica_is_an_error_alone(nodes: Nodes, tmp
     result = polymeter.evaluate(**counted.arguments(dies_at="What is 7 ", always=True), **on_ray(nodes))
     counted.assert_whole(result, n_most_twice=HELD, n_failed=1)
     (failed,) = [sample for sample in result.samples() if sample.status != "ok"]
-    assert "A replica was lost 2 times while it computed this request" in failed.error
+    assert "Replicas were lost 2 times while computing this request" in failed.error
 
 
 def test_a_process_that_is_killed_costs_what_it_computed(nodes: Nodes, tmp_path: Path) -> None:
@@ -217,4 +217,4 @@ def test_a_sample_whose_scoring_kills_is_an_error_alone(
         if (before[mark].status, before[mark].scores) != (after[mark].status, after[mark].scores)
     ]
     assert differ == ["13"]
-    assert "A scorer was lost 2 times while it scored this sample" in after["13"].error
+    assert "Scorers were lost 2 times while scoring this sample" in after["13"].error

@@ -210,7 +210,7 @@ def test_a_lost_replica_is_started_anew_and_late_answers_of_it_count_for_nothing
     late = host.sent[0]
     host.listener.lost(0, "its node died.")
     assert host.started == [(0, 0), (1, 0)]
-    assert told.notes == ["Replica 0 was lost: its node died. 2 requests go to others."]
+    assert told.notes == ["Replica 0 was lost: its node died. Others take over 2 requests."]
     host.listener.computed(late[0], Computed(late[1].lease, [Response.of_text("late")] * 2))
     assert told.texts == []
     host.sent.clear()
@@ -228,7 +228,7 @@ def test_the_run_ends_when_no_replica_is_left() -> None:
         assert told.gone == []
         host.listener.lost(number, "no driver.")
     assert told.gone == ["No replica of the model is left. Replica 1 was lost: no driver."]
-    assert told.notes[-1].endswith("It is not started again, after 2 in a row.")
+    assert told.notes[-1].endswith("It is not restarted after 2 losses in a row.")
 
 
 def test_a_model_that_no_replica_can_load_ends_the_run_but_not_one_that_others_have_loaded() -> None:

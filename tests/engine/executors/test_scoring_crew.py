@@ -132,7 +132,8 @@ def test_a_sample_at_which_two_scorers_die_is_an_error_and_the_others_are_scored
     failed = [end for end in told.ended if end.status is not SampleStatus.OK]
     assert [end.running.sample.index for end in failed] == [7]
     assert failed[0].error is not None
-    assert "A scorer was lost 2 times while it scored this sample, at last: it was killed." in failed[0].error.message
+    message = failed[0].error.message
+    assert "Scorers were lost 2 times while scoring this sample; the last time: it was killed." in message
     assert len(told.ended) == 20
     crew.close()
 

@@ -112,5 +112,5 @@ def test_the_gpus_of_a_server_follow_from_its_arguments(kind: ServerKind, text: 
 
 
 def test_a_number_of_gpus_that_is_none_is_told() -> None:
-    with pytest.raises(PlanError, match="must be a number from 1, not 'two'"):
+    with pytest.raises(PlanError, match="must be a whole number from 1, not 'two'"):
         read_arguments(VLLM, "-tp two").n_gpus(VLLM)

@@ -66,7 +66,7 @@ def test_the_last_line_of_the_log_is_told_while_it_is_awaited(make) -> None:
     with pytest.raises(ModelError, match="interrupted"):
         make("", "never-healthy").start(LIMIT_S, tell, is_enough)
     assert "servers ready. INFO Loading weights of org/toy" in told[-1]
-    assert told[-1].startswith("vLLM to start, ")
+    assert told[-1].startswith("vLLM is starting, ")
     assert len(set(told)) == len(told), "what has not changed is not told again"
 
 

@@ -45,7 +45,7 @@ def planned_place(plan: Plan, fetched: Path) -> Place | None:
         return None  # an endpoint that can be there several times sees to it by itself
     if options.executor == "local" and options.replicas is None:
         raise PlanError(
-            "GPUs, cores and an address are those of replicas, and none are asked for.",
+            "--gpus-per-replica, --cpus-per-replica and --address apply to replicas, and the run has none.",
             where="--replicas",
             hint="Add --replicas N, or --executor ray.",
         )
@@ -149,21 +149,21 @@ def _crossing_model(plan: Plan) -> ModelSpec:
     where = "--replicas" if plan.options.replicas is not None else "--executor"
     if isinstance(plan.model, AsyncModel):
         raise PlanError(
-            f"Model {model_name(plan)!r} is an endpoint: it is asked over a network, and has no replicas here.",
+            f"Model {model_name(plan)!r} is an endpoint, and this executor has no replicas of endpoints.",
             where=where,
             hint="--concurrency says how many requests it gets at a time.",
         )
     spec = plan.model_spec
     if spec is None:
         raise PlanError(
-            "The model is a Python object of this process, which no replica can make again.",
+            "The model is a Python object of this process; replicas cannot make it again.",
             where=where,
             hint="Give its name (hf:…, lmms:…), or register its class in a file that is named with --import.",
         )
     target = MODELS.find(spec.backend)
     if not isinstance(target.value, str) and not plan.options.imports:
         raise PlanError(
-            f"Model {spec.backend!r} is registered in this process alone, so that no replica knows it.",
+            f"Model {spec.backend!r} is registered in this process only; replicas do not know it.",
             where=target.place,
             hint="Put the class into a file of its own, and name it with --import, or imports=[…] in Python.",
         )

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from polymeter.core.errors import ModelError
+from polymeter.core.errors import ModelError, count
 from polymeter.core.request import Response
 from polymeter.engine.batch_choice import BatchChoice, longest_of
 from polymeter.engine.batch_size import BatchSizes
@@ -258,7 +258,7 @@ class ReplicaDispatcher:
         return again
 
     def _ask_again(self, again: list[PendingRequest], *, n_asked: int) -> None:
-        """Queue requests again; after a while when all of a lease failed in passing: a wrapper that calls a server
+        """Queue requests again; after a while when all of a lease failed transiently: a wrapper that calls a server
         itself should not storm it.
         """
         if not again:
@@ -295,13 +295,14 @@ class ReplicaDispatcher:
             fresh = self._leases.join(loss.slot) if loss.may_restart else None
             is_over = self._leases.n_alive == 0
         text = f"Replica {loss.slot} was lost: {reason}"
-        back = f" {loss.n_returned} requests go to others." if loss.n_returned else ""
-        then = "" if fresh is not None else f" It is not started again, after {self._limits.losses_in_a_row} in a row."
+        back = f" Others take over {count(loss.n_returned, 'request')}." if loss.n_returned else ""
+        n_losses = self._limits.losses_in_a_row
+        then = "" if fresh is not None else f" It is not restarted after {n_losses} losses in a row."
         self._listener.note(f"{text}{back}{then}")
         given_up = [one for group in loss.given_up for one in group]
         for one in given_up:
             error = ModelError(
-                f"A replica was lost {self._limits.deaths} times while it computed this request, at last: {reason}"
+                f"Replicas were lost {self._limits.deaths} times while computing this request; the last time: {reason}"
             )
             one.response = Response.failed(error)
         if given_up:

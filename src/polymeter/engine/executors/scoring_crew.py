@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from polymeter.core.errors import Raised, ScoreError, attempt
+from polymeter.core.errors import Raised, ScoreError, attempt, count
 from polymeter.core.records import dataclass
 from polymeter.core.request import Error, Response
 from polymeter.core.task import SampleStatus
@@ -94,8 +94,8 @@ class ScoringCrew:
         self._deadline_s = deadline_s
         self._clock = clock
         self._shares = {name: _Share(ScoringPace(limits, clock)) for name in tasks}
-        lease_limits = LeaseLimits(deadline_s=deadline_s, lease_s=_LEASE_S)
-        self._leases: Leases[Sample] = Leases(lambda *_: 1, lease_limits, clock)
+        self._limits = LeaseLimits(deadline_s=deadline_s, lease_s=_LEASE_S)
+        self._leases: Leases[Sample] = Leases(lambda *_: 1, self._limits, clock)
         self._held: dict[RunningSample, Any] = {}
         self._leased: dict[int, list[Sample]] = {}
         self._changed = threading.Condition()
@@ -202,7 +202,7 @@ class ScoringCrew:
             self._turn_off("no core is free for it.")
             return None
         names = ", ".join(name for name, one in self._shares.items() if one.is_spread)
-        cores = f"{n_scorers} core{'s' if n_scorers != 1 else ''}"
+        cores = count(n_scorers, "core")
         self._listener.note(f"Scoring takes longer than the model: it is spread over {cores} of the cluster ({names}).")
         with self._changed:
             self._n_scorers = n_scorers
@@ -287,10 +287,10 @@ class ScoringCrew:
             fresh = self._leases.join(loss.slot) if loss.may_restart else None
             is_over = self._leases.n_alive == 0
             self._changed.notify_all()
-        back = f" {loss.n_returned} samples go to others." if loss.n_returned else ""
+        back = f" Others take over {count(loss.n_returned, 'sample')}." if loss.n_returned else ""
         self._listener.note(f"Scorer {loss.slot} was lost: {reason}{back}")
         if loss.given_up:
-            self._listener.ended([_given_up(sample, reason) for sample in loss.given_up])
+            self._listener.ended([_given_up(sample, self._limits.deaths, reason) for sample in loss.given_up])
         if is_over:
             self._listener.gone(
                 f"No scorer is left: the last one was lost, because {reason} The same command with --score-workers 4 "
@@ -319,8 +319,8 @@ def _ended(sample: Sample, scored: Scored) -> EndedSample:
     return EndedSample(running, scored.status, score, scored.error, returned, scored.written)
 
 
-def _given_up(sample: Sample, reason: str) -> EndedSample:
-    what = f"A scorer was lost 2 times while it scored this sample, at last: {reason}"
+def _given_up(sample: Sample, n_lost: int, reason: str) -> EndedSample:
+    what = f"Scorers were lost {n_lost} times while scoring this sample; the last time: {reason}"
     return EndedSample(
         sample[0], SampleStatus.ERROR, error=Error.from_exception(ScoreError(what), "score"), returned=sample[1]
     )

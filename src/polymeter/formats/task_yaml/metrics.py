@@ -221,7 +221,8 @@ def call_score(metric: BoundMetric, references: Sequence[Any], answer: Any) -> A
             value = metric.score([references[0] if len(references) == 1 else list(references), answer])
     if isinstance(value, Mapping):
         if metric.name not in value:
-            raise ScoreError(f"Metric {metric.name!r} gave {sorted(map(str, value))} but not itself.")
+            keys = sorted(map(str, value))
+            raise ScoreError(f"Metric {metric.name!r} returned the keys {keys}, but not its own name.")
         return value[metric.name]
     return value
 

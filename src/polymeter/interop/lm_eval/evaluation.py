@@ -204,7 +204,7 @@ def parse_seeds(text: str) -> Seeds:
     try:
         seeds = [None if word.strip().lower() == "none" else int(word) for word in text.split(",")]
     except ValueError:
-        raise PlanError(f"{text!r} holds something that is no number.", where="--seed", hint=hint) from None
+        raise PlanError(f"{text!r} holds something that is not a number.", where="--seed", hint=hint) from None
     whole = seeds * 4 if len(seeds) == 1 else [*seeds, DEFAULT_SEEDS[3]] if len(seeds) == 3 else seeds
     if len(whole) != 4:
         raise PlanError(f"{text!r} has {len(seeds)} seeds.", where="--seed", hint=hint)
@@ -227,7 +227,7 @@ def parse_samples(text: str) -> dict[str, list[int]]:
     try:
         told = json.loads(content)
     except ValueError as error:
-        raise PlanError(f"The samples are no JSON: {error}.", where="--samples", hint=hint) from None
+        raise PlanError(f"The samples are not valid JSON: {error}.", where="--samples", hint=hint) from None
     return checked_samples(told)
 
 
@@ -285,12 +285,12 @@ def _check(command: LmEvalCommand, *, keeps_files: bool) -> None:
         option = "--log_samples" if command.log_samples else "--predict_only"
         raise PlanError(f"{option} needs a place to write to.", where=option, hint="Name a folder with --output_path.")
     if command.samples and command.limit is not None:
-        raise PlanError("--samples and --limit say two things.", where="--samples", hint="Give one of them.")
+        raise PlanError("--samples and --limit exclude each other.", where="--samples", hint="Give one of them.")
     if command.limit is not None and command.limit <= 0:
         raise PlanError(f"{command.limit:g} is not a limit.", where="--limit", hint="Write 100, or 0.1 for a tenth.")
     if command.fewshot_as_multiturn and not command.apply_chat_template:
         raise PlanError(
-            "--fewshot_as_multiturn needs --apply_chat_template: turns exist in a chat alone.",
+            "--fewshot_as_multiturn needs --apply_chat_template: only chats have turns.",
             where="--fewshot_as_multiturn",
             hint="Give both, or neither.",
         )

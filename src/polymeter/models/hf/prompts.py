@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary
+from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary, count
 from polymeter.core.parts import Audio, Image, Modality, Part, Text, Video
 from polymeter.core.records import dataclass
 from polymeter.core.request import Request
@@ -224,8 +224,7 @@ class Prompter:
             n_places = prompt.text.count(token)
             if n_places != shown[modality]:
                 raise ModelError(
-                    f"The chat template makes {n_places} places ({token}) for {shown[modality]} "
-                    f"{modality}{'s' if shown[modality] != 1 else ''}.",
+                    f"The chat template makes {n_places} places ({token}) for {count(shown[modality], modality)}.",
                     hint="Give another one with chat_template=FILE.",
                 )
 

@@ -58,7 +58,7 @@ class ServerArguments:
             if option.name in kind.gpu_options:
                 value = " ".join(option.values)
                 if not value.isdecimal() or int(value) < 1:
-                    raise PlanError(f"--{option.name} must be a number from 1, not {value!r}.", where=_WHERE)
+                    raise PlanError(f"--{option.name} must be a whole number from 1, not {value!r}.", where=_WHERE)
                 n *= int(value)
         return n
 

@@ -103,8 +103,8 @@ class ServedModel(AsyncModel):
             PlanError: if the number is none, or the machine has too few GPUs.
         """
         if n != "auto" and (type(n) is not int or n < 1):
-            what = f"{n!r} servers cannot be started."
-            raise PlanError(what, where="--replicas", hint="Give a number from 1, or auto.")
+            what = f"The number of servers must be a whole number from 1, or auto, not {n!r}."
+            raise PlanError(what, where="--replicas")
         if n == 1 and gpus_per_replica is None:
             self._gpus = [None]  # it sees what this process sees
         elif gpus_per_replica == 0:
@@ -172,7 +172,7 @@ class ServedModel(AsyncModel):
             try:
                 asyncio.run(self._ask_once())
             except PlanError as error:
-                raise failure(servers.all[0], f"The server cannot be asked: {error.what}") from error
+                raise failure(servers.all[0], f"The server did not accept a test request: {error.what}") from error
         except BaseException:
             servers.stop()
             raise

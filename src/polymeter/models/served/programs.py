@@ -150,7 +150,7 @@ def _python_of(path: str) -> str:
 
 def _missing(kind: ServerKind) -> PlanError:
     what = kind.program or kind.module
-    return PlanError(f"{kind.title} is not installed: there is no {what!r}.", where="--model", hint=_advice(kind))
+    return PlanError(f"{kind.title} is not installed: {what!r} was not found.", where="--model", hint=_advice(kind))
 
 
 def _advice(kind: ServerKind) -> str:

@@ -113,7 +113,7 @@ class Servers:
 
     def _state(self, n_waiting: int, seconds: float) -> str:
         ready = f", {len(self.all) - n_waiting} of {len(self.all)} servers ready" if len(self.all) > 1 else ""
-        return f"{self._title} to start, {seconds:.0f} s so far{ready}"
+        return f"{self._title} is starting, {seconds:.0f} s so far{ready}"
 
 
 def interrupted() -> ModelError:

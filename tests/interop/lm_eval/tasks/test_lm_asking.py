@@ -70,7 +70,7 @@ def test_whole_texts(tmp_path: Path) -> None:
 
 
 def test_a_target_that_is_no_text_cannot_be_measured(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="gives 0 where a text is measured"):
+    with pytest.raises(PlanError, match="gives 0, not text"):
         opened(tmp_path, "output_type: loglikelihood\n", target="k")
 
 

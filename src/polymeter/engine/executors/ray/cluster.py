@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from polymeter.core.errors import PlanError, boundary
+from polymeter.core.errors import PlanError, boundary, count
 from polymeter.core.machine import available_cores
 from polymeter.core.options import RunOptions
 from polymeter.core.records import dataclass
@@ -133,9 +133,9 @@ def divided(
     gpus = (1.0 if has_gpus else 0.0) if gpus is None else gpus
     if gpus > 1 and gpus != int(gpus):
         raise PlanError(
-            f"A replica cannot have {gpus:g} GPUs.",
+            f"--gpus-per-replica must be a whole number or a share of one GPU, not {gpus:g}.",
             where="--gpus-per-replica",
-            hint="Give a whole number, or a share of one GPU such as 0.5.",
+            hint="Write 2 for two GPUs, or 0.5 for half of one.",
         )
     wanted: int | Literal["auto"] = options.replicas or "auto"
     if cpus is None:
@@ -143,7 +143,7 @@ def divided(
         least = min((int(node["CPU"]) for node in nodes if node.get("CPU", 0) >= 1), default=1)
         cpus = least if wanted == "auto" and not gpus else 1
     places = sum(_places(node, gpus, cpus) for node in nodes)
-    each = f"{cpus} core{'s' if cpus != 1 else ''}" + (f" and {gpus:g} GPU{'s' if gpus != 1 else ''}" if gpus else "")
+    each = count(cpus, "core") + (f" and {gpus:g} GPU{'s' if gpus != 1 else ''}" if gpus else "")
     if not places and (wanted == "auto" or not is_growing):
         raise PlanError(
             f"No node of the Ray cluster has room for a replica of {each}.",
@@ -154,7 +154,8 @@ def divided(
     note = ""
     if n_replicas > places:
         note = f"The Ray cluster has room for {places} of {n_replicas} replicas of {each}."
-        note += " The others start when nodes join." if is_growing else " The others wait in vain: nothing can join it."
+        never = " The others will never start: no node can join this cluster."
+        note += " The others start when nodes join." if is_growing else never
     return Cluster(n_replicas, gpus, cpus, note, is_left)
 
 

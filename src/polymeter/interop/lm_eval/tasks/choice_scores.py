@@ -96,7 +96,7 @@ def _pair(result: Any) -> tuple[float, bool]:
         logprob, is_greedy = result
     except (TypeError, ValueError):
         raise ScoreError(
-            f"A filter left {result!r:.60} of the log-likelihood of a choice.",
-            hint="Chains of filters of a multiple-choice task end in take_first.",
+            f"A filter turned the log-likelihood of a choice into {result!r:.60}.",
+            hint="Filter chains of multiple-choice tasks must end with take_first.",
         ) from None
     return float(logprob), bool(is_greedy)

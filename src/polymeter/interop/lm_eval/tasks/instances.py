@@ -93,8 +93,8 @@ class Instances:
         target = self.fields.target(doc)
         if not isinstance(target, str):
             raise DataError(
-                f"doc_to_target of task {self.task!r} gives {target!r:.60} where a text is measured.",
-                hint=f"{ROLLING if self.output_type == ROLLING else LIKELIHOOD} tasks need a text.",
+                f"doc_to_target of task {self.task!r} gives {target!r:.60}, not text.",
+                hint=f"{ROLLING if self.output_type == ROLLING else LIKELIHOOD} tasks need text.",
             )
         return target
 

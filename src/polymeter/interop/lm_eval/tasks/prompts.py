@@ -105,7 +105,7 @@ class Contexts:
     def _text_of(self, field: Form | None, doc: Any) -> str | None:
         value = None if field is None else field(doc)
         if value is not None and not isinstance(value, str):
-            raise DataError(f"A text is needed before the question of task {self.task!r}, and there is {value!r:.60}.")
+            raise DataError(f"What precedes the question of task {self.task!r} must be text, not {value!r:.60}.")
         return value
 
 

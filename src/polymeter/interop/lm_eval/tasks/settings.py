@@ -55,7 +55,7 @@ def read_run_options(context: OpenContext) -> LmRunOptions:
     options = LmRunOptions.make(context.options, where=where)
     if options.fewshot_as_multiturn and not options.is_chat:
         raise PlanError(
-            "fewshot_as_multiturn needs apply_chat_template: turns exist in a chat alone.",
+            "fewshot_as_multiturn needs apply_chat_template: only chats have turns.",
             where=where,
             hint="Set both, or neither.",
         )

@@ -28,8 +28,8 @@ def refuse_pairs_under_means(metrics: Sequence[BoundMetric], task: str) -> None:
         is_mean = metric.aggregation is not None and metric.aggregation.name in ("mean", "nanmean", "median")
         if metric.score is None and is_mean and metric.name not in (_EXACT, _BYPASS, _ACC):
             raise PlanError(
-                f"Metric {metric.name!r} of task {task!r} leaves generated text to its aggregation, and there is no "
-                f"{metric.aggregation.name if metric.aggregation else 'mean'} of texts.",
+                f"Metric {metric.name!r} of task {task!r} passes generated texts to its aggregation, and "
+                f"{metric.aggregation.name if metric.aggregation else 'mean'} cannot aggregate texts.",
                 hint="Name an aggregation of texts, or compute the value in process_results.",
             )
 
@@ -140,7 +140,7 @@ def _own_value(metric: BoundMetric, value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     if metric.name not in value:
-        raise ScoreError(f"Metric {metric.name!r} gave {sorted(map(str, value))} but not itself.")
+        raise ScoreError(f"Metric {metric.name!r} returned the keys {sorted(map(str, value))}, but not its own name.")
     return value[metric.name]
 
 
