@@ -16,7 +16,7 @@ from polymeter.core.guest_context import guest_context_with
 from polymeter.core.options import RunOptions
 from polymeter.core.records import dataclass
 from polymeter.core.task import Task, TaskSpec
-from polymeter.data.hub_files import HubFile, fetch_file, files_of, to_fetch
+from polymeter.data.hub_files import HubFile, fetch_file, files_of
 from polymeter.data.source import Source
 from polymeter.engine import plan, selection
 from polymeter.engine.missing_packages import check_specs
@@ -45,7 +45,7 @@ class HubDataset:
     @property
     def n_bytes_missing(self) -> int:
         """The size of those that are not on this machine."""
-        return to_fetch(self.files)
+        return sum(file.size for file in self.files if not file.is_here)
 
     @property
     def commit(self) -> str:

@@ -42,13 +42,15 @@ def doctor(
 
 
 def _basics(found: Machine) -> Iterator[str]:
+    from polymeter.report.formatting import data_size
+
     facts = {
         "polymeter": f"{found.version}, {'clone' if found.is_clone else 'package'} at {found.place}",
         "python": found.python,
         "system": found.system,
         "cores": str(found.n_cores),
-        "memory": "unknown" if found.memory_bytes is None else _gigabytes(found.memory_bytes),
-        "disk": f"{_gigabytes(found.free_bytes)} free in this folder",
+        "memory": "unknown" if found.memory_bytes is None else data_size(found.memory_bytes),
+        "disk": f"{data_size(found.free_bytes)} free in this folder",
         "gpu": "; ".join(found.gpus) or "none found",
         "torch": _torch(found),
         "settings": found.settings or "none",
@@ -103,10 +105,8 @@ def _folders(found: Machine) -> Iterator[str]:
 
 
 def _size(folder: KeptFolder) -> str:
+    from polymeter.report.formatting import data_size
+
     if folder.size_bytes is None:
         return "–"
-    return _gigabytes(folder.size_bytes) if folder.is_whole else f"> {_gigabytes(folder.size_bytes)}"
-
-
-def _gigabytes(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:,.1f} MB"
+    return data_size(folder.size_bytes) if folder.is_whole else f"> {data_size(folder.size_bytes)}"

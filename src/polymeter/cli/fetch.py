@@ -19,8 +19,6 @@ from polymeter.core.errors import PlanError
 if TYPE_CHECKING:
     from polymeter.api.fetching import Fetched, FetchPlan, HubDataset
 
-_UNITS = ("B", "kB", "MB", "GB", "TB")
-
 
 def fetch(
     patterns: Annotated[
@@ -114,22 +112,16 @@ class _Bar:
 
 def _lines(planned: FetchPlan) -> Iterator[str]:
     """The datasets with their sizes, then the sum."""
+    from polymeter.report.formatting import data_size
+
     for dataset in planned.datasets:
         name = f"{dataset.source.path}:{dataset.source.name}" if dataset.source.name else dataset.source.path
-        here = "here" if not dataset.n_bytes_missing else f"{size(dataset.n_bytes_missing)} to download"
+        here = "here" if not dataset.n_bytes_missing else f"{data_size(dataset.n_bytes_missing)} to download"
         commit = f" at {dataset.commit[:10]}" if dataset.commit else ""
-        yield f"{name}{commit}  {size(dataset.n_bytes)}, {here}"
+        yield f"{name}{commit}  {data_size(dataset.n_bytes)}, {here}"
     for task in planned.unsized:
         yield f"{task}  its code downloads its data itself; the size is not known in advance"
-    yield f"{size(planned.n_bytes_missing)} to download"
-
-
-def size(n_bytes: int) -> str:
-    """A number of bytes for people: ``1.4 MB``."""
-    value, unit = float(n_bytes), 0
-    while value >= 1000 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.0f} {_UNITS[unit]}" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
+    yield f"{data_size(planned.n_bytes_missing)} to download"
 
 
 def _as_data(planned: FetchPlan, fetched: Fetched | None) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def print_document(kind: str, content: Mapping[str, Any]) -> None:
     """Print the document of a command.
 
     Args:
-        kind: What it is of: ``run``, ``tasks``, ``task``, ``models``, ``model`` or ``check``.
+        kind: What it is of, such as ``run`` or ``tasks``; docs/json.md has all of them.
         content: Its further entries, as plain data.
     """
     typer.echo(as_json({"schema_version": SCHEMA_VERSION, "kind": kind, **content}))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -160,8 +160,3 @@ def _bar(told: Callable[[int], None]) -> type:
         told(int(n or 0))
 
     return type("Bar", (tqdm,), {"update": update, "display": lambda bar, *_, **__: None})
-
-
-def to_fetch(files: Iterable[HubFile]) -> int:
-    """The bytes that are not on this machine."""
-    return sum(file.size for file in files if not file.is_here)

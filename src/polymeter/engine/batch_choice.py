@@ -12,8 +12,9 @@ from polymeter.core.model import ALL_READY, BatchModel
 from polymeter.core.request import GenerateImage, OwnPrompt, Request, Response
 from polymeter.engine.batch_size import BatchSizes
 from polymeter.engine.batching import estimated_length, settings_key
-from polymeter.engine.dispatchers import Joined
+from polymeter.engine.dispatchers import Joined, calls_of
 from polymeter.engine.running_samples import MODEL_ROLE, PendingRequest
+from polymeter.guests.door import in_mode
 
 _IMAGES_AT_ONCE = 64
 _PIXELS_AT_ONCE = 16 * 2**20
@@ -66,7 +67,19 @@ class BatchChoice:
         scale = sizes.scale
         return None if scale is None else max(scale, self.largest_own)
 
-    def choose(self, group: Joined) -> int:
+    def choose(self, asked: Sequence[PendingRequest]) -> tuple[list[tuple[Joined, Hashable, int]], list[Joined]]:
+        """Group requests by the calls that answer them, and give each group the key of its batch. Needs no lock.
+
+        Returns:
+            The groups, each with its key and its estimated length, and the groups whose answer is that the model
+            failed to give a key.
+        """
+        with in_mode("model"):  # it is asked which requests share a call, and which a batch
+            lengths = [(group, self._give_key(group)) for group in calls_of(self.model, asked)]
+        chosen = [(group, key, length) for group, length in lengths if (key := group[0].batch_key) is not None]
+        return chosen, [group for group, _ in lengths if group[0].batch_key is None]
+
+    def _give_key(self, group: Joined) -> int:
         """Give the requests of a group the key of their batch. One that the model fails to give is their answer, and
         they have none.
 

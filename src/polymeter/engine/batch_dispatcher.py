@@ -23,7 +23,7 @@ from polymeter.core.request import OwnPrompt, Request, Response
 from polymeter.engine.batch_choice import BatchChoice, longest_of
 from polymeter.engine.batching import ReadyQueue
 from polymeter.engine.computing import BatchComputer
-from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, calls_of, did_not_fit, pause_s
+from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, did_not_fit, pause_s
 from polymeter.engine.image_writers import ImageWriters, sizes_of_images
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher
@@ -117,16 +117,12 @@ class BatchDispatcher:
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
         """Take requests."""
-        with in_mode("model"):  # it is asked which requests share a call, and which a batch
-            chosen = [(group, self._choice.choose(group)) for group in calls_of(self._model, asked)]
+        chosen, failed = self._choice.choose(asked)
         with self._lock:
-            for group, length in chosen:
-                key = group[0].batch_key
-                if key is not None:
-                    self._ready.add(group, key, length)
-        for group, _ in chosen:
-            if group[0].batch_key is None:
-                self._listener.done(group)
+            for group, key, length in chosen:
+                self._ready.add(group, key, length)
+        for group in failed:
+            self._listener.done(group)
 
     def poke(self, *, is_quiet: bool) -> None:
         """Choose the next batch if it is time, and start the model if it is free."""

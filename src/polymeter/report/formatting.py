@@ -15,6 +15,7 @@ DASH = "–"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BIDI = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 _SMALLEST_PLAIN = 1e-4
+_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def number(value: Any) -> str:
@@ -49,6 +50,14 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def data_size(n_bytes: int) -> str:
+    """``512 B``, ``1.4 MB``, ``20.0 GB``."""
+    value, unit = float(n_bytes), 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.{1 if unit else 0}f} {_UNITS[unit]}"
 
 
 def moment(stamp: str) -> str:

@@ -57,7 +57,7 @@ def divided(
         gpus: The GPUs that there are; ``None``: found out.
 
     Raises:
-        PlanError: There are not enough GPUs, or their number is neither whole nor a share of one.
+        PlanError: if there are not enough GPUs, or their number is neither whole nor a share of one.
     """
     found = [] if gpus_per_replica == 0 else list(visible_gpus() if gpus is None else gpus)
     if gpus_per_replica and not found:

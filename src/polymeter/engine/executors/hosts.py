@@ -81,7 +81,7 @@ class Computer(Protocol):
         """Get ready to compute.
 
         Raises:
-            PolymeterError: It never can.
+            PolymeterError: if it never can.
         """
         ...
 
@@ -105,7 +105,7 @@ class Setup(Protocol):
         """Make it, where it is to compute.
 
         Raises:
-            PlanError: It cannot be made here.
+            PlanError: if it cannot be made here.
         """
         ...
 

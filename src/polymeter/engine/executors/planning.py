@@ -38,7 +38,7 @@ def planned_place(plan: Plan, fetched: Path) -> Place | None:
         fetched: Where copies of images that lie at URLs are kept.
 
     Raises:
-        PlanError: Something of the plan cannot cross to another process, or there is no room for so many replicas.
+        PlanError: if something of the plan cannot be sent to another process, or there is no room for so many replicas.
     """
     options = plan.options
     if options.executor == "local" and isinstance(plan.model, AsyncModel):
@@ -114,7 +114,7 @@ def _staying_tasks(plan: Plan) -> dict[str, str]:
     """The tasks that a replica cannot open again, each with the reason.
 
     Raises:
-        PlanError: There is one, and the model is a wrapper, which may ask for the rows of each.
+        PlanError: if there is one, and the model is a wrapper, which may ask for the rows of each.
     """
     found = {task.spec.name: why for task in plan.opened if (why := _why_it_stays(task.spec))}
     if found and plan.model.traits.is_foreign:
@@ -144,7 +144,7 @@ def _crossing_model(plan: Plan) -> ModelSpec:
     """The spec from which each replica makes the model.
 
     Raises:
-        PlanError: There is none, or it means something to this process alone.
+        PlanError: if there is none, or it means something to this process only.
     """
     where = "--replicas" if plan.options.replicas is not None else "--executor"
     if isinstance(plan.model, AsyncModel):

@@ -48,7 +48,7 @@ def place(setup: Setup, options: RunOptions) -> Place:
     """Where replicas are on this machine.
 
     Raises:
-        PlanError: It has not as many GPUs as they need.
+        PlanError: if it has fewer GPUs than they need.
     """
     if options.address is not None:
         raise PlanError("An address names a Ray cluster.", where="--address", hint="Add --executor ray.")

@@ -67,7 +67,7 @@ class ReplicaSetup:
         """The replica, in this process, which has no other.
 
         Raises:
-            PlanError: The model cannot be made here.
+            PlanError: if the model cannot be made here.
         """
         return Replica(self)
 
@@ -97,7 +97,7 @@ class Replica:
         setup: What it is made from.
 
     Raises:
-        PlanError: The model cannot be made here.
+        PlanError: if the model cannot be made here.
     """
 
     def __init__(self, setup: ReplicaSetup) -> None:
@@ -113,7 +113,7 @@ class Replica:
         """Load the model.
 
         Raises:
-            PolymeterError: It cannot be loaded.
+            PolymeterError: if it cannot be loaded.
         """
 
         def load() -> None:
@@ -237,7 +237,7 @@ class ReopenedRows:
         """The row that a request is about; ``None`` where it names no task of this run.
 
         Raises:
-            PlanError: The task cannot be opened here.
+            PlanError: if the task cannot be opened here.
         """
         if origin.task in self._setup.closed:
             raise PlanError(f"A replica cannot open task {origin.task!r}: {self._setup.closed[origin.task]}.")

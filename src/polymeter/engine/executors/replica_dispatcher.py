@@ -19,13 +19,12 @@ from polymeter.core.errors import ModelError, count
 from polymeter.core.request import Response
 from polymeter.engine.batch_choice import BatchChoice, longest_of
 from polymeter.engine.batch_size import BatchSizes
-from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, calls_of, did_not_fit, pause_s
+from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, did_not_fit, pause_s
 from polymeter.engine.executors.hosts import Computed, HostListener, ReplicaHost, Work
 from polymeter.engine.executors.leases import Lease, LeaseLimits, Leases
 from polymeter.engine.image_writers import ImageWriters, sizes_of_images
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.running_samples import PendingRequest
-from polymeter.guests.door import in_mode
 
 _RECORDED_SLOTS = 64
 """Of more replicas than this, a run records what all of them come to."""
@@ -132,16 +131,12 @@ class ReplicaDispatcher:
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
         """Take requests."""
-        with in_mode("model"):  # it is asked which requests share a call, and which a batch
-            chosen = [(group, self._choice.choose(group)) for group in calls_of(self._choice.model, asked)]
+        chosen, failed = self._choice.choose(asked)
         with self._changed:
-            for group, length in chosen:
-                key = group[0].batch_key
-                if key is not None:
-                    self._leases.add(group, key, length)
-        for group, _ in chosen:
-            if group[0].batch_key is None:
-                self._listener.done(group)
+            for group, key, length in chosen:
+                self._leases.add(group, key, length)
+        for group in failed:
+            self._listener.done(group)
 
     def poke(self, *, is_quiet: bool) -> None:
         """Start the replicas when there is something to ask, and give leases to those that are free."""

@@ -93,7 +93,7 @@ class ScoringSetup:
         """The scorer, in this process.
 
         Raises:
-            PlanError: A file that the run imports cannot be imported here.
+            PlanError: if a file that the run imports cannot be imported here.
         """
         return Scorer(self)
 
@@ -105,7 +105,7 @@ class Scorer:
         setup: What it is made from.
 
     Raises:
-        PlanError: A file that the run imports cannot be imported here.
+        PlanError: if a file that the run imports cannot be imported here.
     """
 
     def __init__(self, setup: ScoringSetup) -> None:
@@ -155,7 +155,7 @@ class Scorer:
         """Score a sample.
 
         Raises:
-            PolymeterError: Only the run itself can score it as it scores others.
+            PolymeterError: if only the run itself can score it as it scores others.
         """
         task = self._task(finished.task)
         running = RunningSample(task, task.task.samples[finished.index])

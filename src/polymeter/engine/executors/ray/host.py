@@ -44,7 +44,7 @@ def place(setup: Setup, options: RunOptions) -> Place:
     """Join the Ray cluster that the options name, or start one.
 
     Raises:
-        PlanError: Ray is missing, there is no such cluster, or it has no room for a replica.
+        PlanError: if Ray is missing, there is no such cluster, or it has no room for a replica.
     """
     cluster = join(options)
 

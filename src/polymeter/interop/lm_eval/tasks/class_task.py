@@ -35,7 +35,7 @@ from polymeter.interop.lm_eval.tasks.class_config import Surroundings, TaskConfi
 from polymeter.interop.lm_eval.tasks.config import GENERATE, MULTIPLE_CHOICE
 from polymeter.interop.lm_eval.tasks.docs import wanted_samples
 from polymeter.interop.lm_eval.tasks.reduction import reduce
-from polymeter.interop.lm_eval.tasks.scoring import Scorer, as_answered, checked_process_results
+from polymeter.interop.lm_eval.tasks.scoring import Scorer, answers_only, as_answered, checked_process_results
 from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, check_way, seed_of
 
 
@@ -196,6 +196,5 @@ def _rollout(asking: Asking, asked: AskedClass, sample: Sample) -> RolloutSteps:
 
 def _score(scorer: Scorer | None, asked: AskedClass, sample: Sample, rollout: Rollout) -> Score:
     if scorer is None:
-        answers = [instance.resps for instance in rollout.returned]
-        return Score({}, None, str(answers[0] if len(answers) == 1 else answers))
+        return answers_only(rollout)
     return scorer.score_of(asked.doc(full_row(sample)), rollout.returned)

@@ -41,7 +41,7 @@ from polymeter.interop.lm_eval.tasks.load import provenance
 from polymeter.interop.lm_eval.tasks.metrics import metric_names
 from polymeter.interop.lm_eval.tasks.prompts import Contexts
 from polymeter.interop.lm_eval.tasks.reduction import reduce
-from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, make_scorer
+from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, answers_only, make_scorer
 from polymeter.interop.lm_eval.tasks.settings import (
     LmRunOptions,
     check_way,
@@ -94,29 +94,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     shown = Shown(
         config, docs, samples, 0 if options.samples.get(spec.name) else context.offset, n_fewshot, bool(n_inputs)
     )
-    contexts = Contexts(
-        task=spec.name,
-        fields=fields,
-        examples=examples(shown, fields, context, options, locate) if n_fewshot else None,
-        system=context.system_prompt,
-        target_delimiter=config.target_delimiter,
-        fewshot_delimiter=config.fewshot_delimiter,
-        has_several_inputs=bool(n_inputs),
-        is_chat=options.is_chat,
-        has_turns=options.has_turns,
-    )
-    instances = Instances(
-        task=spec.name,
-        output_type=config.output_type,
-        fields=fields,
-        contexts=contexts,
-        delimiter=choice_delimiter(config.target_delimiter, config.gen_prefix, is_chat=options.is_chat),
-        generation_kwargs=_generation_kwargs(config),
-        repeats=config.repeats,
-        has_bare_choices=config.output_type == MULTIPLE_CHOICE and _MUTUAL in (metric_names(config) or ()),
-        sees_media=sees_media,
-        has_code=any(map(callable, (config.doc_to_text, config.doc_to_target, config.doc_to_choice))),
-    )
+    contexts = _contexts(spec, shown, fields, context, options)
+    instances = _instances(config, contexts, sees_media=sees_media)
     asking = _asking(spec, config, context, options, rows)
     with contained():
         shown_modalities = _tried(samples, lambda sample: modalities(instances.of(sample)))
@@ -145,6 +124,35 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         num_fewshot=n_fewshot,
         keeps_answers_only=options.predict_only,
         notes=(*(f"Task {spec.name!r}: {note}" for note in notes), *(scorer.notes if scorer is not None else ())),
+    )
+
+
+def _contexts(spec: TaskSpec, shown: Shown, fields: Fields, context: OpenContext, options: LmRunOptions) -> Contexts:
+    return Contexts(
+        task=spec.name,
+        fields=fields,
+        examples=examples(shown, fields, context, options, provenance(spec.file)) if shown.n else None,
+        system=context.system_prompt,
+        target_delimiter=shown.config.target_delimiter,
+        fewshot_delimiter=shown.config.fewshot_delimiter,
+        has_several_inputs=shown.has_several_inputs,
+        is_chat=options.is_chat,
+        has_turns=options.has_turns,
+    )
+
+
+def _instances(config: LmTaskConfig, contexts: Contexts, *, sees_media: bool) -> Instances:
+    return Instances(
+        task=contexts.task,
+        output_type=config.output_type,
+        fields=contexts.fields,
+        contexts=contexts,
+        delimiter=choice_delimiter(config.target_delimiter, config.gen_prefix, is_chat=contexts.is_chat),
+        generation_kwargs=_generation_kwargs(config),
+        repeats=config.repeats,
+        has_bare_choices=config.output_type == MULTIPLE_CHOICE and _MUTUAL in (metric_names(config) or ()),
+        sees_media=sees_media,
+        has_code=any(map(callable, (config.doc_to_text, config.doc_to_target, config.doc_to_choice))),
     )
 
 
@@ -213,6 +221,5 @@ def _rollout(asking: Asking, instances: Instances, sample: Sample) -> RolloutSte
 
 def _score(scorer: Scorer | None, instances: Instances, sample: Sample, rollout: Rollout) -> Score:
     if scorer is None:
-        answers = [instance.resps for instance in rollout.returned]
-        return Score({}, None, str(answers[0] if len(answers) == 1 else answers))
+        return answers_only(rollout)
     return scorer.score_of(instances.row(sample), rollout.returned)

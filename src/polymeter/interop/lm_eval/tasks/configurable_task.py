@@ -134,7 +134,7 @@ class ConfigurableTask(Task):
 
     def doc_to_audio(self, doc: Any, doc_to_audio: Any = None) -> Any:
         """The recordings, by ``doc_to_audio`` of the configuration."""
-        form = self._fields(doc_to_audio=doc_to_audio).sounds
+        form = self._fields(doc_to_audio=doc_to_audio).audio
         return None if form is None else form(doc)
 
     def doc_to_prefix(self, doc: Any) -> Any:

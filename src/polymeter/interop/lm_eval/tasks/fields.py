@@ -33,7 +33,7 @@ class Fields:
         description: The text before everything; ``None``: there is none.
         prefix: What the answer begins with; ``None``: nothing.
         images: The row's images; ``None``: the task shows none.
-        sounds: The row's recordings; ``None``: the task plays none.
+        audio: The row's recordings; ``None``: the task has none.
     """
 
     text: Form
@@ -43,7 +43,7 @@ class Fields:
     description: Form | None = None
     prefix: Form | None = None
     images: Form | None = None
-    sounds: Form | None = None
+    audio: Form | None = None
 
 
 @dataclass(frozen=True, slots=True)

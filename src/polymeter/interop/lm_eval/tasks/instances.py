@@ -102,8 +102,8 @@ class Instances:
         media: dict[str, Any] = {}
         if self.fields.images is not None:
             media["visual"] = self.fields.images(doc)
-        if self.fields.sounds is not None:
-            media["audio"] = self.fields.sounds(doc)
+        if self.fields.audio is not None:
+            media["audio"] = self.fields.audio(doc)
         return media
 
 

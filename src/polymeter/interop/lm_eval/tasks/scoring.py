@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from polymeter.core.errors import PolymeterError, ScoreError, boundary
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.records import dataclass
-from polymeter.core.task import MetricKey, Score, TaskSpec
+from polymeter.core.task import MetricKey, Rollout, Score, TaskSpec
 from polymeter.formats.task_yaml.choices import argmax
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.registration import code_files
@@ -174,6 +174,12 @@ def make_scorer(spec: TaskSpec, config: ScoredConfig, facts: TaskFacts, parity: 
             for name in without
         ),
     )
+
+
+def answers_only(rollout: Rollout) -> Score:
+    """The score of a sample of which answers alone are wanted: no value, and what was answered."""
+    answers = [instance.resps for instance in rollout.returned]
+    return Score({}, None, str(answers[0] if len(answers) == 1 else answers))
 
 
 def checked_process_results(
