@@ -141,7 +141,7 @@ def test_metrics_that_an_output_type_has_no_value_for_are_told() -> None:
     ("fields", "message"),
     [
         ({"metric_list": [*listed("f1"), {"metric": "exact_match", "ignore_space": True}]}, "does not take 'ignore_sp"),
-        ({"metric_list": [{"metric": "f1", "aggregation": "mean"}]}, "no mean of texts"),
+        ({"metric_list": [{"metric": "f1", "aggregation": "mean"}]}, "mean cannot aggregate texts"),
         ({"metric_list": [{"metric": "exact_match", "aggregation": "maen"}]}, "no aggregation 'maen'"),
         ({"metric_list": [{"aggregation": "mean"}]}, "needs 'metric'"),
         ({"metric_list": [{"metric": "exact_match", "regexes_to_ignore": "ab"}]}, "must be a list"),
@@ -185,7 +185,7 @@ def test_too_few_likelihoods_are_no_answer() -> None:
     scores = scorer("multiple_choice", doc_to_choice="c")
     with pytest.raises(ScoreError, match="1 log-likelihoods for 2 choices"):
         values(scores, {"c": ["a", "b"], "a": 0}, LIKELY[0])
-    with pytest.raises(ScoreError, match="end in take_first"):
+    with pytest.raises(ScoreError, match="must end with take_first"):
         values(scores, {"c": ["a", "b"], "a": 0}, "text", "text")
 
 
