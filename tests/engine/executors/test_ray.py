@@ -167,5 +167,5 @@ def test_an_address_where_no_cluster_is_ends_before_anything_is_asked(
 
 def test_an_address_without_the_executor_is_refused(tmp_path: Path) -> None:
     counted = Counted(tmp_path / "a", n=4)
-    with pytest.raises(PlanError, match=r"is not to use one.*--address.*Add --executor ray"):
+    with pytest.raises(PlanError, match=r"the run does not use one.*--address.*Add --executor ray"):
         polymeter.evaluate(**counted.arguments(), address="auto")
