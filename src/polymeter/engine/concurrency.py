@@ -50,7 +50,7 @@ _LONGEST_BACKOFF_S = 30.0
 
 
 def backoff_s(n_tries: int, jitter: float) -> float:
-    """How long a request waits after its ``n_tries``-th try failed in passing: 0.2 s, three times as long each time,
+    """How long a request waits after its ``n_tries``-th try failed transiently: 0.2 s, three times as long each time,
     half a minute at most.
 
     Args:
