@@ -129,7 +129,7 @@ def peers_lm_eval(folder: Path, book: Book) -> None:
             size: lm_eval_tasks.theirs(root, home, task, lm_eval_tasks.scored(home, size), folder / "peer-lm")
             for size in lm_eval_tasks.BATCH_SIZES
         }
-        found = {size: rows.in_turn([work], folder, n=1)[work.name][0].wall_s for size, work in tried.items()}
+        found = {size: rows.in_turn([work], folder, n=1, n_warm=0)[work.name][0].wall_s for size, work in tried.items()}
         best = min(found, key=found.__getitem__)
         mine = lm_eval_tasks.ours(home, task, lm_eval_tasks.scored(home, 32), folder / "run-lm")
         told = f"500 five-shot questions, {task.removeprefix('bench_')}, lm-eval at batch size {best}"
@@ -141,7 +141,7 @@ def peers_lm_eval(folder: Path, book: Book) -> None:
 
 
 def _beside_lm_eval(told: str, mine: rows.Work, other: rows.Work, folder: Path, book: Book, budget: str) -> None:
-    compared = rows.in_turn([mine, other], folder, n=3)
+    compared = rows.in_turn([mine, other], folder, n=3, n_warm=0)  # the median has its caches filled
     times = rows.medians(compared)
     ratio = times[other.name] / times[mine.name]
     line = f"{times[mine.name]:.2f} s, lm-eval {times[other.name]:.2f} s: {ratio:.1f} x as fast"

@@ -68,18 +68,18 @@ def peer_work(folder: Path) -> list[Work]:
     return work
 
 
-def in_turn(work: list[Work], folder: Path, *, n: int) -> dict[str, list[Measured]]:
-    """Every command ``n`` times, in turn, after one run of each that counts for nothing: it fills caches.
+def in_turn(work: list[Work], folder: Path, *, n: int, n_warm: int = 1) -> dict[str, list[Measured]]:
+    """Every command ``n`` times, in turn, after ``n_warm`` runs of each that count for nothing: they fill caches.
 
     Raises:
         RuntimeError: if one fails.
     """
     found: dict[str, list[Measured]] = {one.name: [] for one in work}
-    for turn in range(n + 1):
+    for turn in range(n_warm + n):
         for one in work:
             shutil.rmtree(one.output, ignore_errors=True)
             measured = measure(list(one.command), cwd=_ROOT, log=folder / "bench.log")
-            if turn:
+            if turn >= n_warm:
                 found[one.name].append(measured)
     return found
 
