@@ -161,7 +161,7 @@ class ByHand:
         """Batches in order, each until its last token."""
         found = []
         for part in parts(texts, self._sizes.batch_size):
-            given = self.tokenizer(list(part), return_tensors="pt", padding=True).to(self.network.device)
+            given = self.tokenizer(part, return_tensors="pt", padding=True).to(self.network.device)
             made = self.network.generate(**given, max_new_tokens=self._sizes.n_tokens, do_sample=False)
             found += self.tokenizer.batch_decode(made[:, given["input_ids"].shape[1] :])
         return found
@@ -215,9 +215,9 @@ def prompts(sizes: Sizes) -> list[str]:
     return [" ".join(generator.choice(_WORDS) for _ in range(length)) for length in lengths]
 
 
-def parts(items: Sequence[Any], n: int) -> list[Sequence[Any]]:
+def parts(items: Sequence[Any], n: int) -> list[list[Any]]:
     """The items, ``n`` at a time."""
-    return [items[begin : begin + n] for begin in range(0, len(items), n)]
+    return [list(items[begin : begin + n]) for begin in range(0, len(items), n)]
 
 
 if __name__ == "__main__":
