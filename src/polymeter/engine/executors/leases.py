@@ -5,6 +5,10 @@ takes the next one, so a slow replica simply takes fewer. What a replica held wh
 waited untouched, to be handed on as it is; the requests that it was computing one by one, because one of them may have
 brought it down. A request that was being computed when two replicas died is given up.
 
+A model may want everything that is ready in one call, which can be any number of requests, while a lease has one
+deadline. Such a model gets few at first, and later as many as take a small part of the deadline. Where a lease of
+several is overdue all the same, that blames none of them as a death does: who hangs is found when they are asked alone.
+
 All costs are independent of the number of replicas and of requests that wait, but for a logarithm.
 """
 
@@ -308,18 +312,17 @@ class Leases(Generic[T]):
         return self._from_queue(replica, is_idle=is_idle, is_partial_fine=is_partial_fine and is_idle)
 
     def _from_queue(self, replica: Replica[T], *, is_idle: bool, is_partial_fine: bool) -> Lease[T] | None:
-        def most(key: Hashable, longest: int) -> int | None:
-            return self._most(replica.slot, key, longest)
+        def enough(key: Hashable, longest: int) -> int:
+            size = self._most(replica.slot, key, longest)
+            return self._most_in_time(key) * self.n_alive if size is None else size
 
-        key = self._queue.choose(is_partial_fine=is_partial_fine, most=most)
+        key = self._queue.choose(is_partial_fine=is_partial_fine, most=enough)
         if key is None:
             return None
         n_queued, longest = self._queue.of(key)
-        size = most(key, longest)
-        if size is None:  # a share for those who are idle, and for those who will be
-            return self._hand(
-                replica, key, None, self._queue.pop(key, _share(n_queued, len(self._idle) + self._n_joining))
-            )
+        size = self._most(replica.slot, key, longest)
+        if size is None:
+            return self._part_of_everything(replica, key, n_queued, is_idle=is_idle)
         for_all = n_queued // max(1, size * self.n_alive)
         if not is_idle and not for_all:  # an idle one would wait for what this one holds
             return None
@@ -331,6 +334,26 @@ class Leases(Generic[T]):
         self._worth[key] = size * worth
         n_batches = max(1, min(for_all, worth))
         return self._hand(replica, key, size, self._queue.pop(key, size * n_batches))
+
+    def _part_of_everything(
+        self, replica: Replica[T], key: Hashable, n_queued: int, *, is_idle: bool
+    ) -> Lease[T] | None:
+        """A lease for a model that wants everything: a fair share, so that something is left for those who are busy now,
+        but near the end no scraps.
+        """
+        most = self._most_in_time(key)
+        if not is_idle and n_queued < most * self.n_alive:  # an idle one would wait for what this one holds
+            return None
+        least = min(self._limits.untried, _share(n_queued, len(self._idle) + self._n_joining))
+        n_items = min(most, max(least, _share(n_queued, self.n_alive)))
+        return self._hand(replica, key, None, self._queue.pop(key, n_items))
+
+    def _most_in_time(self, key: Hashable) -> int:
+        """How many items of a key are sure to be computed before the deadline, by what they took until now."""
+        pace = self._pace.get(key)
+        if pace is None:
+            return self._limits.untried
+        return max(1, int(self._limits.share_of_deadline * self._limits.deadline_s / max(pace, 1e-9)))
 
     def _batches_of(self, key: Hashable, size: int) -> int:
         """How many batches make a lease that is worth sending."""
@@ -379,10 +402,13 @@ class Leases(Generic[T]):
             if lease.begun is None:
                 untouched.append(lease)
                 continue
-            record.busy_s += self._busy.end(lease.begun, now)
+            took_s = self._busy.end(lease.begun, now)
+            record.busy_s += took_s
+            is_overdue = took_s >= self._limits.deadline_s
+            if is_overdue and len(lease) > 1:  # perhaps nothing hangs, and they take longer than was known
+                self._pace[lease.key] = max(self._pace.get(lease.key, 0.0), took_s / len(lease))
             for one in lease.waiting:
-                one.deaths += 1
-                if one.deaths >= self._limits.deaths:
+                if self._is_given_up(one, is_overdue=is_overdue, is_alone=len(lease) == 1):
                     given_up.append(one.item)
                     self._counts["n_given_up"] += 1
                 else:
@@ -391,9 +417,23 @@ class Leases(Generic[T]):
         for lease in reversed(untouched):
             if lease.is_suspect:
                 self._suspects.appendleft(lease.waiting[0])
+            elif lease.batch_size is None:  # what is known by now says how many of them go together
+                for one in lease.waiting:
+                    self._queue.add(one, one.key, one.length)
             else:
                 self._returned.appendleft(lease)
         return given_up
+
+    def _is_given_up(self, one: Waiting[T], *, is_overdue: bool, is_alone: bool) -> bool:
+        """Note that a replica was lost that computed an item; gives whether that was once too often."""
+        if not is_overdue:
+            one.deaths += 1
+            return one.deaths >= self._limits.deaths
+        if not is_alone:
+            one.delays += 1
+            return False
+        one.deaths += 1
+        return one.deaths + one.delays >= self._limits.deaths
 
 
 def _share(n_items: int, n_takers: int) -> int:
