@@ -29,7 +29,7 @@ from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
 from polymeter.engine.executors.devices import Division, divided
 from polymeter.engine.executors.hosts import Computed, Computer, HostListener, Place, Setup, Work
-from polymeter.engine.executors.replica import packed_answers, portable_error, unsent
+from polymeter.engine.executors.replica import packed_answers, portable_error, read_answers, unsent
 from polymeter.engine.executors.wire import packed, unpacked
 
 _BOOTSTRAP = (
@@ -201,16 +201,16 @@ class _Child:
     def _hear_all(self) -> None:
         try:
             while True:
-                kind, _, _, body, beside = _receive(self._connection)
+                kind, lease, n_responses, body, beside = _receive(self._connection)
                 if kind == "ready":
                     self._is_loaded = True
                     self._listener.ready(self._number)
                 elif kind == "failed":
                     self._is_ended = True
-                    self._listener.failed(self._number, unpacked(body, beside))
+                    self._listener.failed(self._number, _read_error(body, beside))
                 elif kind == "computed":
                     self._n_computed += 1
-                    self._listener.computed(self._number, unpacked(body, beside))
+                    self._listener.computed(self._number, read_answers(lease, n_responses, body, beside))
         except (EOFError, OSError):
             pass
         if not self._is_ended:
@@ -279,7 +279,7 @@ def serve(file: int) -> None:
     _send(connection, "ready", 0, 0)
     while (item := arrived.get()) is not None:
         computed = item if isinstance(item, Computed) else replica.compute(*item)
-        _send(connection, "computed", computed.lease, 0, *packed_answers(computed))
+        _send(connection, "computed", computed.lease, len(computed.responses), *packed_answers(computed))
     replica.close()
 
 
@@ -291,6 +291,13 @@ def _reason(status: int | None, last_lines: str) -> str:
     else:
         what = f"its process ended with status {status}"
     return f"{what}.{_printed(last_lines)}"
+
+
+def _read_error(body: bytes, beside: Sequence[Any]) -> BaseException:
+    read = attempt(lambda: unpacked(body, beside))
+    if isinstance(read, Raised):
+        return PlanError(f"A replica failed, and its error cannot be read by the run: {read.error!r}")
+    return read  # type: ignore[no-any-return]
 
 
 def _printed(last_lines: str) -> str:
