@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from types import ModuleType
@@ -28,8 +29,8 @@ class OddSetup:
 
 
 class OddComputer:
-    """Answers ``text`` with a text of a class that only the child has, ``thing`` with such an object, everything else
-    with itself.
+    """Answers ``text`` with a text of a class that only the child has, ``thing`` with such an object, ``pid`` with the
+    number of its process, ends at ``exit``, and answers everything else with itself.
     """
 
     def __init__(self, is_loadable: bool) -> None:
@@ -55,6 +56,10 @@ class OddComputer:
     def _answer(self, text: str) -> Response:
         if text == "text":
             return Response((Output(self._classes.Own("mine")),))
+        if text == "pid":
+            return Response.of_text(str(os.getpid()))
+        if text == "exit":
+            os._exit(3)
         if text == "thing":
             return Response((Output("x", tool_calls=({"call": self._classes.Own},)),))
         return Response.of_text(text)

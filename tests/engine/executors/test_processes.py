@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import queue
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,3 +79,31 @@ def test_an_error_that_the_run_cannot_read_is_told_all_the_same() -> None:
     assert isinstance(error, PlanError)
     assert "its error cannot be read by the run: ModuleNotFoundError" in str(error)
     heard.host.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has somebody to watch, and lists processes like this")
+@pytest.mark.parametrize("end", ["close", "kill", "by itself"])
+def test_nobody_watches_a_replica_that_is_gone(heard: Heard, end: str) -> None:
+    replica = int(heard.answers(1, "pid").responses[0].text)
+    assert len(group_of(replica)) == 2, "the replica and who watches it"
+    if end == "close":
+        heard.host.close()
+    elif end == "kill":
+        heard.host.kill(0)
+    else:
+        heard.host.send(0, Work(2, [["exit"]]))
+        assert "ended with status 3" in heard.next("lost")
+    deadline = time.monotonic() + WAIT_S
+    while group_of(replica):
+        assert time.monotonic() < deadline
+
+
+def group_of(leader: int) -> list[int]:
+    """The living processes of a group."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):
+            if process.name.isdecimal():
+                state, _, group = (process / "stat").read_text().rpartition(")")[2].split()[:3]
+                found += [int(process.name)] if state != "Z" and int(group) == leader else []
+    return found

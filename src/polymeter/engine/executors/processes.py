@@ -1,7 +1,8 @@
 """Replicas in processes of this machine: children that are started, fed through a socket, and ended.
 
 A child is a fresh interpreter, not a fork, and not a worker of ``multiprocessing``, which would import the user's main
-script again. It lives no longer than this process: when the socket closes, it ends itself and what it has started.
+script again. It lives no longer than this process: when the socket closes, it ends itself and what it has started; on
+Linux a process beside it (``watching``) sees to that while it lets no thread of its own run.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from polymeter.engine.executors.replica import packed_answers, portable_error, r
 from polymeter.engine.executors.wire import packed, unpacked
 
 _BOOTSTRAP = (
-    "import sys; sys.path[:] = sys.argv[2:];"
+    "import sys; sys.path[:] = sys.argv[3:];"
+    "from polymeter.engine.executors.watching import watch; watch(int(sys.argv[2]), int(sys.argv[1]));"
     "from polymeter.engine.executors.processes import serve; serve(int(sys.argv[1]))"
 )
 _ENDING_S = 5.0
@@ -126,14 +128,16 @@ class _Child:
         self._killing = threading.Lock()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (open for as long as the child lives)
         ours, theirs = socket.socketpair()
-        with theirs:
+        watched, held = os.pipe()
+        self._held = open(held, "wb", buffering=0)  # noqa: SIM115  (its end is the end of this process, or of the child)
+        with theirs, open(watched, "rb", buffering=0):
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOTSTRAP, str(theirs.fileno()), *sys.path],
+                [sys.executable, "-c", _BOOTSTRAP, str(theirs.fileno()), str(watched), *sys.path],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
                 env={**os.environ, **environment},
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(theirs.fileno(), watched),
                 start_new_session=True,  # Ctrl-C is for this process, and what a child starts ends with it
             )
         self._connection = Connection(ours.detach())
@@ -172,6 +176,7 @@ class _Child:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._held.close()
         self._to_send.put("close")  # so that the thread that sends comes to an end
 
     def _send_all(self) -> None:
