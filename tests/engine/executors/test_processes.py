@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
+from polymeter.engine.executors import processes
 from polymeter.engine.executors.devices import Division
 from polymeter.engine.executors.hosts import Computed, HostListener, Setup, Work
 from polymeter.engine.executors.processes import LocalHost
@@ -79,6 +80,26 @@ def test_an_error_that_the_run_cannot_read_is_told_all_the_same() -> None:
     assert isinstance(error, PlanError)
     assert "its error cannot be read by the run: ModuleNotFoundError" in str(error)
     heard.host.close()
+
+
+def test_a_replica_that_is_started_while_the_host_closes_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = Heard(OddSetup())
+    started: list[Any] = []
+
+    class Late(processes._Child):
+        def __init__(self, *how: Any) -> None:
+            super().__init__(*how)
+            started.append(self)
+            heard.host.close()
+
+    monkeypatch.setattr(processes, "_Child", Late)
+    heard.host.start(0, 0)
+    (child,) = started
+    is_ended = child._process.poll() is not None
+    child.kill()
+    assert is_ended
+    heard.host.start(1, 0)
+    assert len(started) == 1, "a host that is closed starts nobody"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has somebody to watch, and lists processes like this")

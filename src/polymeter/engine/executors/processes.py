@@ -73,15 +73,23 @@ class LocalHost:
         self._listener = listener
         self._children: dict[int, _Child] = {}
         self._lock = threading.Lock()
+        self._is_closed = False
 
     def start(self, number: int, slot: int) -> None:
-        """Start a child. One that cannot be started counts as lost."""
+        """Start a child. One that cannot be started counts as lost; after ``close`` nobody is started."""
+        if self._is_closed:
+            return
         started = attempt(lambda: _Child(number, self._division.environment(slot), self._listener, self._setup))
         if isinstance(started, Raised):
             self._listener.lost(number, f"its process cannot be started: {started.error}")
             return
         with self._lock:
-            self._children[number] = started
+            is_late = self._is_closed  # whoever asked did not know, and nobody else would end it
+            if not is_late:
+                self._children[number] = started
+        if is_late:
+            started.abandon()
+            return
         self._listener.loading(number)
         started.begin()
 
@@ -106,6 +114,7 @@ class LocalHost:
     def close(self) -> None:
         """Let the children free their models; those that still compute are ended soon."""
         with self._lock:
+            self._is_closed = True
             children = list(self._children.values())
             self._children.clear()
         for child in children:
@@ -148,6 +157,12 @@ class _Child:
     def begin(self) -> None:
         for name, job in (("send", self._send_all), ("hear", self._hear_all)):
             threading.Thread(target=job, name=f"polymeter-replica-{name}", daemon=True).start()
+
+    def abandon(self) -> None:
+        """End it instead of ``begin``."""
+        self.kill()
+        self._connection.close()
+        self._log.close()
 
     def send(self, work: Work) -> None:
         self._n_sent += 1
