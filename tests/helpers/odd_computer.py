@@ -38,7 +38,7 @@ class OddComputer:
         self._classes = ModuleType(_ONLY_HERE)
         sys.modules[_ONLY_HERE] = self._classes
         code = "from polymeter.core.errors import PlanError\nclass Own(str): pass\nclass Torn(PlanError): pass\n"
-        exec(code, self._classes.__dict__)  # noqa: S102
+        exec(code, self._classes.__dict__)
 
     def load(self) -> None:
         if not self._is_loadable:

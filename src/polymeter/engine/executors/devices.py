@@ -23,8 +23,8 @@ class Division:
         cores: How many threads each replica computes with.
         is_told: Whether the user has said how many threads: then variables of the environment count for nothing.
         note: What the user should know of the choice; empty if nothing.
-        is_without_gpus: Whether replicas are to see none. Where none were merely found, they see what there is: not every
-            GPU is listed where it is looked for.
+        is_without_gpus: Whether replicas are to see none. Where merely none were found, they see what there is, as not
+            every GPU is listed where it is looked for.
     """
 
     gpus: Sequence[Sequence[str]]

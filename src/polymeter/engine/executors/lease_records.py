@@ -1,4 +1,4 @@
-"""What the scheduling of leases (``leases``) is told, hands out and keeps account of: plain records."""
+"""What the scheduling of leases (``leases``) is told, hands out and keeps account of: plain records, and a sum."""
 
 from __future__ import annotations
 
@@ -138,3 +138,28 @@ class Loss(Generic[T]):
     given_up: Sequence[T]
     n_returned: int
     may_restart: bool
+
+
+class SumOfTimes:
+    """Seconds that add up over many spans, some of which go on, without a look at each of them."""
+
+    __slots__ = ("_ended_s", "_n_open", "_sum_of_begins")
+
+    def __init__(self) -> None:
+        self._ended_s, self._n_open, self._sum_of_begins = 0.0, 0, 0.0
+
+    def begin(self, now: float) -> None:
+        """A span begins."""
+        self._n_open += 1
+        self._sum_of_begins += now
+
+    def end(self, begun: float, now: float) -> float:
+        """A span ends; gives its seconds."""
+        self._n_open -= 1
+        self._sum_of_begins -= begun
+        self._ended_s += now - begun
+        return now - begun
+
+    def seconds(self, now: float) -> float:
+        """All seconds until now."""
+        return self._ended_s + self._n_open * now - self._sum_of_begins

@@ -22,7 +22,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from polymeter.core.records import dataclass
 from polymeter.engine.batching import ReadyQueue
-from polymeter.engine.executors.lease_records import Lease, LeaseLimits, Loss, SlotRecord, Waiting
+from polymeter.engine.executors.lease_records import Lease, LeaseLimits, Loss, SlotRecord, SumOfTimes, Waiting
 
 __all__ = ["Lease", "LeaseLimits", "Leases", "Loss", "Most", "SlotRecord", "Waiting"]
 
@@ -45,29 +45,6 @@ class Replica(Generic[T]):
     state: State = "joining"
     leases: deque[Lease[T]] = field(default_factory=deque)
     ready_since: float = 0.0
-
-
-class _Time:
-    """Seconds that add up over many spans, some of which go on, without a look at each of them."""
-
-    __slots__ = ("_ended_s", "_n_open", "_sum_of_begins")
-
-    def __init__(self) -> None:
-        self._ended_s, self._n_open, self._sum_of_begins = 0.0, 0, 0.0
-
-    def begin(self, now: float) -> None:
-        self._n_open += 1
-        self._sum_of_begins += now
-
-    def end(self, begun: float, now: float) -> float:
-        """A span ends; gives its seconds."""
-        self._n_open -= 1
-        self._sum_of_begins -= begun
-        self._ended_s += now - begun
-        return now - begun
-
-    def seconds(self, now: float) -> float:
-        return self._ended_s + self._n_open * now - self._sum_of_begins
 
 
 class Leases(Generic[T]):
@@ -98,8 +75,8 @@ class Leases(Generic[T]):
         self._n_begun = self._n_held = 0
         self._last_change = 0.0
         self._waited_s = 0.0
-        self._busy = _Time()
-        self._there = _Time()
+        self._busy = SumOfTimes()
+        self._there = SumOfTimes()
         self._counts = dict.fromkeys(("n_lost", "n_returned", "n_asked_alone", "n_given_up"), 0)
 
     @property
@@ -338,8 +315,8 @@ class Leases(Generic[T]):
     def _part_of_everything(
         self, replica: Replica[T], key: Hashable, n_queued: int, *, is_idle: bool
     ) -> Lease[T] | None:
-        """A lease for a model that wants everything: a fair share, so that something is left for those who are busy now,
-        but near the end no scraps.
+        """A lease for a model that wants everything: a fair share, so that something is left for who is busy, but near
+        the end no scraps.
         """
         most = self._most_in_time(key)
         if not is_idle and n_queued < most * self.n_alive:  # an idle one would wait for what this one holds

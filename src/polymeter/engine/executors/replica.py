@@ -270,8 +270,8 @@ def unsent(work: Work) -> list[Response | None]:
 
 
 def packed_answers(computed: Computed) -> tuple[bytes, Sequence[Any]]:
-    """What a replica has computed, as bytes; an answer that cannot be sent becomes an error. Texts and numbers of classes
-    of their own become plain ones: the run may not have the class.
+    """What a replica has computed, as bytes; an answer that cannot be sent becomes an error. Texts and numbers of their
+    own classes become plain ones: the run may not have the class.
     """
     whole = attempt(lambda: packed(computed, is_made_plain=True))
     if not isinstance(whole, Raised):
@@ -288,8 +288,8 @@ def packed_answers(computed: Computed) -> tuple[bytes, Sequence[Any]]:
 
 
 def read_answers(lease: int, n_responses: int, body: bytes, beside: Sequence[Any]) -> Computed:
-    """What a replica has computed, from its bytes; if they cannot be read here, as when an answer is of a class that only
-    the replica has, an error for each request.
+    """What a replica has computed, from its bytes. If they cannot be read here, as when an answer is of a class that
+    only the replica has, it is an error for each request.
     """
     read = attempt(lambda: unpacked(body, beside))
     if not isinstance(read, Raised):

@@ -16,8 +16,8 @@ import sys
 
 
 def watch(of_run: int, *others: int) -> None:
-    """Have this process and all of its group killed when the run is gone; on Linux only. Called before there is a second
-    thread.
+    """Have this process and all of its group killed when the run is gone; on Linux only. Called before there is a
+    second thread.
 
     Args:
         of_run: The file of a pipe whose other end only the run holds.

@@ -35,11 +35,11 @@ class ServerKind:
         home: Where it is told how to install it, if not with pip.
         needs: Modules that must be there besides, where the program belongs to the Python that is running.
         reserved: Options that the run sets itself, or that would make the server another one.
-        runtime: Options that cannot change an answer: parallelism, memory, scheduling, logging; also with ``no-`` before
-            the name. All others are part of the model's identity.
+        runtime: Options that cannot change an answer, also with ``no-`` before the name: parallelism, memory,
+            scheduling, logging. All others are part of the model's identity.
         aliases: Other spellings of options, without dashes.
         gpu_options: Options whose product is the number of GPUs of one server.
-        on_same_gpus: Flags with which one of these options divides the GPUs of the others and asks for none of its own.
+        on_same_gpus: Flags with which one of these options divides the GPUs of the others, and the option.
         takes: Settings of requests that it knows besides the common ones; ``None``: any.
         guided: From the choices of ``guided_choice`` and the server's version to the fields that say so there;
             ``None``: it cannot be told.
