@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -23,7 +24,7 @@ from tests.helpers.colours import folder_of_colours, wrapper_file
 
 N_ROWS = 12
 MODEL = '''
-import os, signal, threading
+import os, re, signal, threading
 from pathlib import Path
 from polymeter import BatchModel, ModelTraits, Response, register_model
 
@@ -57,6 +58,9 @@ class Odd(BatchModel):
         if "driver" in text and self._is_first("driver"):
             os.kill(os.getppid(), signal.SIGKILL)
             threading.Event().wait()
+        if "grip" in text and self._is_first("grip"):
+            os.kill(os.getppid(), signal.SIGKILL)
+            re.match("(a+)+b", "a" * 64)  # for years, and no other thread of this process gets a turn
         if "hang" in text and self._is_first("hang"):
             threading.Event().wait()
         if "once" in text and self._is_first("once"):
@@ -205,6 +209,21 @@ def test_a_run_whose_driver_died_goes_on_with_another_number_of_replicas(odd: Od
     assert replicas_of(resumed)["planned"] == 1
     assert odd.run().status == "complete", "a finished run needs no replica"
     assert odd.asked() == before + again
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has somebody to watch")
+def test_a_replica_that_lets_no_other_thread_run_ends_with_its_driver(odd: Odd) -> None:
+    odd.write("", "", "grip")
+    words = ["run", "-m", "odd", "-t", "echo.yaml", "--import", "odd.py", "-a", f"folder={odd.folder}", "-o", "run"]
+    killed = command(*words, "--replicas", "2", "--cache-dir", "cache", cwd=odd.folder)
+    assert killed.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 30
+    try:
+        while any(map(is_alive, odd.processes())):
+            assert time.monotonic() < deadline, "a replica outlives its driver"
+    finally:
+        for process in filter(is_alive, odd.processes()):
+            os.kill(process, signal.SIGKILL)
 
 
 def test_a_model_that_cannot_be_loaded_ends_the_run_with_its_error(odd: Odd) -> None:

@@ -275,6 +275,16 @@ def test_when_one_server_dies_the_others_answer_for_it(here: Path, monkeypatch: 
     assert lost[0].endswith("The other address takes over.")
 
 
+def test_a_refusal_is_told_with_the_log_of_who_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setenv("VLLM_STUB", "refuses-on:1")
+    result = evaluate(replicas=2)
+    assert result.status == "stopped"
+    assert "The server cannot be asked: The endpoint does not know the model 'toy'" in result.reason
+    assert "-2.log:" in result.reason
+    assert "  ERROR This one refuses." in result.reason
+
+
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 

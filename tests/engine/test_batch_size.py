@@ -12,7 +12,7 @@ import pytest
 from polymeter.core.errors import ModelError, is_out_of_memory
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.request import Request, Response
-from polymeter.engine.batch_size import BatchSizes
+from polymeter.engine.batch_size import BatchSizes, CommonScale
 from polymeter.store.export import read_samples
 from tests.helpers.tasks import ListTask, run_tasks
 
@@ -67,6 +67,29 @@ def test_memory_limits_everything_that_is_ready_too() -> None:
     assert sizes.most("key", 100) is None
     sizes.did_not_fit("key", 40, 100)
     assert sizes.most("key", 100) == 20
+
+
+def test_the_largest_size_of_several_copies_follows_each_of_them() -> None:
+    common = CommonScale(2)
+    assert common.scale == 2, "nothing is there yet"
+    one, other = (BatchSizes("auto", 1, {"small": 1}, common) for _ in range(2))
+
+    def compute(sizes: BatchSizes, seconds_of: Any) -> None:
+        size = sizes.most("key", 10)
+        assert size is not None
+        sizes.computed("key", size, seconds_of(size))
+        assert common.scale == max(one.scale or 0, other.scale or 0)
+
+    for _ in range(4):
+        compute(one, lambda n: 1.0)
+    assert (one.scale, other.scale) == (16, 2)
+    for _ in range(3):
+        compute(one, lambda n: 99.0)
+    assert (one.scale, common.scale) == (8, 8)
+    assert other.most("small", 1) == 1
+    assert (other.scale, common.scale) == (1, 8)
+    BatchSizes(None, None, None, common)
+    assert common.scale is None, "one that has no limit"
 
 
 class Small(BatchModel):

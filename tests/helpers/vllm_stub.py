@@ -10,6 +10,8 @@ when the model is, ``/v1/models`` lists it, chats take ``prompt_logprobs`` and `
 ``never-healthy``     loads for ever
 ``error``             cannot load, says why, and ends
 ``port-taken:FILE``   says that its port is taken, if it is the first one that makes the file
+``refuses-on:GPU``    is ready, and then knows no model, if it sees this GPU
+``early-error``       says why it cannot load, prints many lines, and ends
 ``deaf``              does not end when it is asked to
 ``child:FILE``        starts a process of its own, and writes its id
 ``pid:FILE``          appends its own id and the GPUs that it sees
@@ -100,6 +102,11 @@ def run(arguments: argparse.Namespace) -> None:
         print("ERROR \x1b[31mEngineCore failed to start.\x1b[0m", flush=True)
         print("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB.", flush=True)
         sys.exit(1)
+    if "early-error" in faults:
+        print("(EngineCore pid=7) ValueError: The weights are of another model.", flush=True)
+        print("\n".join(f"(APIServer pid=6)   frame {number}" for number in range(40)), flush=True)
+        print("RuntimeError: Engine core initialization failed. See root cause above.", flush=True)
+        sys.exit(1)
     if "never-healthy" in faults:
         while True:
             time.sleep(60)
@@ -141,6 +148,10 @@ def serve(arguments: argparse.Namespace, faults: dict[str, str]) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
             if body.get("model") != name:
                 self.say(404, {"error": {"message": f"The model `{body.get('model')}` does not exist.", "code": 404}})
+                return
+            if os.environ.get("CUDA_VISIBLE_DEVICES", "") == faults.get("refuses-on"):
+                print("ERROR This one refuses.", flush=True)
+                self.say(404, {"error": {"message": f"The model `{name}` does not exist.", "code": 404}})
                 return
             with counted:
                 n_chats += 1

@@ -10,7 +10,7 @@ from typing import Literal
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import ALL_READY, BatchModel
 from polymeter.core.request import GenerateImage, OwnPrompt, Request, Response
-from polymeter.engine.batch_size import BatchSizes
+from polymeter.engine.batch_size import BatchSizes, CommonScale
 from polymeter.engine.batching import estimated_length, settings_key
 from polymeter.engine.dispatchers import Joined, calls_of
 from polymeter.engine.running_samples import MODEL_ROLE, PendingRequest
@@ -58,11 +58,15 @@ class BatchChoice:
         self._batches_at_once: dict[Hashable, int] = {}
         self._usual_size = _SIZE_UNTIL_SEEN
 
-    def sizes(self) -> BatchSizes:
-        """The batch sizes of one copy of the model, of which nothing is known yet."""
-        return BatchSizes(self._told, self._hint, self._own)
+    def sizes(self, common: CommonScale | None = None) -> BatchSizes:
+        """The batch sizes of one copy of the model, of which nothing is known yet.
 
-    def largest(self, sizes: BatchSizes) -> int | None:
+        Args:
+            common: Told of the largest, beside those of other copies.
+        """
+        return BatchSizes(self._told, self._hint, self._own, common)
+
+    def largest(self, sizes: BatchSizes | CommonScale) -> int | None:
         """The largest batch in use or about to be; ``None``: no limit."""
         scale = sizes.scale
         return None if scale is None else max(scale, self.largest_own)

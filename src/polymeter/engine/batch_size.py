@@ -40,6 +40,36 @@ class _Known:
     most_work: float | None = None
 
 
+class CommonScale:
+    """The largest batch size of several copies of a model, at a cost that does not depend on how many there are.
+
+    Args:
+        first: What it is before there is a copy.
+    """
+
+    def __init__(self, first: int | None) -> None:
+        self._first = first
+        self._n_copies: dict[int | None, int] = {}
+
+    @property
+    def scale(self) -> int | None:
+        """The largest size of all; ``None``: no limit."""
+        if None in self._n_copies:
+            return None
+        return max((size for size in self._n_copies if size is not None), default=self._first)
+
+    def join(self, scale: int | None) -> None:
+        """One more copy, with this largest size."""
+        self._n_copies[scale] = self._n_copies.get(scale, 0) + 1
+
+    def change(self, before: int | None, after: int | None) -> None:
+        """The largest size of a copy has become another one."""
+        self._n_copies[before] -= 1
+        if not self._n_copies[before]:
+            del self._n_copies[before]
+        self.join(after)
+
+
 class BatchSizes:
     """The batch sizes of a model, by key of what may share a batch.
 
@@ -47,22 +77,29 @@ class BatchSizes:
         told: What the plan says: a number, ``auto``, or nothing.
         hint: What the model likes; ``None``: everything that is ready.
         own: Keys with a size of their own, where a task names one; default: those of ``set_own``.
+        common: Told of the largest size, beside those of other copies of the model.
+
+    Attributes:
+        largest: The largest batch that was computed.
+        scale: The largest size in use or about to be; ``None``: no limit.
     """
 
     def __init__(
-        self, told: int | Literal["auto"] | None, hint: int | None, own: dict[Hashable, int] | None = None
+        self,
+        told: int | Literal["auto"] | None,
+        hint: int | None,
+        own: dict[Hashable, int] | None = None,
+        common: CommonScale | None = None,
     ) -> None:
         self._is_auto = told == AUTO
         self._default = _FIRST if told == AUTO else hint if told is None else int(told)
         self._known: dict[Hashable, _Known] = {}
         self._own: dict[Hashable, int] = {} if own is None else own
+        self._common = common
         self.largest = 0
-
-    @property
-    def scale(self) -> int | None:
-        """The largest size in use or about to be; ``None``: no limit."""
-        sizes = [known.size for known in self._known.values()] or [self._default]
-        return None if None in sizes else max(size for size in sizes if size is not None)
+        self.scale = self._default
+        if common is not None:
+            common.join(self.scale)
 
     def set_own(self, key: Hashable, size: int) -> None:
         """Give a key a size of its own, where a task names one."""
@@ -95,6 +132,7 @@ class BatchSizes:
             known.n_flat += 1
             if known.n_flat >= _TRIES:
                 known.size, known.is_settled = max(1, known.size // 2), True
+                self._scale_anew()
 
     def did_not_fit(self, key: Hashable, n_requests: int, longest: int) -> int:
         """Learn that memory ran out; gives how many requests of that length may be tried next."""
@@ -113,11 +151,19 @@ class BatchSizes:
         if known is None:
             size = self._own.get(key, self._default)
             known = self._known[key] = _Known(size, not self._is_auto)
+            self._scale_anew()
         return known
 
     def _grow(self, known: _Known, rate: float) -> None:
         known.rate, known.n_flat = rate, 0
         if known.size is not None and known.size < _MOST:
             known.size *= 2
+            self._scale_anew()
         else:
             known.is_settled = True
+
+    def _scale_anew(self) -> None:
+        sizes = {known.size for known in self._known.values()}
+        before, self.scale = self.scale, None if None in sizes else max(size for size in sizes if size is not None)
+        if self._common is not None and self.scale != before:
+            self._common.change(before, self.scale)

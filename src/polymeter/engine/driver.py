@@ -394,9 +394,14 @@ class Driver:
     def _poke(self, *, is_source_dry: bool) -> None:
         with self._count_lock:
             is_quiet = is_source_dry and self._n_active == 0 and self._events.is_empty
-        for role, dispatcher in self.dispatchers.items():
-            # A judge never waits for a fuller batch: whoever asks it may hold the lock that all others wait for.
-            dispatcher.poke(is_quiet=is_quiet or role not in (MODEL_ROLE, OWN_PROMPT_ROLE))
+        own = self.dispatchers[MODEL_ROLE]
+        # A judge never waits for a fuller batch: whoever asks it may hold the lock that all others wait for. The model
+        # does, unless it is asked as a judge now.
+        is_judge = any(self.dispatchers[one.role] is own for one in self._asking)
+        own.poke(is_quiet=is_quiet or is_judge)
+        for judge in {id(self.dispatchers[role]): self.dispatchers[role] for role in self._roles}.values():
+            if judge is not own:
+                judge.poke(is_quiet=True)
 
     def _asker(self, running: RunningSample) -> SampleRoleClient:
         return SampleRoleClient(

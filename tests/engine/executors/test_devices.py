@@ -19,13 +19,19 @@ from polymeter.engine.executors.devices import divided
         (3, 0.5, 2, ["0", "1", "0"]),
         (2, None, 4, ["0", "1"]),
         (2, 0, 4, ["", ""]),
-        (2, None, 0, ["", ""]),
+        (2, 0, 0, ["", ""]),
     ],
 )
 def test_each_replica_sees_its_own_gpus(replicas: Any, each: float | None, gpus: int, seen: list[str]) -> None:
     division = divided(replicas, each, None, list(map(str, range(gpus))))
     assert [division.environment(slot)[VISIBLE] for slot in range(division.n_replicas)] == seen
     assert not division.note
+
+
+def test_where_no_gpu_is_found_replicas_see_what_there_is() -> None:
+    """AMD's are not listed by ``nvidia-smi``, and a container may lack that program."""
+    division = divided(2, None, None, [])
+    assert [VISIBLE in division.environment(slot) for slot in range(2)] == [False, False]
 
 
 def test_without_gpus_auto_is_one_replica_and_says_so() -> None:

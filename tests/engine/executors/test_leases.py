@@ -75,12 +75,130 @@ def test_a_batch_waits_to_be_filled_until_nothing_else_can_come() -> None:
     assert sorted(len(lease) for lease in leases.give(is_partial_fine=True)) == [1, 2]
 
 
+def answer_all(leases: Leases[int], clock: Clock, given: list[Lease[int]], item_s: float) -> None:
+    """Let replicas compute leases beside each other, each item in so many seconds."""
+    begun = clock.now
+    for lease in sorted(given, key=len):
+        clock.now = begun + item_s * len(lease)
+        assert leases.answered(lease.replica, lease.number) is lease
+
+
 def test_a_model_that_takes_everything_gets_a_share() -> None:
-    leases, _, _ = leases_of(size=None, n_ready=3)
+    leases, clock, _ = leases_of(size=None, n_ready=3)
+    add(leases, 3)
+    answer_all(leases, clock, send_all(leases, leases.give(is_partial_fine=True)), 0.01)
     leases.join(3)  # it will be ready soon, and gets its share then
     add(leases, 100)
-    assert [len(lease) for lease in leases.give(is_partial_fine=True)] == [25, 25, 25]
-    assert leases.n_waiting == 25
+    assert leases.give(is_partial_fine=False) == [], "more is to come"
+    assert [len(lease) for lease in leases.give(is_partial_fine=True)] == [25, 19, 16]
+    assert leases.n_waiting == 40
+
+
+def test_a_model_that_takes_everything_gets_few_until_it_is_known_how_long_they_take() -> None:
+    leases, clock, _ = leases_of(size=None, limits=LeaseLimits(deadline_s=1800))
+    add(leases, 2048)
+    first = send_all(leases, leases.give(is_partial_fine=True))
+    assert [len(lease) for lease in first] == [16, 16, 16, 16], "one each, and one behind it"
+    answer_all(leases, clock, first[:2], 2.0)
+    sizes = {len(lease) for lease in leases.give(is_partial_fine=True)}
+    assert sizes == {90}, "of two seconds each as many as take three of the thirty minutes"
+
+
+def test_leases_of_a_model_that_takes_everything_are_never_overdue_while_it_works() -> None:
+    leases, clock, _ = leases_of(size=None, limits=LeaseLimits(deadline_s=4))
+    add(leases, 120)
+    held: dict[int, list[Lease[int]]] = {0: [], 1: []}
+    ends: dict[int, float] = {}
+    n_answered = 0
+    while n_answered < 120:
+        for lease in send_all(leases, leases.give(is_partial_fine=True)):
+            held[lease.replica].append(lease)
+        for number, has in held.items():
+            if has and number not in ends:
+                ends[number] = clock.now + 0.1 * len(has[0])
+        number = min(ends, key=lambda one: ends[one])
+        clock.now = ends.pop(number)
+        assert leases.overdue() == []
+        n_answered += len(held[number][0])
+        leases.answered(number, held[number].pop(0).number)
+    assert leases.totals()["n_lost"] == 0
+    assert clock.now < 7, "both have worked all the time"
+
+
+def test_who_is_busy_finds_something_left_when_it_is_free() -> None:
+    leases, clock, _ = leases_of(size=None)
+    add(leases, 32)
+    first, second = send_all(leases, leases.give(is_partial_fine=True))
+    clock.now = 0.1
+    leases.answered(0, first.number)
+    add(leases, 1000)
+    (large,) = send_all(leases, leases.give(is_partial_fine=True))
+    assert (large.replica, len(large)) == (0, 500)
+    leases.answered(1, second.number)
+    assert [(lease.replica, len(lease)) for lease in leases.give(is_partial_fine=True)] == [(1, 250)]
+
+
+def test_an_overdue_lease_of_several_is_no_death_of_each() -> None:
+    leases, clock, _ = leases_of(size=4, n_ready=1, limits=LeaseLimits(deadline_s=10))
+    add(leases, 4)
+    send_all(leases, leases.give(is_partial_fine=True))
+    number, alone = 0, []
+    for death in range(2):  # once all of them take too long; then the first one kills, and no more
+        clock.now += 10 if death == 0 else 1
+        loss = leases.lost(number, "gone")
+        assert loss is not None
+        assert loss.given_up == []
+        number = leases.join(0)
+        leases.ready(number)
+        alone = send_all(leases, leases.give(is_partial_fine=True))
+    while alone:
+        assert [len(lease) for lease in alone] == [1]
+        leases.answered(number, alone[0].number)
+        alone = send_all(leases, leases.give(is_partial_fine=True))
+    assert leases.totals()["n_given_up"] == 0
+    assert leases.records()[0].n_items == 4
+
+
+@pytest.mark.parametrize("size", [1, 4, None])
+def test_a_request_that_hangs_twice_is_given_up_and_no_other(size: int | None) -> None:
+    leases, clock, _ = leases_of(size, n_ready=1, limits=LeaseLimits(deadline_s=10, lease_s=0.0))
+    add(leases, 8)
+    given_up, answered, held, number, n_lost = [], [], [], 0, 0
+    while held := [*held, *send_all(leases, leases.give(is_partial_fine=True))]:
+        lease = held.pop(0)
+        if 5 not in lease.items:
+            answered += lease.items
+            leases.answered(number, lease.number)
+            continue
+        clock.now += 10
+        assert leases.overdue() == [number]
+        loss = leases.lost(number, "no answer")
+        assert loss is not None
+        given_up += loss.given_up
+        held, number, n_lost = [], leases.join(0), n_lost + 1
+        leases.ready(number)
+    assert (given_up, n_lost) == ([5], 2)
+    assert sorted(answered) == [0, 1, 2, 3, 4, 6, 7]
+
+
+def test_a_model_that_is_slower_than_anybody_knew_gets_less_after_an_overdue_lease() -> None:
+    leases, clock, _ = leases_of(size=None, n_ready=1, limits=LeaseLimits(deadline_s=10))
+    add(leases, 64)
+    first, behind = send_all(leases, leases.give(is_partial_fine=True))
+    assert (len(first), len(behind)) == (16, 16)
+    clock.now = 10
+    assert leases.lost(0, "no answer") is not None
+    assert leases.n_waiting == 64
+    number = leases.join(0)
+    leases.ready(number)
+    sizes = []
+    for _ in range(20):
+        (lease, *_) = send_all(leases, leases.give(is_partial_fine=True))
+        sizes.append(len(lease))
+        clock.now += 2.0 * len(lease)
+        assert leases.overdue() == []
+        leases.answered(number, lease.number)
+    assert set(sizes) == {1}, "what waited behind goes one by one, too: each takes two of the ten seconds"
 
 
 def test_what_was_computed_at_a_death_is_asked_alone_and_what_waited_goes_on_untouched() -> None:

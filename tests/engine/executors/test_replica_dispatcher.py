@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from polymeter.core.errors import DataError, PlanError
 from polymeter.core.parts import Image
 from polymeter.core.request import Error, Response
 from polymeter.engine.batch_choice import BatchChoice
+from polymeter.engine.batch_size import BatchSizes
 from polymeter.engine.dispatchers import Listener
 from polymeter.engine.executors.hosts import Computed, HostListener, Work
 from polymeter.engine.executors.leases import LeaseLimits
@@ -299,6 +301,58 @@ def test_what_keeps_replicas_busy_grows_with_them() -> None:
     few, many = made(2)[0], made(100)[0]
     assert (few.keeps_busy, many.keeps_busy) == (64, 800)
     assert (few.floor, many.floor) == (8, 400)
+
+
+class Counted(BatchSizes):
+    """Batch sizes that count how often anybody looks at the largest of them."""
+
+    n_looks = 0
+
+    @property
+    def scale(self) -> int | None:
+        Counted.n_looks += 1
+        return 2
+
+    @scale.setter
+    def scale(self, value: int | None) -> None:
+        return None
+
+
+class Unwalked(defaultdict[int, Any]):
+    """A dictionary that nobody may walk through."""
+
+    def __iter__(self) -> Iterator[int]:
+        raise AssertionError("walked through")
+
+    def items(self) -> Any:
+        raise AssertionError("walked through")
+
+    values = items
+
+
+def test_what_keeps_replicas_busy_is_known_without_a_look_at_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polymeter.engine.batch_choice.BatchSizes", Counted)
+    dispatcher, host, _ = made(50)
+    dispatcher.add(requests(200))
+    dispatcher.poke(is_quiet=False)
+    for number, _ in host.started:
+        host.listener.ready(number)
+    assert len({number for number, _ in host.sent}) == 50
+    looked = Counted.n_looks
+    assert (dispatcher.keeps_busy, dispatcher.floor) == (400, 200)
+    assert Counted.n_looks <= looked + 2
+
+
+def test_what_a_lost_replica_was_asked_is_known_without_a_look_at_what_all_were() -> None:
+    dispatcher, host, told = made(2)
+    dispatcher.add(requests(8))
+    dispatcher.poke(is_quiet=False)
+    dispatcher._asked = Unwalked(dict)
+    host.listener.ready(0)
+    host.listener.ready(1)
+    host.listener.lost(0, "its node died.")
+    assert 0 not in dispatcher._asked
+    assert told.notes == ["Replica 0 was lost: its node died. 4 requests go to others."]
 
 
 def test_an_image_is_held_until_it_is_answered() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -159,3 +160,23 @@ def test_what_cannot_be_read_or_sent_is_said() -> None:
         packed(shown(Image(broken)))
     with pytest.raises(ModelError, match="cannot be sent to another process"):
         packed(Request((), Generate(extra={"hook": lambda text: text})))
+
+
+def test_texts_and_numbers_of_an_answer_lose_their_classes_and_keep_their_values() -> None:
+    class Loud(str):
+        def __str__(self) -> str:
+            return self.upper()
+
+    class Grade(int, Enum):
+        GOOD = 3
+
+    class Odd(float):
+        def __float__(self) -> float:
+            return 0.0
+
+    response = Response((Output(Loud("a"), tool_calls=({"grade": Grade.GOOD, Loud("odd"): Odd(2.5), "is": True},)),))
+    again = crossed(response, is_made_plain=True).outputs[0]
+    assert (again.text, type(again.text)) == ("a", str)
+    (call,) = again.tool_calls
+    assert call == {"grade": 3, "odd": 2.5, "is": True}
+    assert [type(value) for value in [*call, *call.values()]] == [str, str, str, int, float, bool]

@@ -47,6 +47,8 @@ def test_what_a_request_leaves_open_does_not_come_from_a_checkpoint_unless_asked
         (VLLM, "--dtype bfloat16 --max-model-len 4096", "--max_model_len=4096 --dtype=bfloat16"),
         (VLLM, "-q awq", "--quantization awq"),
         (VLLM, "", "-tp 4 --gpu-memory-utilization 0.5 --disable-log-requests --uvicorn-log-level debug"),
+        (VLLM, "", "--no-enable-log-requests --no-disable-log-stats"),
+        (LLAMACPP, "", "--no-mmap --no-cont-batching --no-webui"),
         (SGLANG, "--dtype half", "--dtype half --tp 8 --mem-fraction-static 0.7 --log-level debug"),
         (LLAMACPP, "-c 8192", "--ctx-size 8192 -ngl 99 --threads 8 --log-file x.log"),
         (TRANSFORMERS, "--dtype float32", "--device cpu --log-level info --dtype float32"),
@@ -61,6 +63,7 @@ def test_spelling_order_parallelism_and_logs_are_no_identity(kind: ServerKind, w
     [
         (VLLM, "--dtype bfloat16", "--dtype float16"),
         (VLLM, "", "--enforce-eager"),
+        (VLLM, "", "--no-enable-prefix-caching"),
         (VLLM, "--max-model-len 4096", "--max-model-len 8192"),
         (VLLM, "--some-option-of-tomorrow 1", "--some-option-of-tomorrow 2"),
         (LLAMACPP, "--temp -1", "--temp -2"),
@@ -105,7 +108,15 @@ def test_what_cannot_be_read_is_told(text: str, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text", "n"),
-    [(VLLM, "", 1), (VLLM, "-tp 2 -pp 2", 4), (SGLANG, "--tp-size 8", 8), (VLLM, "--tensor-parallel-size=2", 2)],
+    [
+        (VLLM, "", 1),
+        (VLLM, "-tp 2 -pp 2", 4),
+        (SGLANG, "--tp-size 8", 8),
+        (VLLM, "--tensor-parallel-size=2", 2),
+        (SGLANG, "--tp 4 --dp 2", 8),
+        (SGLANG, "--tp 8 --dp 8 --enable-dp-attention", 8),
+        (SGLANG, "--tp 8 --dp-size 4 --enable_dp_attention --pp 2", 16),
+    ],
 )
 def test_the_gpus_of_a_server_follow_from_its_arguments(kind: ServerKind, text: str, n: int) -> None:
     assert read_arguments(kind, text).n_gpus(kind) == n

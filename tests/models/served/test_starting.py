@@ -83,6 +83,22 @@ def test_one_that_fails_ends_the_waiting_for_all(make) -> None:
     assert failed.value.scope == "endpoint", "it is not the fault of a request"
 
 
+def test_the_first_error_in_a_log_is_told_beside_its_last_lines(make) -> None:
+    with pytest.raises(ModelError, match="ended with exit code 1") as failed:
+        make("early-error").start(LIMIT_S, silent, threading.Event())
+    text = str(failed.value)
+    assert text.endswith("\nThe first error in it:\n  (EngineCore pid=7) ValueError: The weights are of another model.")
+    assert text.count("ValueError") == 1
+    assert "  RuntimeError: Engine core initialization failed." in text, "the last lines"
+
+
+def test_an_error_among_the_last_lines_is_told_once(make) -> None:
+    with pytest.raises(ModelError, match="ended with exit code 1") as failed:
+        make("error").start(LIMIT_S, silent, threading.Event())
+    assert str(failed.value).count("OutOfMemoryError") == 1
+    assert "first error" not in str(failed.value)
+
+
 def test_a_start_that_is_interrupted_waits_no_longer(make) -> None:
     is_interrupted = threading.Event()
     is_interrupted.set()

@@ -23,12 +23,15 @@ class Division:
         cores: How many threads each replica computes with.
         is_told: Whether the user has said how many threads: then variables of the environment count for nothing.
         note: What the user should know of the choice; empty if nothing.
+        is_without_gpus: Whether replicas are to see none. Where merely none were found, they see what there is, as not
+            every GPU is listed where it is looked for.
     """
 
     gpus: Sequence[Sequence[str]]
     cores: int
     is_told: bool = False
     note: str = ""
+    is_without_gpus: bool = False
 
     @property
     def n_replicas(self) -> int:
@@ -39,7 +42,8 @@ class Division:
         """The variables that tell the replica in a slot what is its own."""
         set_before = {} if self.is_told else os.environ
         found = {name: set_before.get(name) or str(self.cores) for name in _THREADS}
-        return found | {VISIBLE: ",".join(self.gpus[slot])}
+        own = self.gpus[slot]
+        return found | {VISIBLE: ",".join(own)} if own or self.is_without_gpus else found
 
 
 def divided(
@@ -71,4 +75,4 @@ def divided(
     if replicas == "auto" and not found:
         note = "There is no GPU to divide, so there is one replica: --replicas N makes more."
     cores = cpus_per_replica or max(1, available_cores() // len(shares))
-    return Division(shares, cores, cpus_per_replica is not None, note)
+    return Division(shares, cores, cpus_per_replica is not None, note, gpus_per_replica == 0)

@@ -1,4 +1,4 @@
-"""What the scheduling of leases (``leases``) is told, hands out and keeps account of: plain records."""
+"""What the scheduling of leases (``leases``) is told, hands out and keeps account of: plain records, and a sum."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ class LeaseLimits:
         behind: How many leases wait at a replica behind the one that it computes, so that it is never idle.
         losses_in_a_row: A slot whose replicas are lost so often without an answer between is given up.
         deaths: An item that was being computed at so many deaths is given up.
+        untried: A model that wants everything that is ready gets at most so many items at first, until it is known how
+            long one takes.
+        share_of_deadline: Later it gets at most as many as take this share of the deadline.
         lease_s: A lease of a fast model holds several batches: about as many as take this long.
         batches: Most batches in one lease.
     """
@@ -27,6 +30,8 @@ class LeaseLimits:
     behind: int = 1
     losses_in_a_row: int = 3
     deaths: int = 2
+    untried: int = 16
+    share_of_deadline: float = 0.1
     lease_s: float = 0.05
     batches: int = 64
 
@@ -40,7 +45,8 @@ class Waiting(Generic[T]):
         key: What may share a batch with it.
         length: Its estimated length.
         since: When it began to wait, in seconds of the clock.
-        deaths: How many replicas died while they computed it.
+        deaths: How many replicas died while they computed it, or hung while they computed it alone.
+        delays: How many hung while they computed it beside others.
     """
 
     item: T
@@ -48,6 +54,7 @@ class Waiting(Generic[T]):
     length: int
     since: float
     deaths: int = 0
+    delays: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -131,3 +138,28 @@ class Loss(Generic[T]):
     given_up: Sequence[T]
     n_returned: int
     may_restart: bool
+
+
+class SumOfTimes:
+    """Seconds that add up over many spans, some of which go on, without a look at each of them."""
+
+    __slots__ = ("_ended_s", "_n_open", "_sum_of_begins")
+
+    def __init__(self) -> None:
+        self._ended_s, self._n_open, self._sum_of_begins = 0.0, 0, 0.0
+
+    def begin(self, now: float) -> None:
+        """A span begins."""
+        self._n_open += 1
+        self._sum_of_begins += now
+
+    def end(self, begun: float, now: float) -> float:
+        """A span ends; gives its seconds."""
+        self._n_open -= 1
+        self._sum_of_begins -= begun
+        self._ended_s += now - begun
+        return now - begun
+
+    def seconds(self, now: float) -> float:
+        """All seconds until now."""
+        return self._ended_s + self._n_open * now - self._sum_of_begins

@@ -5,6 +5,10 @@ takes the next one, so a slow replica simply takes fewer. What a replica held wh
 waited untouched, to be handed on as it is; the requests that it was computing one by one, because one of them may have
 brought it down. A request that was being computed when two replicas died is given up.
 
+A model may want everything that is ready in one call, which can be any number of requests, while a lease has one
+deadline. Such a model gets few at first, and later as many as take a small part of the deadline. Where a lease of
+several is overdue all the same, that blames none of them as a death does: who hangs is found when they are asked alone.
+
 All costs are independent of the number of replicas and of requests that wait, but for a logarithm.
 """
 
@@ -18,7 +22,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from polymeter.core.records import dataclass
 from polymeter.engine.batching import ReadyQueue
-from polymeter.engine.executors.lease_records import Lease, LeaseLimits, Loss, SlotRecord, Waiting
+from polymeter.engine.executors.lease_records import Lease, LeaseLimits, Loss, SlotRecord, SumOfTimes, Waiting
 
 __all__ = ["Lease", "LeaseLimits", "Leases", "Loss", "Most", "SlotRecord", "Waiting"]
 
@@ -41,29 +45,6 @@ class Replica(Generic[T]):
     state: State = "joining"
     leases: deque[Lease[T]] = field(default_factory=deque)
     ready_since: float = 0.0
-
-
-class _Time:
-    """Seconds that add up over many spans, some of which go on, without a look at each of them."""
-
-    __slots__ = ("_ended_s", "_n_open", "_sum_of_begins")
-
-    def __init__(self) -> None:
-        self._ended_s, self._n_open, self._sum_of_begins = 0.0, 0, 0.0
-
-    def begin(self, now: float) -> None:
-        self._n_open += 1
-        self._sum_of_begins += now
-
-    def end(self, begun: float, now: float) -> float:
-        """A span ends; gives its seconds."""
-        self._n_open -= 1
-        self._sum_of_begins -= begun
-        self._ended_s += now - begun
-        return now - begun
-
-    def seconds(self, now: float) -> float:
-        return self._ended_s + self._n_open * now - self._sum_of_begins
 
 
 class Leases(Generic[T]):
@@ -94,8 +75,8 @@ class Leases(Generic[T]):
         self._n_begun = self._n_held = 0
         self._last_change = 0.0
         self._waited_s = 0.0
-        self._busy = _Time()
-        self._there = _Time()
+        self._busy = SumOfTimes()
+        self._there = SumOfTimes()
         self._counts = dict.fromkeys(("n_lost", "n_returned", "n_asked_alone", "n_given_up"), 0)
 
     @property
@@ -308,18 +289,17 @@ class Leases(Generic[T]):
         return self._from_queue(replica, is_idle=is_idle, is_partial_fine=is_partial_fine and is_idle)
 
     def _from_queue(self, replica: Replica[T], *, is_idle: bool, is_partial_fine: bool) -> Lease[T] | None:
-        def most(key: Hashable, longest: int) -> int | None:
-            return self._most(replica.slot, key, longest)
+        def enough(key: Hashable, longest: int) -> int:
+            size = self._most(replica.slot, key, longest)
+            return self._most_in_time(key) * self.n_alive if size is None else size
 
-        key = self._queue.choose(is_partial_fine=is_partial_fine, most=most)
+        key = self._queue.choose(is_partial_fine=is_partial_fine, most=enough)
         if key is None:
             return None
         n_queued, longest = self._queue.of(key)
-        size = most(key, longest)
-        if size is None:  # a share for those who are idle, and for those who will be
-            return self._hand(
-                replica, key, None, self._queue.pop(key, _share(n_queued, len(self._idle) + self._n_joining))
-            )
+        size = self._most(replica.slot, key, longest)
+        if size is None:
+            return self._part_of_everything(replica, key, n_queued, is_idle=is_idle)
         for_all = n_queued // max(1, size * self.n_alive)
         if not is_idle and not for_all:  # an idle one would wait for what this one holds
             return None
@@ -331,6 +311,26 @@ class Leases(Generic[T]):
         self._worth[key] = size * worth
         n_batches = max(1, min(for_all, worth))
         return self._hand(replica, key, size, self._queue.pop(key, size * n_batches))
+
+    def _part_of_everything(
+        self, replica: Replica[T], key: Hashable, n_queued: int, *, is_idle: bool
+    ) -> Lease[T] | None:
+        """A lease for a model that wants everything: a fair share, so that something is left for who is busy, but near
+        the end no scraps.
+        """
+        most = self._most_in_time(key)
+        if not is_idle and n_queued < most * self.n_alive:  # an idle one would wait for what this one holds
+            return None
+        least = min(self._limits.untried, _share(n_queued, len(self._idle) + self._n_joining))
+        n_items = min(most, max(least, _share(n_queued, self.n_alive)))
+        return self._hand(replica, key, None, self._queue.pop(key, n_items))
+
+    def _most_in_time(self, key: Hashable) -> int:
+        """How many items of a key are sure to be computed before the deadline, by what they took until now."""
+        pace = self._pace.get(key)
+        if pace is None:
+            return self._limits.untried
+        return max(1, int(self._limits.share_of_deadline * self._limits.deadline_s / max(pace, 1e-9)))
 
     def _batches_of(self, key: Hashable, size: int) -> int:
         """How many batches make a lease that is worth sending."""
@@ -379,10 +379,13 @@ class Leases(Generic[T]):
             if lease.begun is None:
                 untouched.append(lease)
                 continue
-            record.busy_s += self._busy.end(lease.begun, now)
+            took_s = self._busy.end(lease.begun, now)
+            record.busy_s += took_s
+            is_overdue = took_s >= self._limits.deadline_s
+            if is_overdue and len(lease) > 1:  # perhaps nothing hangs, and they take longer than was known
+                self._pace[lease.key] = max(self._pace.get(lease.key, 0.0), took_s / len(lease))
             for one in lease.waiting:
-                one.deaths += 1
-                if one.deaths >= self._limits.deaths:
+                if self._is_given_up(one, is_overdue=is_overdue, is_alone=len(lease) == 1):
                     given_up.append(one.item)
                     self._counts["n_given_up"] += 1
                 else:
@@ -391,9 +394,23 @@ class Leases(Generic[T]):
         for lease in reversed(untouched):
             if lease.is_suspect:
                 self._suspects.appendleft(lease.waiting[0])
+            elif lease.batch_size is None:  # what is known by now says how many of them go together
+                for one in lease.waiting:
+                    self._queue.add(one, one.key, one.length)
             else:
                 self._returned.appendleft(lease)
         return given_up
+
+    def _is_given_up(self, one: Waiting[T], *, is_overdue: bool, is_alone: bool) -> bool:
+        """Note that a replica was lost that computed an item; gives whether that was once too often."""
+        if not is_overdue:
+            one.deaths += 1
+            return one.deaths >= self._limits.deaths
+        if not is_alone:
+            one.delays += 1
+            return False
+        one.deaths += 1
+        return one.deaths + one.delays >= self._limits.deaths
 
 
 def _share(n_items: int, n_takers: int) -> int:

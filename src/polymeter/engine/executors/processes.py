@@ -1,7 +1,8 @@
 """Replicas in processes of this machine: children that are started, fed through a socket, and ended.
 
 A child is a fresh interpreter, not a fork, and not a worker of ``multiprocessing``, which would import the user's main
-script again. It lives no longer than this process: when the socket closes, it ends itself and what it has started.
+script again. It lives no longer than this process: when the socket closes, it ends itself and what it has started; on
+Linux a process beside it (``watching``) sees to that while it lets no thread of its own run.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
 from polymeter.engine.executors.devices import Division, divided
 from polymeter.engine.executors.hosts import Computed, Computer, HostListener, Place, Setup, Work
-from polymeter.engine.executors.replica import packed_answers, portable_error, unsent
+from polymeter.engine.executors.replica import packed_answers, portable_error, read_answers, unsent
 from polymeter.engine.executors.wire import packed, unpacked
 
 _BOOTSTRAP = (
-    "import sys; sys.path[:] = sys.argv[2:];"
+    "import sys; sys.path[:] = sys.argv[3:];"
+    "from polymeter.engine.executors.watching import watch; watch(int(sys.argv[2]), int(sys.argv[1]));"
     "from polymeter.engine.executors.processes import serve; serve(int(sys.argv[1]))"
 )
 _ENDING_S = 5.0
@@ -71,15 +73,23 @@ class LocalHost:
         self._listener = listener
         self._children: dict[int, _Child] = {}
         self._lock = threading.Lock()
+        self._is_closed = False
 
     def start(self, number: int, slot: int) -> None:
-        """Start a child. One that cannot be started counts as lost."""
+        """Start a child. One that cannot be started counts as lost; after ``close`` nobody is started."""
+        if self._is_closed:
+            return
         started = attempt(lambda: _Child(number, self._division.environment(slot), self._listener, self._setup))
         if isinstance(started, Raised):
             self._listener.lost(number, f"its process cannot be started: {started.error}")
             return
         with self._lock:
-            self._children[number] = started
+            is_late = self._is_closed  # whoever asked did not know, and nobody else would end it
+            if not is_late:
+                self._children[number] = started
+        if is_late:
+            started.abandon()
+            return
         self._listener.loading(number)
         started.begin()
 
@@ -104,6 +114,7 @@ class LocalHost:
     def close(self) -> None:
         """Let the children free their models; those that still compute are ended soon."""
         with self._lock:
+            self._is_closed = True
             children = list(self._children.values())
             self._children.clear()
         for child in children:
@@ -126,14 +137,16 @@ class _Child:
         self._killing = threading.Lock()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (open for as long as the child lives)
         ours, theirs = socket.socketpair()
-        with theirs:
+        watched, held = os.pipe()
+        self._held = open(held, "wb", buffering=0)  # noqa: SIM115  (its end is the end of this process, or of the child)
+        with theirs, open(watched, "rb", buffering=0):
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOTSTRAP, str(theirs.fileno()), *sys.path],
+                [sys.executable, "-c", _BOOTSTRAP, str(theirs.fileno()), str(watched), *sys.path],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
                 env={**os.environ, **environment},
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(theirs.fileno(), watched),
                 start_new_session=True,  # Ctrl-C is for this process, and what a child starts ends with it
             )
         self._connection = Connection(ours.detach())
@@ -144,6 +157,12 @@ class _Child:
     def begin(self) -> None:
         for name, job in (("send", self._send_all), ("hear", self._hear_all)):
             threading.Thread(target=job, name=f"polymeter-replica-{name}", daemon=True).start()
+
+    def abandon(self) -> None:
+        """End it instead of ``begin``."""
+        self.kill()
+        self._connection.close()
+        self._log.close()
 
     def send(self, work: Work) -> None:
         self._n_sent += 1
@@ -172,6 +191,7 @@ class _Child:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._held.close()
         self._to_send.put("close")  # so that the thread that sends comes to an end
 
     def _send_all(self) -> None:
@@ -201,16 +221,16 @@ class _Child:
     def _hear_all(self) -> None:
         try:
             while True:
-                kind, _, _, body, beside = _receive(self._connection)
+                kind, lease, n_responses, body, beside = _receive(self._connection)
                 if kind == "ready":
                     self._is_loaded = True
                     self._listener.ready(self._number)
                 elif kind == "failed":
                     self._is_ended = True
-                    self._listener.failed(self._number, unpacked(body, beside))
+                    self._listener.failed(self._number, _read_error(body, beside))
                 elif kind == "computed":
                     self._n_computed += 1
-                    self._listener.computed(self._number, unpacked(body, beside))
+                    self._listener.computed(self._number, read_answers(lease, n_responses, body, beside))
         except (EOFError, OSError):
             pass
         if not self._is_ended:
@@ -279,7 +299,7 @@ def serve(file: int) -> None:
     _send(connection, "ready", 0, 0)
     while (item := arrived.get()) is not None:
         computed = item if isinstance(item, Computed) else replica.compute(*item)
-        _send(connection, "computed", computed.lease, 0, *packed_answers(computed))
+        _send(connection, "computed", computed.lease, len(computed.responses), *packed_answers(computed))
     replica.close()
 
 
@@ -291,6 +311,13 @@ def _reason(status: int | None, last_lines: str) -> str:
     else:
         what = f"its process ended with status {status}"
     return f"{what}.{_printed(last_lines)}"
+
+
+def _read_error(body: bytes, beside: Sequence[Any]) -> BaseException:
+    read = attempt(lambda: unpacked(body, beside))
+    if isinstance(read, Raised):
+        return PlanError(f"A replica failed, and its error cannot be read by the run: {read.error!r}")
+    return read  # type: ignore[no-any-return]
 
 
 def _printed(last_lines: str) -> str:

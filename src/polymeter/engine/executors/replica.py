@@ -28,7 +28,7 @@ from polymeter.core.scoring_limits import ScoringLimits
 from polymeter.core.task import TaskSpec
 from polymeter.engine.computing import BatchComputer, Calls
 from polymeter.engine.executors.hosts import Computed, Work
-from polymeter.engine.executors.wire import packed
+from polymeter.engine.executors.wire import packed, unpacked
 from polymeter.engine.models import make_model
 from polymeter.engine.plan import compiled
 from polymeter.engine.prefetch import Prefetcher
@@ -270,19 +270,35 @@ def unsent(work: Work) -> list[Response | None]:
 
 
 def packed_answers(computed: Computed) -> tuple[bytes, Sequence[Any]]:
-    """What a replica has computed, as bytes; an answer that cannot be sent becomes an error."""
-    whole = attempt(lambda: packed(computed))
+    """What a replica has computed, as bytes; an answer that cannot be sent becomes an error. Texts and numbers of their
+    own classes become plain ones: the run may not have the class.
+    """
+    whole = attempt(lambda: packed(computed, is_made_plain=True))
     if not isinstance(whole, Raised):
         return whole  # type: ignore[no-any-return]
     responses: list[Response | None] = []
     for response in computed.responses:
-        alone = attempt(lambda response=response: packed(response))  # type: ignore[misc]
+        alone = attempt(lambda response=response: packed(response, is_made_plain=True))  # type: ignore[misc]
         if isinstance(alone, Raised):
             error = ModelError(f"The model's answer cannot be sent to the run: {alone.error}")
             responses.append(Response.failed(error))
         else:
             responses.append(response)
-    return packed(Computed(computed.lease, responses, computed.timings, computed.did_not_fit))
+    return packed(Computed(computed.lease, responses, computed.timings, computed.did_not_fit), is_made_plain=True)
+
+
+def read_answers(lease: int, n_responses: int, body: bytes, beside: Sequence[Any]) -> Computed:
+    """What a replica has computed, from its bytes. If they cannot be read here, as when an answer is of a class that
+    only the replica has, it is an error for each request.
+    """
+    read = attempt(lambda: unpacked(body, beside))
+    if not isinstance(read, Raised):
+        return read  # type: ignore[no-any-return]
+    error = ModelError(
+        f"The model's answer cannot be read by the run: {read.error!r}",
+        hint="Let the model answer with plain texts and numbers.",
+    )
+    return Computed(lease, [Response.failed(error)] * n_responses)
 
 
 def portable_error(error: BaseException) -> PolymeterError:

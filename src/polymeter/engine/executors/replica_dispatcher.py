@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -18,7 +19,7 @@ from typing import Any
 from polymeter.core.errors import ModelError, count
 from polymeter.core.request import Response
 from polymeter.engine.batch_choice import BatchChoice, longest_of
-from polymeter.engine.batch_size import BatchSizes
+from polymeter.engine.batch_size import BatchSizes, CommonScale
 from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, did_not_fit, pause_s
 from polymeter.engine.executors.hosts import Computed, HostListener, ReplicaHost, Work
 from polymeter.engine.executors.leases import Lease, LeaseLimits, Leases
@@ -68,8 +69,9 @@ class ReplicaDispatcher:
         self._limits = limits
         self._clock = clock
         self._sizes: dict[int, BatchSizes] = {}
+        self._scale = CommonScale(choice.sizes().scale)
         self._leases: Leases[Joined] = Leases(self._most, limits, clock)
-        self._asked: dict[int, tuple[int, list[Joined]]] = {}
+        self._asked: defaultdict[int, dict[int, list[Joined]]] = defaultdict(dict)  # by replica, then by lease
         self._later: list[tuple[float, int, list[PendingRequest]]] = []
         self._n_later = 0
         self._changed = threading.Condition()
@@ -166,13 +168,12 @@ class ReplicaDispatcher:
         """The batch sizes of one slot: each learns for itself, as GPUs may differ, or be shared."""
         sizes = self._sizes.get(slot)
         if sizes is None:
-            sizes = self._sizes[slot] = self._choice.sizes()
+            sizes = self._sizes[slot] = self._choice.sizes(self._scale)
         return sizes
 
     def _largest(self) -> int | None:
         with self._changed:
-            largest = [self._choice.largest(sizes) for sizes in self._sizes.values() or [self._choice.sizes()]]
-        return None if None in largest else max(one for one in largest if one is not None)
+            return self._choice.largest(self._scale)
 
     def _give(self, *, is_quiet: bool) -> None:
         with self._changed:
@@ -197,7 +198,7 @@ class ReplicaDispatcher:
             for one, failure in zip((one for group in lease.items for one in group), failures, strict=True):
                 one.response = failure
             groups = [rest for group in lease.items if (rest := [one for one in group if one.response is None])]
-            self._asked[lease.number] = lease.replica, groups
+            self._asked[lease.replica][lease.number] = groups
             at_once = self._choice.at_once(self._sizes_of(lease.slot), lease.key, longest_of(lease.items))
             self._changed.notify_all()  # somebody may be overdue some time
         if not groups:
@@ -221,9 +222,9 @@ class ReplicaDispatcher:
         worked_s = sum(seconds for _, seconds in computed.timings) if computed.timings else None
         with self._changed:
             lease = self._leases.answered(number, computed.lease, worked_s)
-            _, groups = self._asked.pop(computed.lease, (number, None))
-            if lease is None or groups is None:  # from a replica that was taken for lost
+            if lease is None:  # from a replica that was taken for lost
                 return
+            groups = self._asked[number].pop(computed.lease)
             sizes, longest = self._sizes_of(lease.slot), longest_of(lease.items)
             for n_at_once, seconds in computed.timings:
                 sizes.computed(lease.key, n_at_once, seconds)
@@ -285,8 +286,7 @@ class ReplicaDispatcher:
             loss = self._leases.lost(number, reason)
             if loss is None:
                 return
-            for lease in [lease for lease, (holder, _) in self._asked.items() if holder == number]:
-                del self._asked[lease]
+            self._asked.pop(number, None)
             fresh = self._leases.join(loss.slot) if loss.may_restart else None
             is_over = self._leases.n_alive == 0
         text = f"Replica {loss.slot} was lost: {reason}"

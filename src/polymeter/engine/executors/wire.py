@@ -50,12 +50,16 @@ def everywhere(path: Path) -> bool:
     return True
 
 
-def packed(value: Any, is_readable: Readable = everywhere) -> tuple[bytes, list[memoryview]]:
+def packed(
+    value: Any, is_readable: Readable = everywhere, *, is_made_plain: bool = False
+) -> tuple[bytes, list[memoryview]]:
     """Plain data of the run as bytes.
 
     Args:
         value: Work for a replica, or what it has computed.
         is_readable: Which files need not be carried, because the other side reads them itself.
+        is_made_plain: Whether texts and numbers of classes of their own become plain ones: the other side may not have
+            the class.
 
     Returns:
         The data, and the large pieces that stand beside it.
@@ -75,7 +79,7 @@ def packed(value: Any, is_readable: Readable = everywhere) -> tuple[bytes, list[
 
     out = io.BytesIO()
     try:
-        _Pickler(out, is_inside, is_readable).dump(value)
+        _Pickler(out, is_inside, is_readable, is_made_plain).dump(value)
     except (pickle.PicklingError, TypeError, AttributeError) as error:  # what pickle raises depends on the object
         why = " ".join(str(error).split())
         raise ModelError(
@@ -137,10 +141,15 @@ class _Pickler(pickle.Pickler):
     """Writes records by their fields and media by their encoded bytes."""
 
     def __init__(
-        self, out: io.BytesIO, is_inside: Callable[[pickle.PickleBuffer], bool], is_readable: Readable
+        self,
+        out: io.BytesIO,
+        is_inside: Callable[[pickle.PickleBuffer], bool],
+        is_readable: Readable,
+        is_made_plain: bool,
     ) -> None:
         super().__init__(out, protocol=5, buffer_callback=is_inside)
         self._is_readable = is_readable
+        self._is_made_plain = is_made_plain
 
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)
@@ -158,6 +167,8 @@ class _Pickler(pickle.Pickler):
             return self._pixels(value)
         if kind is MappingProxyType:
             return _read_only, (dict(value),)
+        if self._is_made_plain and isinstance(value, (str, int, float)):  # never asked for plain ones themselves
+            return _plain(value)
         return NotImplemented
 
     def _image(self, image: Image) -> tuple[Any, ...]:
@@ -194,6 +205,13 @@ class _Pickler(pickle.Pickler):
         *rest, pixels = pil.Image.__getstate__(image)  # an image that was read from a file would add to it
         encoded = pickle.PickleBuffer(data) if isinstance(data, bytes) else None
         return _drawn, (rest, pickle.PickleBuffer(pixels), encoded, name)
+
+
+def _plain(value: str | int | float) -> tuple[type, tuple[str | int | float]]:
+    """A text or number without its class, whatever that class says its text or number is."""
+    if isinstance(value, str):
+        return str, (str.__str__(value),)
+    return (int, (int.__int__(value),)) if isinstance(value, int) else (float, (float.__float__(value),))
 
 
 def _read_only(values: dict[Any, Any]) -> MappingProxyType[Any, Any]:

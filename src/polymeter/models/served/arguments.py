@@ -43,8 +43,10 @@ class ServerArguments:
     options: tuple[ServerOption, ...]
 
     def identity(self, kind: ServerKind) -> list[Any]:
-        """The options that can change an answer, sorted by name. A file counts by its content, wherever it is."""
-        kept = [option for option in self.options if option.name not in kind.runtime]
+        """The options that can change an answer, sorted by name. A file counts by its content, wherever it is. What an
+        option cannot change when it is given, it cannot change with ``no-`` before it either.
+        """
+        kept = [one for one in self.options if kind.runtime.isdisjoint({one.name, one.name.removeprefix("no-")})]
         return [[option.name, *map(_content, option.values)] for option in sorted(kept, key=lambda one: one.name)]
 
     def n_gpus(self, kind: ServerKind) -> int:
@@ -53,9 +55,11 @@ class ServerArguments:
         Raises:
             PlanError: if one of these options is not a number.
         """
+        names = {option.name for option in self.options}
+        shared = {option for flag, option in kind.on_same_gpus.items() if flag in names}
         n = 1
         for option in self.options:
-            if option.name in kind.gpu_options:
+            if option.name in kind.gpu_options and option.name not in shared:
                 value = " ".join(option.values)
                 if not value.isdecimal() or int(value) < 1:
                     raise PlanError(f"--{option.name} must be a whole number from 1, not {value!r}.", where=_WHERE)

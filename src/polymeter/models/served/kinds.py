@@ -35,10 +35,11 @@ class ServerKind:
         home: Where it is told how to install it, if not with pip.
         needs: Modules that must be there besides, where the program belongs to the Python that is running.
         reserved: Options that the run sets itself, or that would make the server another one.
-        runtime: Options that cannot change an answer: parallelism, memory, scheduling, logging. All others are part of
-            the model's identity.
+        runtime: Options that cannot change an answer, also with ``no-`` before the name: parallelism, memory,
+            scheduling, logging. All others are part of the model's identity.
         aliases: Other spellings of options, without dashes.
         gpu_options: Options whose product is the number of GPUs of one server.
+        on_same_gpus: Flags with which one of these options divides the GPUs of the others, and the option.
         takes: Settings of requests that it knows besides the common ones; ``None``: any.
         guided: From the choices of ``guided_choice`` and the server's version to the fields that say so there;
             ``None``: it cannot be told.
@@ -62,6 +63,7 @@ class ServerKind:
     defaults: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     gpu_options: tuple[str, ...] = ()
+    on_same_gpus: Mapping[str, str] = field(default_factory=dict)
     takes: frozenset[str] | None = None
     guided: Callable[[Sequence[str], str], dict[str, Any]] | None = None
     logprobs: Literal["auto", "none"] = "auto"
@@ -135,6 +137,7 @@ SGLANG = ServerKind(
         "dp-size": "data-parallel-size", "pp-size": "pipeline-parallel-size", "pp": "pipeline-parallel-size",
     },
     gpu_options=("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"),
+    on_same_gpus={"enable-dp-attention": "data-parallel-size"},
     guided=as_regex,
 )  # fmt: skip
 
@@ -160,9 +163,9 @@ LLAMACPP = ServerKind(
             "cont-batching", "cpu-mask", "cpu-mask-batch", "cpu-range", "cpu-range-batch", "cpu-strict",
             "cpu-strict-batch", "device", "gpu-layers", "log-colors", "log-disable", "log-file", "log-prefix",
             "log-timestamps", "log-verbosity", "main-gpu", "metrics", "mlock", "mmap", "n-cpu-moe", "cpu-moe",
-            "no-mmap", "no-webui", "numa", "no-perf", "perf", "poll", "poll-batch", "prio", "prio-batch",
-            "slots", "no-slots", "split-mode", "tensor-split", "threads", "threads-batch", "threads-http",
-            "timeout", "verbose",
+            "numa", "perf", "poll", "poll-batch", "prio", "prio-batch",
+            "slots", "split-mode", "tensor-split", "threads", "threads-batch", "threads-http",
+            "timeout", "verbose", "webui",
         }
     ),
     aliases={

@@ -169,10 +169,7 @@ class ServedModel(AsyncModel):
             servers.start(self._start_timeout_s, tell, self._is_interrupted)
             self._model = self._client_at(*(f"http://{HOST}:{one.port}/v1" for one in servers.all))
             self._shown_gpus = [gpu_names(visible_gpus() if gpus is None else gpus) for gpus in self._gpus]
-            try:
-                asyncio.run(self._ask_once())
-            except PlanError as error:
-                raise failure(servers.all[0], f"The server did not accept a test request: {error.what}") from error
+            asyncio.run(self._ask_once(servers.all))
         except BaseException:
             servers.stop()
             raise
@@ -265,14 +262,14 @@ class ServedModel(AsyncModel):
                     f"Model {self.kind.backend!r} has no argument {name!r}.", where="--model-args", hint=hint
                 )
 
-    async def _ask_once(self) -> None:
+    async def _ask_once(self, servers: Sequence[ServerProcess]) -> None:
         """Ask every server for one token, unless the start is interrupted.
 
         Raises:
-            PlanError: if one refuses.
-            ModelError: if it was interrupted.
+            ModelError: if one refuses, with its log, or it was interrupted.
         """
-        asked = asyncio.ensure_future(self._model.preflight())
+        each = zip(self._model.instances, servers, strict=True)
+        asked = asyncio.gather(*(_ask_for_one_token(client, server) for client, server in each))
         while not asked.done():
             if self._is_interrupted.is_set():
                 asked.cancel()
@@ -352,6 +349,13 @@ class _Instance(AsyncModel):
 
     async def probe(self) -> bool:
         return await self._model.probe()
+
+
+async def _ask_for_one_token(client: AsyncModel, server: ServerProcess) -> None:
+    try:
+        await client.preflight()
+    except PlanError as error:
+        raise failure(server, f"The server did not accept a test request: {error.what}") from error
 
 
 def _positive(seconds: Any) -> float:

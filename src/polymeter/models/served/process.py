@@ -26,6 +26,8 @@ _TAIL_BYTES = 64 * 1024
 _SHOWN_LINES = 12
 _LONGEST_LINE = 300
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+_ERROR = re.compile(r"\b\w*(?:Error|Exception): \S")
+_SEARCHED_BYTES = 1024 * 1024
 _TAKEN = re.compile(r"address already in use|errno 98|errno 48|couldn't bind|port \d+ is (?:already )?in use", re.I)
 
 
@@ -101,10 +103,22 @@ class ServerProcess:
 
     def lines(self, n: int = _SHOWN_LINES) -> list[str]:
         """The last lines that it printed since it was started, without what a terminal would act on."""
+        return self._printed(_TAIL_BYTES)[-n:]
+
+    @property
+    def first_error(self) -> str:
+        """The first of its lines that looks like an exception, unless it is among the last ones: what ends a server is
+        often printed before much else. Empty if there is none.
+        """
+        earlier = self._printed(_SEARCHED_BYTES)[:-_SHOWN_LINES]
+        return next(filter(_ERROR.search, earlier), "")
+
+    def _printed(self, n_bytes: int) -> list[str]:
+        """The lines in the last bytes of what it printed since it was started."""
         try:
             with self.log.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
-                file.seek(max(self._began_at, size - _TAIL_BYTES))
+                file.seek(max(self._began_at, size - n_bytes))
                 text = file.read().decode(errors="replace")
         except OSError:
             return []
@@ -112,7 +126,7 @@ class ServerProcess:
             _CONTROL.sub("", line.rpartition("\r")[2] if "\r" in line.rstrip("\r") else line)
             for line in text.split("\n")
         ]
-        return [hide_secrets(line.strip())[:_LONGEST_LINE] for line in lines if line.strip()][-n:]
+        return [hide_secrets(line.strip())[:_LONGEST_LINE] for line in lines if line.strip()]
 
     @property
     def is_port_taken(self) -> bool:

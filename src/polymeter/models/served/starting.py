@@ -127,8 +127,10 @@ def failure(server: ServerProcess, what: str) -> ModelError:
 
 
 def told(server: ServerProcess) -> str:
-    """The last lines of a server's log, for a message, and where the log is."""
+    """The last lines of a server's log and an error that stands before them, for a message, and where the log is."""
     lines = server.lines()
     if not lines:
         return f"It printed nothing (its log is {server.log})."
-    return "\n".join([f"The last lines of its log, {server.log}:", *(f"  {line}" for line in lines)])
+    shown = [f"The last lines of its log, {server.log}:", *(f"  {line}" for line in lines)]
+    error = server.first_error
+    return "\n".join([*shown, *(["The first error in it:", f"  {error}"] if error else [])])
