@@ -280,7 +280,7 @@ def test_a_refusal_is_told_with_the_log_of_who_refused(here: Path, monkeypatch: 
     monkeypatch.setenv("VLLM_STUB", "refuses-on:1")
     result = evaluate(replicas=2)
     assert result.status == "stopped"
-    assert "The server cannot be asked: The endpoint does not know the model 'toy'" in result.reason
+    assert "The server did not accept a test request: The endpoint does not know the model 'toy'" in result.reason
     assert "-2.log:" in result.reason
     assert "  ERROR This one refuses." in result.reason
 

@@ -352,7 +352,7 @@ def test_what_a_lost_replica_was_asked_is_known_without_a_look_at_what_all_were(
     host.listener.ready(1)
     host.listener.lost(0, "its node died.")
     assert 0 not in dispatcher._asked
-    assert told.notes == ["Replica 0 was lost: its node died. 4 requests go to others."]
+    assert told.notes == ["Replica 0 was lost: its node died. Others take over 4 requests."]
 
 
 def test_an_image_is_held_until_it_is_answered() -> None:
