@@ -15,7 +15,9 @@ import pytest
 import polymeter
 from polymeter import PlanError, RunOptions
 from polymeter.core.registries import MODELS
+from polymeter.engine.executors.hosts import HostListener
 from polymeter.engine.executors.ray import cluster
+from polymeter.engine.executors.ray.host import RayHost
 from polymeter.engine.executors.ray.object_store import INLINE, Pieces
 from polymeter.engine.executors.ray.visibility import Visibility, is_seen, machine_mark, mark_of
 from tests.helpers.replicated import Counted
@@ -168,3 +170,85 @@ def test_an_address_without_the_executor_is_refused(tmp_path: Path) -> None:
     counted = Counted(tmp_path / "a", n=4)
     with pytest.raises(PlanError, match=r"is not to use one.*--address.*Add --executor ray"):
         polymeter.evaluate(**counted.arguments(), address="auto")
+
+
+class Joined:
+    """A process that is in a cluster of two nodes, of which others use some."""
+
+    gcs_address = "127.0.0.1:6379"
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, free: list[dict[str, float]]) -> None:
+        ray = pytest.importorskip("ray", reason="Ray is not installed")
+        self._free = free
+        monkeypatch.setattr(cluster, "_RETURNING_S", 0.0, raising=False)
+        monkeypatch.setattr(ray, "is_initialized", lambda: True)
+        monkeypatch.setattr(ray, "get_runtime_context", lambda: self)
+        monkeypatch.setattr(ray, "nodes", lambda: [{"Alive": True, "Resources": GPU_NODE}] * 2)
+        monkeypatch.setattr(ray, "available_resources", self.available)
+
+    def available(self) -> dict[str, float]:
+        return self._free.pop(0) if len(self._free) > 1 else self._free[0]
+
+
+ALL_FREE = {"CPU": 32.0, "GPU": 16.0}
+
+
+@pytest.mark.parametrize("address", [None, "auto", "127.0.0.1:6379", "localhost:6379", "ray://localhost:10001"])
+def test_a_process_stays_in_the_cluster_that_it_is_in(monkeypatch: pytest.MonkeyPatch, address: str | None) -> None:
+    Joined(monkeypatch, [ALL_FREE])
+    found = cluster.join(options(address=address))
+    assert (found.n_replicas, found.note, found.is_left) == (16, "", False)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:6380", "10.255.0.9:6379", "ray://10.255.0.9:10001", "local"])
+def test_the_address_of_another_cluster_than_the_process_is_in_is_refused(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    Joined(monkeypatch, [ALL_FREE])
+    with pytest.raises(PlanError, match=r"is in the Ray cluster at 127.0.0.1:6379 already") as refused:
+        cluster.join(options(address=address))
+    assert f"cannot join the one at {address}" in str(refused.value)
+    assert "ray.shutdown()" in refused.value.hint
+
+
+def test_auto_is_as_many_replicas_as_there_is_room_for_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    Joined(monkeypatch, [{"CPU": 9.0, "GPU": 3.0}])
+    found = cluster.join(options(replicas="auto"))
+    assert found.n_replicas == 3
+    assert found.note == ("Others use the Ray cluster: of 16 replicas of 1 core and 1 GPU it has room for 3 now.")
+    assert cluster.join(options(replicas=5)).n_replicas == 5, "who says how many is not asked to wait for others"
+
+
+def test_a_cluster_that_others_use_entirely_has_one_replica_which_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    Joined(monkeypatch, [{"CPU": 9.0}])
+    found = cluster.join(options())
+    assert found.n_replicas == 1
+    assert found.note.endswith("it has room for 0 now. One is started, and waits.")
+
+
+def test_what_is_being_given_back_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    Joined(monkeypatch, [{"CPU": 31.0, "GPU": 15.0}, ALL_FREE])
+    monkeypatch.setattr(cluster, "_RETURNING_S", 60.0, raising=False)
+    assert cluster.join(options()).n_replicas == 16
+
+
+class Nobody:
+    """An actor class of which no actor is made in vain."""
+
+    def __init__(self) -> None:
+        self.n_made = 0
+
+    def remote(self, *arguments: Any) -> None:
+        self.n_made += 1
+
+
+def test_a_host_that_is_closed_starts_no_replica(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    made = Nobody()
+    monkeypatch.setattr(ray, "put", lambda value: value)
+    monkeypatch.setattr(ray, "remote", lambda **asked: lambda actor: made)
+    heard = HostListener(*[lambda *told: pytest.fail(f"nothing is to be told: {told}")] * 4)
+    host = RayHost(None, cluster.ONE_CORE, heard)  # type: ignore[arg-type]
+    host.close()
+    host.start(0, 0)
+    assert made.n_made == 0

@@ -98,19 +98,27 @@ class RayHost:
         self._careful_until = 0.0
         self._actors: dict[int, _Actor] = {}
         self._happenings: queue.SimpleQueue[tuple[Happening, int, Any] | None] = queue.SimpleQueue()
-        self._is_heard = False
+        self._is_heard = self._is_closed = False
 
     def start(self, number: int, slot: int) -> None:
-        """Start an actor; where it goes is up to Ray."""
-        handle = self._actor_of.remote(self._cluster.cpus_per_replica)
+        """Start an actor; where it goes is up to Ray. When this host is closed, none is started any more: a loss may
+        be handled at the same time, and nobody would end what it starts.
+        """
         with self._lock:
+            if self._is_closed:
+                return
+            handle = self._actor_of.remote(self._cluster.cpus_per_replica)
             self._actors[number] = _Actor(handle)
             is_first, self._is_heard = not self._is_heard, True
+            calls: dict[Happening, Any] = {
+                "begun": handle.begin.remote(),
+                "loaded": handle.load.remote(self._code, self._setup),
+                "ended": handle.live.remote(),
+            }
         if is_first:
             threading.Thread(target=self._hear_all, name="polymeter-ray", daemon=True).start()
-        self._hear("begun", number, handle.begin.remote())
-        self._hear("loaded", number, handle.load.remote(self._code, self._setup))
-        self._hear("ended", number, handle.live.remote())
+        for what, call in calls.items():
+            self._hear(what, number, call)
 
     def send(self, number: int, work: Work) -> None:
         """Send work. Large media goes through the object store, once; files that the replica sees are not sent."""
@@ -148,6 +156,7 @@ class RayHost:
         import ray
 
         with self._lock:
+            self._is_closed = True
             actors = [*self._actors.values()]
             self._actors.clear()
         self._happenings.put(None)
