@@ -5,8 +5,10 @@ that Ray is imported for nobody who has not asked for it.
 from __future__ import annotations
 
 import importlib.util
+import socket
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,16 @@ import pytest
 
 import polymeter
 from polymeter import PlanError, RunOptions
+from polymeter.api.running import with_settings
 from polymeter.core.registries import MODELS
-from polymeter.engine.executors.hosts import HostListener
+from polymeter.engine.executors.hosts import Computed, HostListener, Work
 from polymeter.engine.executors.ray import cluster
+from polymeter.engine.executors.ray.actor import RayReplica, code_mark, sent
 from polymeter.engine.executors.ray.host import RayHost
 from polymeter.engine.executors.ray.object_store import INLINE, Pieces
 from polymeter.engine.executors.ray.visibility import Visibility, is_seen, machine_mark, mark_of
+from polymeter.engine.executors.ray.working_folder import WorkingFolder, here
+from polymeter.engine.executors.wire import unpacked
 from tests.helpers.replicated import Counted
 
 GPU_NODE = {"CPU": 16.0, "GPU": 8.0}
@@ -248,7 +254,88 @@ def test_a_host_that_is_closed_starts_no_replica(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ray, "put", lambda value: value)
     monkeypatch.setattr(ray, "remote", lambda **asked: lambda actor: made)
     heard = HostListener(*[lambda *told: pytest.fail(f"nothing is to be told: {told}")] * 4)
-    host = RayHost(None, cluster.ONE_CORE, heard)  # type: ignore[arg-type]
+    host = RayHost(None, WorkingFolder("", ()), cluster.ONE_CORE, heard)  # type: ignore[arg-type]
     host.close()
     host.start(0, 0)
     assert made.n_made == 0
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Makes something whose loading opens a file by a relative path."""
+
+    path: str
+
+    def made(self) -> Opening:
+        return self
+
+    def places(self) -> tuple[Any, ...]:
+        return {"pretrained": [self.path], "n": 3, "none": "", "odd": "\0"}, (Path("missing.py"),)
+
+    def load(self) -> None:
+        Path(self.path).read_text()
+
+    def prepare(self, work: Work) -> None:
+        pass
+
+    def compute(self, work: Work, preparation: Any = None) -> Computed:
+        return Computed(work.lease, ())
+
+    def close(self) -> None:
+        pass
+
+
+def loaded(monkeypatch: pytest.MonkeyPatch, setup: Opening, folder: WorkingFolder) -> tuple[str, Any]:
+    """What becomes of loading in an actor whose node was started in another folder than the run."""
+    for name in ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.chdir("/")  # and back after the test
+    actor = RayReplica(1)
+    how, what = actor.load(code_mark(), sent(folder), sent(setup))
+    actor.close()
+    return how, unpacked(*what)
+
+
+def test_a_relative_path_means_on_a_node_what_it_means_where_the_run_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weights").touch()
+    monkeypatch.chdir(tmp_path)
+    setup = Opening("weights")
+    folder = WorkingFolder.of(setup, here())
+    assert folder == WorkingFolder(str(tmp_path), ("weights",))
+    assert loaded(monkeypatch, setup, folder)[0] == "ready"
+
+
+def test_a_node_without_the_run_s_folder_is_named_where_something_of_it_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").touch()
+    needed, absolute = Opening("weights"), Opening(str(tmp_path / "there"))
+    how, error = loaded(monkeypatch, needed, WorkingFolder("/no/such folder", ("weights",)))
+    assert how == "failed"
+    assert str(error).startswith(
+        f"On node {socket.gethostname()}: The run works in '/no/such folder', which cannot be entered here, and "
+        "'weights' is relative to it: No such file or directory."
+    )
+    folder = WorkingFolder.of(absolute, "/no/such folder")
+    assert folder.relative == ()
+    assert loaded(monkeypatch, absolute, folder)[0] == "ready"
+
+
+def test_a_folder_that_was_deleted_is_entered_by_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert WorkingFolder.of(Opening("weights"), here()) == WorkingFolder("", ())
+    monkeypatch.chdir("/")
+    WorkingFolder("", ()).enter()
+    assert here() == "/"
+
+
+def test_files_to_import_are_absolute_before_a_run_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own.py").touch()
+    monkeypatch.chdir(tmp_path)
+    asked = options(imports=(Path("own.py"), Path("missing.py")))
+    assert with_settings(asked, {}).imports == (tmp_path / "own.py", Path("missing.py"))

@@ -170,6 +170,17 @@ def test_a_killed_driver_resumes_with_another_number_of_replicas(nodes: Nodes, t
     assert [session["status"] for session in result.folder.read_manifest()["sessions"]][-1] == "complete"
 
 
+def test_relative_paths_are_those_of_the_run_and_not_of_the_node(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted(tmp_path / "a", n=6)
+    monkeypatch.chdir(counted.folder)  # the nodes were started elsewhere
+    counted.log.touch()
+    asked = {**counted.arguments(log=counted.log.name), "imports": ("counting.py",)}
+    result = polymeter.evaluate(**asked, **on_ray(nodes))
+    counted.assert_whole(result, n_most_twice=0)
+
+
 def test_without_an_address_a_cluster_is_started_beside_one_that_runs_here(nodes: Nodes, tmp_path: Path) -> None:
     written = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir()), "ray", "ray_current_cluster")
     assert written.exists(), "which is how Ray finds the cluster that was started last"

@@ -109,6 +109,10 @@ class Setup(Protocol):
         """
         ...
 
+    def places(self) -> Sequence[Any]:
+        """What it is made from that may be paths: texts, and collections of them."""
+        ...
+
 
 class ReplicaHost(Protocol):
     """A place for replicas. Its methods are called on several threads, one at a time for one replica, and none of them

@@ -23,6 +23,7 @@ from polymeter.engine.executors.ray.actor import CALLS_AT_ONCE, RayReplica, code
 from polymeter.engine.executors.ray.cluster import ONE_CORE, Cluster, free_cores, join
 from polymeter.engine.executors.ray.object_store import Pieces
 from polymeter.engine.executors.ray.visibility import FileMark, Visibility
+from polymeter.engine.executors.ray.working_folder import WorkingFolder, here
 from polymeter.engine.executors.replica import unsent
 from polymeter.engine.executors.wire import packed, unpacked
 
@@ -47,11 +48,15 @@ def place(setup: Setup, options: RunOptions) -> Place:
         PlanError: Ray is missing, there is no such cluster, or it has no room for a replica.
     """
     cluster = join(options)
+    folder = here()  # now: what the run calls may enter another
 
     def make_scorers(setup: Setup, most: int, listener: HostListener) -> tuple[ReplicaHost, int]:
-        return RayHost(setup, ONE_CORE, listener), min(most, free_cores())
+        return RayHost(setup, WorkingFolder.of(setup, folder), ONE_CORE, listener), min(most, free_cores())
 
-    return Place(cluster.n_replicas, lambda listener: RayHost(setup, cluster, listener), cluster.note, make_scorers)
+    def make_host(listener: HostListener) -> ReplicaHost:
+        return RayHost(setup, WorkingFolder.of(setup, folder), cluster, listener)
+
+    return Place(cluster.n_replicas, make_host, cluster.note, make_scorers)
 
 
 @dataclass(slots=True, eq=False)
@@ -74,11 +79,12 @@ class RayHost:
 
     Args:
         setup: What a replica is made from.
+        folder: The folder in which the run works.
         cluster: Where.
         listener: Who hears of them.
     """
 
-    def __init__(self, setup: Setup, cluster: Cluster, listener: HostListener) -> None:
+    def __init__(self, setup: Setup, folder: WorkingFolder, cluster: Cluster, listener: HostListener) -> None:
         import ray
 
         self._cluster = cluster
@@ -91,7 +97,7 @@ class RayHost:
             max_concurrency=CALLS_AT_ONCE,
             scheduling_strategy="SPREAD",
         )(RayReplica)
-        self._setup = ray.put(sent(setup))
+        self._folder, self._setup = sent(folder), ray.put(sent(setup))
         self._code = code_mark()
         self._pieces = Pieces(ray.put)
         self._lock = threading.Lock()
@@ -112,7 +118,7 @@ class RayHost:
             is_first, self._is_heard = not self._is_heard, True
             calls: dict[Happening, Any] = {
                 "begun": handle.begin.remote(),
-                "loaded": handle.load.remote(self._code, self._setup),
+                "loaded": handle.load.remote(self._code, self._folder, self._setup),
                 "ended": handle.live.remote(),
             }
         if is_first:
