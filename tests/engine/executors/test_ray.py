@@ -8,6 +8,7 @@ import importlib.util
 import socket
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from polymeter.core.registries import MODELS
 from polymeter.engine.executors.hosts import Computed, HostListener, Work
 from polymeter.engine.executors.ray import cluster
 from polymeter.engine.executors.ray.actor import RayReplica, code_mark, sent
-from polymeter.engine.executors.ray.host import RayHost
+from polymeter.engine.executors.ray.head_watch import HeadWatch, answers
+from polymeter.engine.executors.ray.host import Joined, RayHost
 from polymeter.engine.executors.ray.object_store import INLINE, Pieces
 from polymeter.engine.executors.ray.visibility import Visibility, is_seen, machine_mark, mark_of
 from polymeter.engine.executors.ray.working_folder import WorkingFolder, here
@@ -178,7 +180,7 @@ def test_an_address_without_the_executor_is_refused(tmp_path: Path) -> None:
         polymeter.evaluate(**counted.arguments(), address="auto")
 
 
-class Joined:
+class InCluster:
     """A process that is in a cluster of two nodes, of which others use some."""
 
     gcs_address = "127.0.0.1:6379"
@@ -201,7 +203,7 @@ ALL_FREE = {"CPU": 32.0, "GPU": 16.0}
 
 @pytest.mark.parametrize("address", [None, "auto", "127.0.0.1:6379", "localhost:6379", "ray://localhost:10001"])
 def test_a_process_stays_in_the_cluster_that_it_is_in(monkeypatch: pytest.MonkeyPatch, address: str | None) -> None:
-    Joined(monkeypatch, [ALL_FREE])
+    InCluster(monkeypatch, [ALL_FREE])
     found = cluster.join(options(address=address))
     assert (found.n_replicas, found.note, found.is_left) == (16, "", False)
 
@@ -210,7 +212,7 @@ def test_a_process_stays_in_the_cluster_that_it_is_in(monkeypatch: pytest.Monkey
 def test_the_address_of_another_cluster_than_the_process_is_in_is_refused(
     monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    Joined(monkeypatch, [ALL_FREE])
+    InCluster(monkeypatch, [ALL_FREE])
     with pytest.raises(PlanError, match=r"is in the Ray cluster at 127.0.0.1:6379 already") as refused:
         cluster.join(options(address=address))
     assert f"cannot join the one at {address}" in str(refused.value)
@@ -218,7 +220,7 @@ def test_the_address_of_another_cluster_than_the_process_is_in_is_refused(
 
 
 def test_auto_is_as_many_replicas_as_there_is_room_for_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    Joined(monkeypatch, [{"CPU": 9.0, "GPU": 3.0}])
+    InCluster(monkeypatch, [{"CPU": 9.0, "GPU": 3.0}])
     found = cluster.join(options(replicas="auto"))
     assert found.n_replicas == 3
     assert found.note == ("Others use the Ray cluster: of 16 replicas of 1 core and 1 GPU it has room for 3 now.")
@@ -226,14 +228,14 @@ def test_auto_is_as_many_replicas_as_there_is_room_for_now(monkeypatch: pytest.M
 
 
 def test_a_cluster_that_others_use_entirely_has_one_replica_which_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    Joined(monkeypatch, [{"CPU": 9.0}])
+    InCluster(monkeypatch, [{"CPU": 9.0}])
     found = cluster.join(options())
     assert found.n_replicas == 1
     assert found.note.endswith("it has room for 0 now. One is started, and waits.")
 
 
 def test_what_is_being_given_back_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    Joined(monkeypatch, [{"CPU": 31.0, "GPU": 15.0}, ALL_FREE])
+    InCluster(monkeypatch, [{"CPU": 31.0, "GPU": 15.0}, ALL_FREE])
     monkeypatch.setattr(cluster, "_RETURNING_S", 60.0, raising=False)
     assert cluster.join(options()).n_replicas == 16
 
@@ -254,8 +256,11 @@ def test_a_host_that_is_closed_starts_no_replica(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ray, "put", lambda value: value)
     monkeypatch.setattr(ray, "remote", lambda **asked: lambda actor: made)
     heard = HostListener(*[lambda *told: pytest.fail(f"nothing is to be told: {told}")] * 4)
-    host = RayHost(None, WorkingFolder("", ()), cluster.ONE_CORE, heard)  # type: ignore[arg-type]
+    left: list[bool] = []
+    joined = Joined("", HeadWatch("127.0.0.1:6379"))
+    host = RayHost(Opening(""), cluster.ONE_CORE, joined, heard, lambda: left.append(True))
     host.close()
+    assert left == [True]
     host.start(0, 0)
     assert made.n_made == 0
 
@@ -339,3 +344,53 @@ def test_files_to_import_are_absolute_before_a_run_is_planned(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     asked = options(imports=(Path("own.py"), Path("missing.py")))
     assert with_settings(asked, {}).imports == (tmp_path / "own.py", Path("missing.py"))
+
+
+def watched(seen: list[bool], *, patience_s: float) -> tuple[HeadWatch, list[str]]:
+    """Watch a head that is seen or not at each second; returns when the watch has ended."""
+    over, told = threading.Event(), []
+    seconds = -1
+
+    def is_there(address: str) -> bool:
+        nonlocal seconds
+        seconds += 1
+        if seconds == len(seen) - 1:
+            watch.close()
+            over.set()
+        return seen[seconds]
+
+    def on_gone(reason: str) -> None:
+        told.append(reason)
+        over.set()
+
+    watch = HeadWatch("10.0.0.1:6379", is_there, patience_s=patience_s, every_s=0.0, clock=lambda: seconds)
+    watch.begin(on_gone)
+    assert over.wait(60)
+    return watch, told
+
+
+def test_a_head_that_is_away_for_too_long_is_told_once_with_its_address() -> None:
+    watch, told = watched([True, False, True, False, False, False, False, True], patience_s=4)
+    assert told == [
+        "The head of the Ray cluster at 10.0.0.1:6379 has not answered for 4 s. The run can go on, on any cluster "
+        "(--address)."
+    ]
+    assert watch.is_gone
+
+
+def test_a_head_that_comes_back_in_time_is_not_gone() -> None:
+    watch, told = watched([True, False, False, False, True, False, False, False, True], patience_s=4)
+    assert (watch.is_gone, told) == (False, [])
+
+
+def test_a_head_that_this_process_never_reaches_is_not_watched() -> None:
+    watch, told = watched([False], patience_s=0)
+    assert (watch.is_gone, told) == (False, [])
+
+
+def test_a_head_is_there_while_its_port_is_open() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert answers(address)
+    assert not answers(address)
+    assert not answers("no port")

@@ -192,6 +192,41 @@ def test_without_an_address_a_cluster_is_started_beside_one_that_runs_here(nodes
     assert sum(counted.asked().values()) == counted.n
 
 
+SOON = """\
+import sys
+from polymeter.engine.executors.ray import head_watch
+head_watch.PATIENCE_S = 3.0
+from polymeter.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_run_stops_in_order_when_the_head_of_its_cluster_is_gone(nodes: Nodes, tmp_path: Path) -> None:
+    from ray.cluster_utils import Cluster
+
+    alone = Cluster(initialize_head=True, head_node_args=NODE)
+    address = alone.address
+    counted = Counted(tmp_path / "a")
+    ray = ["--executor", "ray", "--address", address, "--replicas", "1", "--cpus-per-replica", "1"]
+    # When twelve notes are there, everybody waits for a process that never comes.
+    words = [sys.executable, "-c", SOON, *counted.words(gate=99, after=12), *ray, "--publish", str(tmp_path / "b")]
+    try:
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as driver:
+            while len(counted.lines()) <= 12:
+                assert driver.poll() is None, driver.stdout.read() if driver.stdout else ""
+                os.sched_yield()
+            alone.head_node.kill_gcs_server()
+            said, _ = driver.communicate(timeout=100)
+    finally:
+        alone.shutdown()
+    assert f"The head of the Ray cluster at {address} has not answered for 3 s" in said
+    assert "polymeter resume" in said
+    assert driver.returncode == 1
+    assert polymeter.open_run(tmp_path / "b").status == "stopped"
+    result = polymeter.evaluate(**counted.arguments(), **on_ray(nodes))
+    counted.assert_whole(result, n_most_twice=HELD)
+
+
 AT_ONCE = PaceLimits(n_samples=2, sample_s=0.0, share=0.0, left_s=0.0)
 """Every task counts as slow to score after two samples."""
 

@@ -19,6 +19,10 @@ from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 
 WHERE = "--executor ray"
+_PATIENCE, _PATIENCE_S = "RAY_gcs_rpc_server_reconnect_timeout_s", "3600"
+"""After so many seconds without the head of its cluster Ray ends this process, by itself after 60. What the run writes
+when the head is gone (``head_watch``) may take longer.
+"""
 _HANDLED = (signal.SIGINT, signal.SIGTERM)
 _NO_REPORT = "RAY_USAGE_STATS_ENABLED"
 _FILES, _SHORT_PLACE, _LONGEST_PLACE = "RAY_TMPDIR", "/tmp", 30
@@ -57,12 +61,24 @@ class Cluster:
     note: str
     is_left: bool
 
-    def leave(self) -> None:
-        """Leave the cluster, if the run has joined it; one that it has started ends."""
-        if self.is_left:
+    def leave(self, *, is_gone: bool = False) -> None:
+        """Leave the cluster, if the run has joined it; one that it has started ends.
+
+        Args:
+            is_gone: Whether the cluster is no more: then it is left whoever has joined it, since Ray would end this
+                process.
+        """
+        if self.is_left or is_gone:
             import ray
 
             ray.shutdown()
+
+
+def head() -> str:
+    """The address of the head of the cluster that this process is in."""
+    import ray
+
+    return str(ray.get_runtime_context().gcs_address)
 
 
 ONE_CORE = Cluster(1, 0.0, 1, "", is_left=False)
@@ -93,6 +109,8 @@ def join(options: RunOptions) -> Cluster:
         os.environ.setdefault(_NO_REPORT, "0")  # of the cluster that is started here
         if len(tempfile.gettempdir()) > _LONGEST_PLACE and os.path.isdir(_SHORT_PLACE):
             os.environ.setdefault(_FILES, _SHORT_PLACE)
+        if "num_cpus" not in _where(options):  # of a cluster that is started here, all parts would have it
+            os.environ.setdefault(_PATIENCE, _PATIENCE_S)
         place = f"the Ray cluster at {options.address}" if options.address else "a Ray cluster"
         hint = (
             "'ray status' says whether one runs, and one that asks for a token needs RAY_AUTH_MODE=token here. Without "
@@ -101,7 +119,7 @@ def join(options: RunOptions) -> Cluster:
         with boundary(PlanError, f"Joining {place}", hint=hint), _handlers_kept():
             ray.init(log_to_driver=False, logging_level="error", include_dashboard=False, **_where(options))
     elif options.address:
-        _require_same(options.address, ray.get_runtime_context().gcs_address)
+        _require_same(options.address, head())
     try:
         is_shared = not is_left or "num_cpus" not in _where(options)
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]

@@ -10,6 +10,7 @@ import logging
 import queue
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +21,8 @@ from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
 from polymeter.engine.executors.hosts import Computed, HostListener, Place, ReplicaHost, Setup, Work
 from polymeter.engine.executors.ray.actor import CALLS_AT_ONCE, RayReplica, code_mark, sent
-from polymeter.engine.executors.ray.cluster import ONE_CORE, Cluster, free_cores, join
+from polymeter.engine.executors.ray.cluster import ONE_CORE, Cluster, free_cores, head, join
+from polymeter.engine.executors.ray.head_watch import HeadWatch
 from polymeter.engine.executors.ray.object_store import Pieces
 from polymeter.engine.executors.ray.visibility import FileMark, Visibility
 from polymeter.engine.executors.ray.working_folder import WorkingFolder, here
@@ -48,15 +50,33 @@ def place(setup: Setup, options: RunOptions) -> Place:
         PlanError: Ray is missing, there is no such cluster, or it has no room for a replica.
     """
     cluster = join(options)
-    folder = here()  # now: what the run calls may enter another
+    joined = Joined(here(), HeadWatch(head()))  # now: what the run calls may enter another folder
 
     def make_scorers(setup: Setup, most: int, listener: HostListener) -> tuple[ReplicaHost, int]:
-        return RayHost(setup, WorkingFolder.of(setup, folder), ONE_CORE, listener), min(most, free_cores())
+        return RayHost(setup, ONE_CORE, joined, listener, lambda: None), min(most, free_cores())
 
     def make_host(listener: HostListener) -> ReplicaHost:
-        return RayHost(setup, WorkingFolder.of(setup, folder), cluster, listener)
+        joined.watch.begin(listener.gone)
+        return RayHost(setup, cluster, joined, listener, leave)
+
+    def leave() -> None:
+        joined.watch.close()
+        cluster.leave(is_gone=joined.watch.is_gone)
 
     return Place(cluster.n_replicas, make_host, cluster.note, make_scorers)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What the hosts of one run have in common.
+
+    Attributes:
+        folder: The folder in which the run works.
+        watch: Watches the head of the cluster.
+    """
+
+    folder: str
+    watch: HeadWatch
 
 
 @dataclass(slots=True, eq=False)
@@ -79,15 +99,20 @@ class RayHost:
 
     Args:
         setup: What a replica is made from.
-        folder: The folder in which the run works.
-        cluster: Where.
+        cluster: What of the cluster each gets.
+        joined: What is known of the run and of the cluster.
         listener: Who hears of them.
+        leave: Called when the last of them has ended.
     """
 
-    def __init__(self, setup: Setup, folder: WorkingFolder, cluster: Cluster, listener: HostListener) -> None:
+    def __init__(
+        self, setup: Setup, cluster: Cluster, joined: Joined, listener: HostListener, leave: Callable[[], None]
+    ) -> None:
         import ray
 
         self._cluster = cluster
+        self._joined = joined
+        self._leave = leave
         self._listener = listener
         self._actor_of = ray.remote(
             num_cpus=cluster.cpus_per_replica,
@@ -97,7 +122,7 @@ class RayHost:
             max_concurrency=CALLS_AT_ONCE,
             scheduling_strategy="SPREAD",
         )(RayReplica)
-        self._folder, self._setup = sent(folder), ray.put(sent(setup))
+        self._folder, self._setup = sent(WorkingFolder.of(setup, joined.folder)), ray.put(sent(setup))
         self._code = code_mark()
         self._pieces = Pieces(ray.put)
         self._lock = threading.Lock()
@@ -158,7 +183,9 @@ class RayHost:
         return ""
 
     def close(self) -> None:
-        """Let actors free their models, and end them; leave the cluster if the run has joined it."""
+        """Let actors free their models, and end them. Those of a cluster without a head end with their nodes, and some
+        may not be reached: nobody waits for them.
+        """
         import ray
 
         with self._lock:
@@ -166,7 +193,8 @@ class RayHost:
             actors = [*self._actors.values()]
             self._actors.clear()
         self._happenings.put(None)
-        closing = {actor.handle.close.remote(): actor for actor in actors if actor.sees is not None}
+        is_gone = self._joined.watch.is_gone
+        closing = {actor.handle.close.remote(): actor for actor in actors if actor.sees is not None and not is_gone}
         began = time.monotonic()
         for limit_s, is_computing in ((_ENDING_S, True), (CLOSE_S, False)):
             waiting = [ref for ref, actor in closing.items() if (actor.n_computing > 0) == is_computing]
@@ -174,7 +202,7 @@ class RayHost:
                 ray.wait(waiting, num_returns=len(waiting), timeout=max(0.0, began + limit_s - time.monotonic()))
         for actor in actors:
             self._end(actor)
-        self._cluster.leave()
+        self._leave()
 
     def _end(self, actor: _Actor) -> None:
         import ray
