@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from polymeter import PlanError, RunOptions
 from polymeter.api.running import with_settings
 from polymeter.core.registries import MODELS
 from polymeter.engine.executors.hosts import Computed, HostListener, Work
-from polymeter.engine.executors.ray import cluster
+from polymeter.engine.executors.ray import cluster, room
 from polymeter.engine.executors.ray.actor import RayReplica, code_mark, sent
 from polymeter.engine.executors.ray.head_watch import HeadWatch, answers
 from polymeter.engine.executors.ray.host import Joined, RayHost
@@ -240,29 +242,87 @@ def test_what_is_being_given_back_counts_as_free(monkeypatch: pytest.MonkeyPatch
     assert cluster.join(options()).n_replicas == 16
 
 
-class Nobody:
-    """An actor class of which no actor is made in vain."""
+class Call:
+    """A call of an actor, of which nothing is ever heard."""
 
-    def __init__(self) -> None:
-        self.n_made = 0
+    def remote(self, *arguments: Any) -> Call:
+        return self
 
-    def remote(self, *arguments: Any) -> None:
+    def future(self) -> Future[Any]:
+        return Future()
+
+
+class Actors:
+    """An actor class whose actors never find a node."""
+
+    begin = load = live = close = Call()
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        ray = pytest.importorskip("ray", reason="Ray is not installed")
+        self.n_made, self.n_ended = 0, 0
+        monkeypatch.setattr(ray, "put", lambda value: value)
+        monkeypatch.setattr(ray, "remote", lambda **asked: lambda actor: self)
+        monkeypatch.setattr(ray, "kill", self.kill)
+
+    def remote(self, n_cores: int) -> Actors:
         self.n_made += 1
+        return self
+
+    def kill(self, handle: Actors, *, no_restart: bool) -> None:
+        self.n_ended += 1
+
+
+def hosting(told: list[str], left: list[bool]) -> RayHost:
+    unheard = [lambda *told: pytest.fail(f"nothing is to be told: {told}")] * 4
+    joined = Joined("", HeadWatch("127.0.0.1:6379"))
+    listener = HostListener(*unheard, gone=told.append)
+    return RayHost(Opening(""), cluster.ONE_CORE, joined, listener, lambda: left.append(True))
 
 
 def test_a_host_that_is_closed_starts_no_replica(monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = pytest.importorskip("ray", reason="Ray is not installed")
-    made = Nobody()
-    monkeypatch.setattr(ray, "put", lambda value: value)
-    monkeypatch.setattr(ray, "remote", lambda **asked: lambda actor: made)
-    heard = HostListener(*[lambda *told: pytest.fail(f"nothing is to be told: {told}")] * 4)
-    left: list[bool] = []
-    joined = Joined("", HeadWatch("127.0.0.1:6379"))
-    host = RayHost(Opening(""), cluster.ONE_CORE, joined, heard, lambda: left.append(True))
+    made, left = Actors(monkeypatch), []
+    host = hosting([], left)
     host.close()
     assert left == [True]
     host.start(0, 0)
     assert made.n_made == 0
+
+
+def test_scorers_end_when_a_replica_waits_for_their_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    actors, told = Actors(monkeypatch), []
+    replicas, scorers = hosting([], []), hosting(told, [])
+    began = time.monotonic()
+    for number in range(3):
+        scorers.start(number, number)
+    replicas.start(7, 0)
+    seconds = iter((began, began + 30, began + 70, began + 80))
+    asked: list[int] = []
+
+    def would_help(n_scorers: int) -> bool:
+        asked.append(n_scorers)
+        return len(asked) == 2
+
+    room.make_room_when_needed(replicas, scorers, would_help, every_s=0.0, clock=lambda: next(seconds)).join(60)
+    assert asked == [3, 3], "nothing is asked before it has waited for a minute"
+    assert (actors.n_ended, scorers.n_actors, replicas.n_actors) == (3, 0, 1)
+    assert told == ["a replica that was lost can be started again only on cores that scorers had."]
+    scorers.start(3, 0)
+    assert scorers.n_actors == 0, "none takes the cores again"
+
+
+def test_a_replica_that_waited_before_there_were_scorers_does_not_end_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    Actors(monkeypatch)
+    replicas = hosting([], [])
+    replicas.start(0, 0)
+    assert replicas.waiting_since(0.0) is not None
+    assert replicas.waiting_since(time.monotonic()) is None
+
+
+def test_room_is_asked_of_the_whole_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    InCluster(monkeypatch, [{"CPU": 1.0, "GPU": 1.0}])
+    assert room.has_room_but_for(cluster.Cluster(1, 1.0, 4, "", is_left=False), 3)
+    assert not room.has_room_but_for(cluster.Cluster(1, 1.0, 4, "", is_left=False), 2), "cores of others are missing"
+    assert not room.has_room_but_for(cluster.Cluster(1, 2.0, 1, "", is_left=False), 64), "a GPU is missing"
 
 
 @dataclass(frozen=True)

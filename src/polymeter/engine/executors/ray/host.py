@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +25,7 @@ from polymeter.engine.executors.ray.actor import CALLS_AT_ONCE, RayReplica, code
 from polymeter.engine.executors.ray.cluster import ONE_CORE, Cluster, free_cores, head, join
 from polymeter.engine.executors.ray.head_watch import HeadWatch
 from polymeter.engine.executors.ray.object_store import Pieces
+from polymeter.engine.executors.ray.room import has_room_but_for, make_room_when_needed
 from polymeter.engine.executors.ray.visibility import FileMark, Visibility
 from polymeter.engine.executors.ray.working_folder import WorkingFolder, here
 from polymeter.engine.executors.replica import unsent
@@ -52,12 +54,17 @@ def place(setup: Setup, options: RunOptions) -> Place:
     cluster = join(options)
     joined = Joined(here(), HeadWatch(head()))  # now: what the run calls may enter another folder
 
-    def make_scorers(setup: Setup, most: int, listener: HostListener) -> tuple[ReplicaHost, int]:
-        return RayHost(setup, ONE_CORE, joined, listener, lambda: None), min(most, free_cores())
+    hosts: list[RayHost] = []
 
     def make_host(listener: HostListener) -> ReplicaHost:
         joined.watch.begin(listener.gone)
-        return RayHost(setup, cluster, joined, listener, leave)
+        hosts.append(RayHost(setup, cluster, joined, listener, leave))
+        return hosts[0]
+
+    def make_scorers(setup: Setup, most: int, listener: HostListener) -> tuple[ReplicaHost, int]:
+        scorers = RayHost(setup, ONE_CORE, joined, listener, lambda: None)
+        make_room_when_needed(hosts[0], scorers, partial(has_room_but_for, cluster))
+        return scorers, min(most, free_cores())
 
     def leave() -> None:
         joined.watch.close()
@@ -85,11 +92,15 @@ class _Actor:
 
     Attributes:
         handle: Ray's.
+        since: When it was started.
+        has_begun: Whether it has found a node.
         n_computing: How many leases it has.
         sees: Which files it reads itself; ``None``: it is not ready.
     """
 
     handle: Any
+    since: float
+    has_begun: bool = False
     n_computing: int = 0
     sees: Visibility | None = None
 
@@ -103,6 +114,9 @@ class RayHost:
         joined: What is known of the run and of the cluster.
         listener: Who hears of them.
         leave: Called when the last of them has ended.
+
+    Attributes:
+        closed: Set when no actor is started any more.
     """
 
     def __init__(
@@ -129,17 +143,30 @@ class RayHost:
         self._careful_until = 0.0
         self._actors: dict[int, _Actor] = {}
         self._happenings: queue.SimpleQueue[tuple[Happening, int, Any] | None] = queue.SimpleQueue()
-        self._is_heard = self._is_closed = False
+        self._is_heard = False
+        self.closed = threading.Event()
+
+    @property
+    def n_actors(self) -> int:
+        """How many actors there are, with those that wait for a node."""
+        return len(self._actors)
+
+    def waiting_since(self, after: float) -> float | None:
+        """Since when an actor waits for a node that was started after some time; ``None``: no such actor waits."""
+        with self._lock:
+            return min(
+                (one.since for one in self._actors.values() if not one.has_begun and one.since > after), default=None
+            )
 
     def start(self, number: int, slot: int) -> None:
         """Start an actor; where it goes is up to Ray. When this host is closed, none is started any more: a loss may
         be handled at the same time, and nobody would end what it starts.
         """
         with self._lock:
-            if self._is_closed:
+            if self.closed.is_set():
                 return
             handle = self._actor_of.remote(self._cluster.cpus_per_replica)
-            self._actors[number] = _Actor(handle)
+            self._actors[number] = _Actor(handle, time.monotonic())
             is_first, self._is_heard = not self._is_heard, True
             calls: dict[Happening, Any] = {
                 "begun": handle.begin.remote(),
@@ -189,7 +216,7 @@ class RayHost:
         import ray
 
         with self._lock:
-            self._is_closed = True
+            self.closed.set()
             actors = [*self._actors.values()]
             self._actors.clear()
         self._happenings.put(None)
@@ -203,6 +230,20 @@ class RayHost:
         for actor in actors:
             self._end(actor)
         self._leave()
+
+    def end_all(self, reason: str) -> None:
+        """End all actors at once, and start none any more.
+
+        Args:
+            reason: Why; what they computed is given back by who is told.
+        """
+        with self._lock:
+            self.closed.set()
+            actors = [*self._actors.values()]
+            self._actors.clear()
+        for actor in actors:
+            self._end(actor)
+        self._listener.gone(reason)
 
     def _end(self, actor: _Actor) -> None:
         import ray
@@ -235,13 +276,20 @@ class RayHost:
         if isinstance(result, Raised):
             self._lose(number, result.error)
         elif what == "begun":
-            self._listener.loading(number)
+            self._begun(number)
         elif what == "loaded":
             self._loaded(number, *result)
         elif what == "computed":
             self._answered(number, unpacked(*result))
         elif what == "seen":
             self._learn(number, about, is_seen=result)
+
+    def _begun(self, number: int) -> None:
+        with self._lock:
+            actor = self._actors.get(number)
+            if actor is not None:
+                actor.has_begun = True
+        self._listener.loading(number)
 
     def _loaded(self, number: int, how: Literal["ready", "failed"], what: Any) -> None:
         value = unpacked(*what)
