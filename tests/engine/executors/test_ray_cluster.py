@@ -8,16 +8,27 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import polymeter
+from polymeter import RunOptions
+from polymeter.core.format import OpenContext
+from polymeter.core.model import ModelSpec
 from polymeter.core.registries import MODELS
 from polymeter.engine.executors import planning
+from polymeter.engine.executors.hosts import HostListener
+from polymeter.engine.executors.ray import room
+from polymeter.engine.executors.ray.cluster import ONE_CORE, Cluster
+from polymeter.engine.executors.ray.head_watch import HeadWatch
+from polymeter.engine.executors.ray.host import Joined, RayHost
+from polymeter.engine.executors.replica import ReplicaSetup
 from polymeter.engine.executors.scoring_pace import PaceLimits
 from tests.helpers.replicated import KINDS, Counted, When, assert_equal_runs, kill, replicas_of
 from tests.helpers.slow_scoring import Benchmark, assert_same_journal
@@ -35,9 +46,9 @@ class Nodes:
     """A cluster whose nodes come and go."""
 
     def __init__(self) -> None:
-        from ray.cluster_utils import Cluster
+        from ray.cluster_utils import Cluster as Machines
 
-        self.cluster = Cluster(initialize_head=True, head_node_args={**NODE, "_system_config": QUICK})
+        self.cluster = Machines(initialize_head=True, head_node_args={**NODE, "_system_config": QUICK})
         self.address = self.cluster.address
         self.others: list[Any] = []
         self.add()
@@ -202,9 +213,9 @@ sys.exit(main(sys.argv[1:]))
 
 
 def test_a_run_stops_in_order_when_the_head_of_its_cluster_is_gone(nodes: Nodes, tmp_path: Path) -> None:
-    from ray.cluster_utils import Cluster
+    from ray.cluster_utils import Cluster as Machines
 
-    alone = Cluster(initialize_head=True, head_node_args=NODE)
+    alone = Machines(initialize_head=True, head_node_args=NODE)
     address = alone.address
     counted = Counted(tmp_path / "a")
     ray = ["--executor", "ray", "--address", address, "--replicas", "1", "--cpus-per-replica", "1"]
@@ -245,6 +256,42 @@ def test_scoring_is_spread_over_free_cores_and_nothing_changes(
     assert record["tasks"] == {"slowly_scored": n_elsewhere}
     assert n_elsewhere > scored.n // 2
     assert record["n_lost"] == 0
+
+
+def test_a_replica_that_waits_for_the_cores_of_scorers_gets_them(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_PATIENCE_S", 1.0)
+    joined = Joined(str(tmp_path), HeadWatch(nodes.address))
+    setup = ReplicaSetup(ModelSpec("mock"), (), {}, OpenContext(), RunOptions(), True, tmp_path)
+    are_ready, is_ready, told = threading.Semaphore(0), threading.Event(), []
+
+    def unheard(*what: Any) -> None:
+        told.append(what)
+
+    scorers = RayHost(
+        setup,
+        ONE_CORE,
+        joined,
+        HostListener(lambda number: are_ready.release(), unheard, unheard, unheard, gone=told.append),
+        lambda: None,
+    )
+    of_two = Cluster(1, 0.0, 2, "", is_left=False)
+    replicas = RayHost(
+        setup, of_two, joined, HostListener(lambda number: is_ready.set(), unheard, unheard, unheard), lambda: None
+    )
+    try:
+        for number in range(4):
+            scorers.start(number, number)
+        for _ in range(4):
+            assert are_ready.acquire(timeout=100), told
+        room.make_room_when_needed(replicas, scorers, partial(room.has_room_but_for, of_two), every_s=0.1)
+        replicas.start(0, 0)
+        assert is_ready.wait(100), told
+    finally:
+        scorers.close()
+        replicas.close()
+    assert told == ["a replica that was lost can be started again only on cores that scorers had."]
 
 
 def test_a_sample_whose_scoring_kills_is_an_error_alone(
