@@ -290,6 +290,7 @@ def with_settings(own: RunOptions, given: Mapping[str, Any]) -> RunOptions:
         update={
             "data": {**settings.data, **absolute_places(own.data)},
             "weights": {**settings.weights, **absolute_places(own.weights)},
+            "imports": tuple(file.resolve() if file.exists() else file for file in own.imports),
             "include_paths": (*settings.include_paths, *own.include_paths),
             "cache_dir": own.cache_dir or settings.cache_dir,
             "parity": own.parity if "parity" in given else settings.parity,

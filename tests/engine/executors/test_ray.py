@@ -5,8 +5,13 @@ that Ray is imported for nobody who has not asked for it.
 from __future__ import annotations
 
 import importlib.util
+import socket
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +19,17 @@ import pytest
 
 import polymeter
 from polymeter import PlanError, RunOptions
+from polymeter.api.running import with_settings
 from polymeter.core.registries import MODELS
-from polymeter.engine.executors.ray import cluster
+from polymeter.engine.executors.hosts import Computed, HostListener, Work
+from polymeter.engine.executors.ray import cluster, room
+from polymeter.engine.executors.ray.actor import RayReplica, code_mark, sent
+from polymeter.engine.executors.ray.head_watch import HeadWatch, answers
+from polymeter.engine.executors.ray.host import Joined, RayHost
 from polymeter.engine.executors.ray.object_store import INLINE, Pieces
 from polymeter.engine.executors.ray.visibility import Visibility, is_seen, machine_mark, mark_of
+from polymeter.engine.executors.ray.working_folder import WorkingFolder, here
+from polymeter.engine.executors.wire import unpacked
 from tests.helpers.replicated import Counted
 
 GPU_NODE = {"CPU": 16.0, "GPU": 8.0}
@@ -169,3 +181,277 @@ def test_an_address_without_the_executor_is_refused(tmp_path: Path) -> None:
     counted = Counted(tmp_path / "a", n=4)
     with pytest.raises(PlanError, match=r"the run does not use one.*--address.*Add --executor ray"):
         polymeter.evaluate(**counted.arguments(), address="auto")
+
+
+class InCluster:
+    """A process that is in a cluster of two nodes, of which others use some."""
+
+    gcs_address = "127.0.0.1:6379"
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, free: list[dict[str, float]]) -> None:
+        ray = pytest.importorskip("ray", reason="Ray is not installed")
+        self._free = free
+        monkeypatch.setattr(cluster, "_RETURNING_S", 0.0, raising=False)
+        monkeypatch.setattr(ray, "is_initialized", lambda: True)
+        monkeypatch.setattr(ray, "get_runtime_context", lambda: self)
+        monkeypatch.setattr(ray, "nodes", lambda: [{"Alive": True, "Resources": GPU_NODE}] * 2)
+        monkeypatch.setattr(ray, "available_resources", self.available)
+
+    def available(self) -> dict[str, float]:
+        return self._free.pop(0) if len(self._free) > 1 else self._free[0]
+
+
+ALL_FREE = {"CPU": 32.0, "GPU": 16.0}
+
+
+@pytest.mark.parametrize("address", [None, "auto", "127.0.0.1:6379", "localhost:6379", "ray://localhost:10001"])
+def test_a_process_stays_in_the_cluster_that_it_is_in(monkeypatch: pytest.MonkeyPatch, address: str | None) -> None:
+    InCluster(monkeypatch, [ALL_FREE])
+    found = cluster.join(options(address=address))
+    assert (found.n_replicas, found.note, found.is_left) == (16, "", False)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:6380", "10.255.0.9:6379", "ray://10.255.0.9:10001", "local"])
+def test_the_address_of_another_cluster_than_the_process_is_in_is_refused(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    InCluster(monkeypatch, [ALL_FREE])
+    with pytest.raises(PlanError, match=r"is in the Ray cluster at 127.0.0.1:6379 already") as refused:
+        cluster.join(options(address=address))
+    assert f"cannot join the one at {address}" in str(refused.value)
+    assert "ray.shutdown()" in refused.value.hint
+
+
+def test_auto_is_as_many_replicas_as_there_is_room_for_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    InCluster(monkeypatch, [{"CPU": 9.0, "GPU": 3.0}])
+    found = cluster.join(options(replicas="auto"))
+    assert found.n_replicas == 3
+    assert found.note == ("Others use the Ray cluster: of 16 replicas of 1 core and 1 GPU it has room for 3 now.")
+    assert cluster.join(options(replicas=5)).n_replicas == 5, "who says how many is not asked to wait for others"
+
+
+def test_a_cluster_that_others_use_entirely_has_one_replica_which_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    InCluster(monkeypatch, [{"CPU": 9.0}])
+    found = cluster.join(options())
+    assert found.n_replicas == 1
+    assert found.note.endswith("it has room for 0 now. One is started, and waits.")
+
+
+def test_what_is_being_given_back_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    InCluster(monkeypatch, [{"CPU": 31.0, "GPU": 15.0}, ALL_FREE])
+    monkeypatch.setattr(cluster, "_RETURNING_S", 60.0, raising=False)
+    assert cluster.join(options()).n_replicas == 16
+
+
+class Call:
+    """A call of an actor, of which nothing is ever heard."""
+
+    def remote(self, *arguments: Any) -> Call:
+        return self
+
+    def future(self) -> Future[Any]:
+        return Future()
+
+
+class Actors:
+    """An actor class whose actors never find a node."""
+
+    begin = load = live = close = Call()
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        ray = pytest.importorskip("ray", reason="Ray is not installed")
+        self.n_made, self.n_ended = 0, 0
+        monkeypatch.setattr(ray, "put", lambda value: value)
+        monkeypatch.setattr(ray, "remote", lambda **asked: lambda actor: self)
+        monkeypatch.setattr(ray, "kill", self.kill)
+
+    def remote(self, n_cores: int) -> Actors:
+        self.n_made += 1
+        return self
+
+    def kill(self, handle: Actors, *, no_restart: bool) -> None:
+        self.n_ended += 1
+
+
+def hosting(told: list[str], left: list[bool]) -> RayHost:
+    unheard = [lambda *told: pytest.fail(f"nothing is to be told: {told}")] * 4
+    joined = Joined("", HeadWatch("127.0.0.1:6379"))
+    listener = HostListener(*unheard, gone=told.append)
+    return RayHost(Opening(""), cluster.ONE_CORE, joined, listener, lambda: left.append(True))
+
+
+def test_a_host_that_is_closed_starts_no_replica(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, left = Actors(monkeypatch), []
+    host = hosting([], left)
+    host.close()
+    assert left == [True]
+    host.start(0, 0)
+    assert made.n_made == 0
+
+
+def test_scorers_end_when_a_replica_waits_for_their_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    actors, told = Actors(monkeypatch), []
+    replicas, scorers = hosting([], []), hosting(told, [])
+    began = time.monotonic()
+    for number in range(3):
+        scorers.start(number, number)
+    replicas.start(7, 0)
+    seconds = iter((began, began + 30, began + 70, began + 80))
+    asked: list[int] = []
+
+    def would_help(n_scorers: int) -> bool:
+        asked.append(n_scorers)
+        return len(asked) == 2
+
+    room.make_room_when_needed(replicas, scorers, would_help, every_s=0.0, clock=lambda: next(seconds)).join(60)
+    assert asked == [3, 3], "nothing is asked before it has waited for a minute"
+    assert (actors.n_ended, scorers.n_actors, replicas.n_actors) == (3, 0, 1)
+    assert told == ["a replica that was lost can be started again only on cores that scorers had."]
+    scorers.start(3, 0)
+    assert scorers.n_actors == 0, "none takes the cores again"
+
+
+def test_a_replica_that_waited_before_there_were_scorers_does_not_end_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    Actors(monkeypatch)
+    replicas = hosting([], [])
+    replicas.start(0, 0)
+    assert replicas.waiting_since(0.0) is not None
+    assert replicas.waiting_since(time.monotonic()) is None
+
+
+def test_room_is_asked_of_the_whole_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    InCluster(monkeypatch, [{"CPU": 1.0, "GPU": 1.0}])
+    assert room.has_room_but_for(cluster.Cluster(1, 1.0, 4, "", is_left=False), 3)
+    assert not room.has_room_but_for(cluster.Cluster(1, 1.0, 4, "", is_left=False), 2), "cores of others are missing"
+    assert not room.has_room_but_for(cluster.Cluster(1, 2.0, 1, "", is_left=False), 64), "a GPU is missing"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Makes something whose loading opens a file by a relative path."""
+
+    path: str
+
+    def made(self) -> Opening:
+        return self
+
+    def places(self) -> tuple[Any, ...]:
+        return {"pretrained": [self.path], "n": 3, "none": "", "odd": "\0"}, (Path("missing.py"),)
+
+    def load(self) -> None:
+        Path(self.path).read_text()
+
+    def prepare(self, work: Work) -> None:
+        pass
+
+    def compute(self, work: Work, preparation: Any = None) -> Computed:
+        return Computed(work.lease, ())
+
+    def close(self) -> None:
+        pass
+
+
+def loaded(monkeypatch: pytest.MonkeyPatch, setup: Opening, folder: WorkingFolder) -> tuple[str, Any]:
+    """What becomes of loading in an actor whose node was started in another folder than the run."""
+    for name in ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.chdir("/")  # and back after the test
+    actor = RayReplica(1)
+    how, what = actor.load(code_mark(), sent(folder), sent(setup))
+    actor.close()
+    return how, unpacked(*what)
+
+
+def test_a_relative_path_means_on_a_node_what_it_means_where_the_run_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weights").touch()
+    monkeypatch.chdir(tmp_path)
+    setup = Opening("weights")
+    folder = WorkingFolder.of(setup, here())
+    assert folder == WorkingFolder(str(tmp_path), ("weights",))
+    assert loaded(monkeypatch, setup, folder)[0] == "ready"
+
+
+def test_a_node_without_the_run_s_folder_is_named_where_something_of_it_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").touch()
+    needed, absolute = Opening("weights"), Opening(str(tmp_path / "there"))
+    how, error = loaded(monkeypatch, needed, WorkingFolder("/no/such folder", ("weights",)))
+    assert how == "failed"
+    assert str(error).startswith(
+        f"On node {socket.gethostname()}: The run works in '/no/such folder', which cannot be entered here, and "
+        "'weights' is relative to it: No such file or directory."
+    )
+    folder = WorkingFolder.of(absolute, "/no/such folder")
+    assert folder.relative == ()
+    assert loaded(monkeypatch, absolute, folder)[0] == "ready"
+
+
+def test_a_folder_that_was_deleted_is_entered_by_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert WorkingFolder.of(Opening("weights"), here()) == WorkingFolder("", ())
+    monkeypatch.chdir("/")
+    WorkingFolder("", ()).enter()
+    assert here() == "/"
+
+
+def test_files_to_import_are_absolute_before_a_run_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own.py").touch()
+    monkeypatch.chdir(tmp_path)
+    asked = options(imports=(Path("own.py"), Path("missing.py")))
+    assert with_settings(asked, {}).imports == (tmp_path / "own.py", Path("missing.py"))
+
+
+def watched(seen: list[bool], *, patience_s: float) -> tuple[HeadWatch, list[str]]:
+    """Watch a head that is seen or not at each second; returns when the watch has ended."""
+    over, told = threading.Event(), []
+    seconds = -1
+
+    def is_there(address: str) -> bool:
+        nonlocal seconds
+        seconds += 1
+        if seconds == len(seen) - 1:
+            watch.close()
+            over.set()
+        return seen[seconds]
+
+    def on_gone(reason: str) -> None:
+        told.append(reason)
+        over.set()
+
+    watch = HeadWatch("10.0.0.1:6379", is_there, patience_s=patience_s, every_s=0.0, clock=lambda: seconds)
+    watch.begin(on_gone)
+    assert over.wait(60)
+    return watch, told
+
+
+def test_a_head_that_is_away_for_too_long_is_told_once_with_its_address() -> None:
+    watch, told = watched([True, False, True, False, False, False, False, True], patience_s=4)
+    assert told == [
+        "The head of the Ray cluster at 10.0.0.1:6379 has not answered for 4 s. The run can go on, on any cluster "
+        "(--address)."
+    ]
+    assert watch.is_gone
+
+
+def test_a_head_that_comes_back_in_time_is_not_gone() -> None:
+    watch, told = watched([True, False, False, False, True, False, False, False, True], patience_s=4)
+    assert (watch.is_gone, told) == (False, [])
+
+
+def test_a_head_that_this_process_never_reaches_is_not_watched() -> None:
+    watch, told = watched([False], patience_s=0)
+    assert (watch.is_gone, told) == (False, [])
+
+
+def test_a_head_is_there_while_its_port_is_open() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert answers(address)
+    assert not answers(address)
+    assert not answers("no port")

@@ -8,16 +8,27 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import polymeter
+from polymeter import RunOptions
+from polymeter.core.format import OpenContext
+from polymeter.core.model import ModelSpec
 from polymeter.core.registries import MODELS
 from polymeter.engine.executors import planning
+from polymeter.engine.executors.hosts import HostListener
+from polymeter.engine.executors.ray import room
+from polymeter.engine.executors.ray.cluster import ONE_CORE, Cluster
+from polymeter.engine.executors.ray.head_watch import HeadWatch
+from polymeter.engine.executors.ray.host import Joined, RayHost
+from polymeter.engine.executors.replica import ReplicaSetup
 from polymeter.engine.executors.scoring_pace import PaceLimits
 from tests.helpers.replicated import KINDS, Counted, When, assert_equal_runs, kill, replicas_of
 from tests.helpers.slow_scoring import Benchmark, assert_same_journal
@@ -35,9 +46,9 @@ class Nodes:
     """A cluster whose nodes come and go."""
 
     def __init__(self) -> None:
-        from ray.cluster_utils import Cluster
+        from ray.cluster_utils import Cluster as Machines
 
-        self.cluster = Cluster(initialize_head=True, head_node_args={**NODE, "_system_config": QUICK})
+        self.cluster = Machines(initialize_head=True, head_node_args={**NODE, "_system_config": QUICK})
         self.address = self.cluster.address
         self.others: list[Any] = []
         self.add()
@@ -170,6 +181,17 @@ def test_a_killed_driver_resumes_with_another_number_of_replicas(nodes: Nodes, t
     assert [session["status"] for session in result.folder.read_manifest()["sessions"]][-1] == "complete"
 
 
+def test_relative_paths_are_those_of_the_run_and_not_of_the_node(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted(tmp_path / "a", n=6)
+    monkeypatch.chdir(counted.folder)  # the nodes were started elsewhere
+    counted.log.touch()
+    asked = {**counted.arguments(log=counted.log.name), "imports": ("counting.py",)}
+    result = polymeter.evaluate(**asked, **on_ray(nodes))
+    counted.assert_whole(result, n_most_twice=0)
+
+
 def test_without_an_address_a_cluster_is_started_beside_one_that_runs_here(nodes: Nodes, tmp_path: Path) -> None:
     written = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir()), "ray", "ray_current_cluster")
     assert written.exists(), "which is how Ray finds the cluster that was started last"
@@ -179,6 +201,41 @@ def test_without_an_address_a_cluster_is_started_beside_one_that_runs_here(nodes
     done = subprocess.run([sys.executable, "-m", "polymeter", *words], env=free, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert sum(counted.asked().values()) == counted.n
+
+
+SOON = """\
+import sys
+from polymeter.engine.executors.ray import head_watch
+head_watch.PATIENCE_S = 3.0
+from polymeter.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_run_stops_in_order_when_the_head_of_its_cluster_is_gone(nodes: Nodes, tmp_path: Path) -> None:
+    from ray.cluster_utils import Cluster as Machines
+
+    alone = Machines(initialize_head=True, head_node_args=NODE)
+    address = alone.address
+    counted = Counted(tmp_path / "a")
+    ray = ["--executor", "ray", "--address", address, "--replicas", "1", "--cpus-per-replica", "1"]
+    # When twelve notes are there, everybody waits for a process that never comes.
+    words = [sys.executable, "-c", SOON, *counted.words(gate=99, after=12), *ray, "--publish", str(tmp_path / "b")]
+    try:
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as driver:
+            while len(counted.lines()) <= 12:
+                assert driver.poll() is None, driver.stdout.read() if driver.stdout else ""
+                os.sched_yield()
+            alone.head_node.kill_gcs_server()
+            said, _ = driver.communicate(timeout=100)
+    finally:
+        alone.shutdown()
+    assert f"The head of the Ray cluster at {address} has not answered for 3 s" in said
+    assert "polymeter resume" in said
+    assert driver.returncode == 1
+    assert polymeter.open_run(tmp_path / "b").status == "stopped"
+    result = polymeter.evaluate(**counted.arguments(), **on_ray(nodes))
+    counted.assert_whole(result, n_most_twice=HELD)
 
 
 AT_ONCE = PaceLimits(n_samples=2, sample_s=0.0, share=0.0, left_s=0.0)
@@ -199,6 +256,42 @@ def test_scoring_is_spread_over_free_cores_and_nothing_changes(
     assert record["tasks"] == {"slowly_scored": n_elsewhere}
     assert n_elsewhere > scored.n // 2
     assert record["n_lost"] == 0
+
+
+def test_a_replica_that_waits_for_the_cores_of_scorers_gets_them(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_PATIENCE_S", 1.0)
+    joined = Joined(str(tmp_path), HeadWatch(nodes.address))
+    setup = ReplicaSetup(ModelSpec("mock"), (), {}, OpenContext(), RunOptions(), True, tmp_path)
+    are_ready, is_ready, told = threading.Semaphore(0), threading.Event(), []
+
+    def unheard(*what: Any) -> None:
+        told.append(what)
+
+    scorers = RayHost(
+        setup,
+        ONE_CORE,
+        joined,
+        HostListener(lambda number: are_ready.release(), unheard, unheard, unheard, gone=told.append),
+        lambda: None,
+    )
+    of_two = Cluster(1, 0.0, 2, "", is_left=False)
+    replicas = RayHost(
+        setup, of_two, joined, HostListener(lambda number: is_ready.set(), unheard, unheard, unheard), lambda: None
+    )
+    try:
+        for number in range(4):
+            scorers.start(number, number)
+        for _ in range(4):
+            assert are_ready.acquire(timeout=100), told
+        room.make_room_when_needed(replicas, scorers, partial(room.has_room_but_for, of_two), every_s=0.1)
+        replicas.start(0, 0)
+        assert is_ready.wait(100), told
+    finally:
+        scorers.close()
+        replicas.close()
+    assert told == ["a replica that was lost can be started again only on cores that scorers had."]
 
 
 def test_a_sample_whose_scoring_kills_is_an_error_alone(

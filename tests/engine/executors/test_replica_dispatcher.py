@@ -174,6 +174,15 @@ def test_memory_that_runs_out_halves_the_batches_of_that_replica_alone() -> None
     assert dispatcher.history()["batch_size"]["ran_out_of_memory"]
 
 
+def test_a_place_of_replicas_that_is_no_more_ends_the_run_unless_it_is_over() -> None:
+    dispatcher, host, told = made()
+    host.listener.gone("The cluster is gone.")
+    assert told.gone == ["The cluster is gone."]
+    dispatcher.close()
+    host.listener.gone("It is still gone.")
+    assert told.gone == ["The cluster is gone."]
+
+
 def test_a_request_whose_media_is_broken_is_answered_without_a_replica() -> None:
     dispatcher, host, told = made(1, prefetcher=NoMedia(["q0", "q1", "q2"]))
     dispatcher.add(requests(4))

@@ -159,6 +159,26 @@ def test_what_comes_back_is_scored_by_the_run_and_its_task_is_not_spread_any_mor
     crew.close()
 
 
+def test_scorers_that_had_to_make_room_leave_scoring_to_the_run() -> None:
+    def do(host: Host, number: int, work: Work) -> None:
+        if 7 in indices(work):
+            host.listener.gone("a replica needs the cores.")
+            host.listener.lost(number, "it was ended.")
+        else:
+            score(host, number, work)
+
+    told, crew, hosts = crewed(20, do)
+    assert 7 in [sample[0].sample.index for sample in told.returned]
+    assert sorted(
+        [end.running.sample.index for end in told.ended] + [one[0].sample.index for one in told.returned]
+    ) == (list(range(20)))
+    assert told.notes[1:] == ["Scoring is not spread any more, and goes back to the run: a replica needs the cores."]
+    assert told.reasons == []
+    assert not crew.takes(told.returned[0][0])
+    crew.close()
+    assert hosts[0].is_closed
+
+
 def test_without_a_free_core_the_run_scores() -> None:
     told, crew, _ = crewed(5, score, n_scorers=0)
     assert len(told.returned) == 5

@@ -49,7 +49,7 @@ class Computed:
     did_not_fit: int | None = None
 
 
-def _heard_by_nobody(number: int) -> None:
+def _heard_by_nobody(what: object) -> None:
     return None
 
 
@@ -65,6 +65,7 @@ class HostListener:
         failed: A replica cannot load the model, and no other one could: what its author's code or the plan is wrong
             about.
         loading: A replica has found its place and begins to load the model.
+        gone: The place of the replicas is no more, and why: none can be started any more, and the run is to end.
     """
 
     ready: Callable[[int], None]
@@ -72,6 +73,7 @@ class HostListener:
     lost: Callable[[int, str], None]
     failed: Callable[[int, BaseException], None]
     loading: Callable[[int], None] = _heard_by_nobody
+    gone: Callable[[str], None] = _heard_by_nobody
 
 
 class Computer(Protocol):
@@ -107,6 +109,10 @@ class Setup(Protocol):
         Raises:
             PlanError: if it cannot be made here.
         """
+        ...
+
+    def places(self) -> Sequence[Any]:
+        """What it is made from that may be paths: texts, and collections of them."""
         ...
 
 

@@ -71,6 +71,11 @@ class ReplicaSetup:
         """
         return Replica(self)
 
+    def places(self) -> Sequence[Any]:
+        """The model's name and arguments, and the files that stand for weights or are imported."""
+        options = self.options
+        return self.model.name, self.model.path, self.model.args, options.weights, options.imports
+
 
 class Preparation:
     """Media of some work on its way to being decoded."""

@@ -78,7 +78,9 @@ class ReplicaDispatcher:
         self._sending = threading.RLock()
         self._is_begun = self._is_closed = self._was_ready = False
         self._images = ImageWriters(listener.done)
-        self._host = make_host(HostListener(self._ready, self._computed, self._lost, self._failed, self._loading))
+        self._host = make_host(
+            HostListener(self._ready, self._computed, self._lost, self._failed, self._loading, self._gone)
+        )
 
     @property
     def keeps_busy(self) -> int:
@@ -317,6 +319,12 @@ class ReplicaDispatcher:
             self._listener.failed(error)
         else:  # others could load it: perhaps this GPU is full
             self._lost(number, f"it could not load the model: {error}")
+
+    def _gone(self, reason: str) -> None:
+        with self._changed:
+            if self._is_closed:
+                return
+        self._listener.gone(reason)
 
     def _watch(self) -> None:
         """End replicas that are overdue, and ask again what was to wait."""

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
+from pathlib import Path
 
 from polymeter.core.codec import jsonable_as_json
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
@@ -96,6 +97,10 @@ class ScoringSetup:
             PlanError: if a file that the run imports cannot be imported here.
         """
         return Scorer(self)
+
+    def places(self) -> Sequence[Path]:
+        """The files that it imports. What a task opens is missed when a sample is scored, which the run then does."""
+        return self.options.imports
 
 
 class Scorer:

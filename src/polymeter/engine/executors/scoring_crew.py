@@ -195,7 +195,7 @@ class ScoringCrew:
         with self._changed:
             most = min(MOST_SCORERS, max((len(one.task.selected) for one in self._held), default=1))
         host, n_scorers = self._make_host(
-            most, HostListener(self._ready, self._computed, self._lost, self._failed, self._loading)
+            most, HostListener(self._ready, self._computed, self._lost, self._failed, self._loading, self._gone)
         )
         self._host = host
         if not n_scorers:
@@ -211,7 +211,11 @@ class ScoringCrew:
             host.start(number, slot)
         return host
 
-    def _turn_off(self, why: str) -> None:
+    def _gone(self, reason: str) -> None:
+        """The scorers were ended, through no fault of theirs or of a sample's."""
+        self._turn_off(reason, "Scoring is not spread any more, and goes back to the run")
+
+    def _turn_off(self, why: str, what: str = "Scoring takes longer than the model, and stays with the run") -> None:
         """Give everything back to the run, for good."""
         with self._changed:
             if self._is_off or self._is_closed:
@@ -220,7 +224,7 @@ class ScoringCrew:
             back = list(self._held.items())
             self._held.clear()
             self._changed.notify_all()
-        self._listener.note(f"Scoring takes longer than the model, and stays with the run: {why}")
+        self._listener.note(f"{what}: {why}")
         self._listener.returned(back)
 
     def _loading(self, number: int) -> None:

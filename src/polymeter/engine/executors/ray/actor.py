@@ -8,7 +8,6 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
@@ -17,6 +16,7 @@ from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised,
 from polymeter.core.request import Response
 from polymeter.engine.executors.hosts import Computed, Computer, Setup, Work
 from polymeter.engine.executors.ray.visibility import FileMark, is_seen, machine_mark
+from polymeter.engine.executors.ray.working_folder import WorkingFolder
 from polymeter.engine.executors.replica import packed_answers, portable_error
 from polymeter.engine.executors.wire import packed, unpacked
 from polymeter.engine.scoring_code import scoring_code
@@ -54,17 +54,18 @@ class RayReplica:
     def begin(self) -> None:
         """Returns at once: who waits for it knows that the actor has found a node."""
 
-    def load(self, code: str, setup: Packed) -> Loaded:
+    def load(self, code: str, folder: Packed, setup: Packed) -> Loaded:
         """Make and load the model.
 
         Args:
             code: What ``code_mark`` says where the run is.
+            folder: The ``WorkingFolder`` of the run.
             setup: What the replica is made from.
 
         Returns:
             ``ready`` and the mark of this machine, or ``failed`` and why.
         """
-        loaded = attempt(lambda: self._model_thread.submit(self._load, code, *setup).result())
+        loaded = attempt(lambda: self._model_thread.submit(self._load, code, folder, setup).result())
         if isinstance(loaded, Raised):
             return "failed", sent(_portable(loaded.error))
         return "ready", sent(machine_mark())
@@ -106,14 +107,16 @@ class RayReplica:
             self._model_thread.submit(self._replica.close).result()
         self._is_over.set()
 
-    def _load(self, code: str, body: bytes, beside: Sequence[bytes]) -> None:
+    def _load(self, code: str, folder: Packed, packed_setup: Packed) -> None:
         here = code_mark()
         if code != here:
             raise PlanError(
                 f"The node {socket.gethostname()} has another Polymeter than the run: {here}, not {code}.",
                 hint="Install the same version on all nodes, from the same sources and with the same packages.",
             )
-        setup: Setup = unpacked(body, beside)
+        working_folder: WorkingFolder = unpacked(*folder)
+        working_folder.enter()
+        setup: Setup = unpacked(*packed_setup)
         self._replica = setup.made()
         self._replica.load()
 

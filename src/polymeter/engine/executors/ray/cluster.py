@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -17,10 +19,16 @@ from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 
 WHERE = "--executor ray"
+_PATIENCE, _PATIENCE_S = "RAY_gcs_rpc_server_reconnect_timeout_s", "3600"
+"""After so many seconds without the head of its cluster Ray ends this process, by itself after 60. What the run writes
+when the head is gone (``head_watch``) may take longer.
+"""
 _HANDLED = (signal.SIGINT, signal.SIGTERM)
 _NO_REPORT = "RAY_USAGE_STATS_ENABLED"
 _FILES, _SHORT_PLACE, _LONGEST_PLACE = "RAY_TMPDIR", "/tmp", 30
 """Where Ray keeps its sockets, whose paths may have 107 bytes: 70 of them are its own."""
+_RETURNING_S, _POLL_S = 3.0, 0.1
+"""For so long, what ran on the cluster just before may still hold what it gives back."""
 
 
 def require_ray() -> None:
@@ -53,12 +61,24 @@ class Cluster:
     note: str
     is_left: bool
 
-    def leave(self) -> None:
-        """Leave the cluster, if the run has joined it; one that it has started ends."""
-        if self.is_left:
+    def leave(self, *, is_gone: bool = False) -> None:
+        """Leave the cluster, if the run has joined it; one that it has started ends.
+
+        Args:
+            is_gone: Whether the cluster is no more: then it is left whoever has joined it, since Ray would end this
+                process.
+        """
+        if self.is_left or is_gone:
             import ray
 
             ray.shutdown()
+
+
+def head() -> str:
+    """The address of the head of the cluster that this process is in."""
+    import ray
+
+    return str(ray.get_runtime_context().gcs_address)
 
 
 ONE_CORE = Cluster(1, 0.0, 1, "", is_left=False)
@@ -78,7 +98,8 @@ def join(options: RunOptions) -> Cluster:
     A process that is part of a cluster already, because its user's script has joined one, stays in it.
 
     Raises:
-        PlanError: if Ray is missing, there is no cluster at the address, or it can hold no replica of this size.
+        PlanError: if Ray is missing, there is no cluster at the address, this process is in another one, or it can
+            hold no replica of this size.
     """
     require_ray()
     import ray
@@ -88,6 +109,8 @@ def join(options: RunOptions) -> Cluster:
         os.environ.setdefault(_NO_REPORT, "0")  # of the cluster that is started here
         if len(tempfile.gettempdir()) > _LONGEST_PLACE and os.path.isdir(_SHORT_PLACE):
             os.environ.setdefault(_FILES, _SHORT_PLACE)
+        if "num_cpus" not in _where(options):  # of a cluster that is started here, all parts would have it
+            os.environ.setdefault(_PATIENCE, _PATIENCE_S)
         place = f"the Ray cluster at {options.address}" if options.address else "a Ray cluster"
         hint = (
             "'ray status' says whether one runs, and one that asks for a token needs RAY_AUTH_MODE=token here. Without "
@@ -95,9 +118,13 @@ def join(options: RunOptions) -> Cluster:
         )
         with boundary(PlanError, f"Joining {place}", hint=hint), _handlers_kept():
             ray.init(log_to_driver=False, logging_level="error", include_dashboard=False, **_where(options))
+    elif options.address:
+        _require_same(options.address, head())
     try:
-        is_growing = not is_left or "num_cpus" not in _where(options)
-        return divided([node["Resources"] for node in ray.nodes() if node["Alive"]], options, is_growing, is_left)
+        is_shared = not is_left or "num_cpus" not in _where(options)
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        free = _free(nodes) if is_shared and options.replicas in (None, "auto") else None
+        return divided(nodes, options, is_shared, is_left, free)
     except PlanError:
         if is_left:
             ray.shutdown()
@@ -114,8 +141,62 @@ def _where(options: RunOptions) -> dict[str, Any]:
     return {"address": "local", "num_cpus": max(available_cores(), wanted * (options.cpus_per_replica or 1))}
 
 
+def _require_same(address: str, joined: str) -> None:
+    """Refuse an address that is not that of the cluster which this process is in.
+
+    Raises:
+        PlanError: if it is another cluster's.
+    """
+    if address == "auto" or _is_same(address, joined):
+        return
+    raise PlanError(
+        f"This process is in the Ray cluster at {joined} already, and so it cannot join the one at {address}.",
+        where="--address",
+        hint="Leave the cluster first with ray.shutdown(), or give the address 'auto' to stay in it.",
+    )
+
+
+def _is_same(address: str, joined: str) -> bool:
+    """Whether two addresses are one place: the same port of hosts that have an IP address in common."""
+    is_client = address.startswith("ray://")  # the port of a client is another one, on the same machine
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    own_host, _, own_port = joined.rpartition(":")
+    return (is_client or port == own_port) and bool(_ips(host) & _ips(own_host))
+
+
+def _ips(host: str) -> set[str]:
+    """The IP addresses of a host; the address that Ray uses for this machine stands for its loopback."""
+    import ray
+
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host.strip("[]"), None)}
+    except (OSError, UnicodeError):
+        return {host}
+    is_here = any(ip == "::1" or ip.startswith("127.") for ip in found)
+    return found | ({ray.util.get_node_ip_address()} if is_here else set())
+
+
+def _free(nodes: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """What nobody has reserved. It waits a little for what is being given back: a script that evaluates one model after
+    another would find the cluster full of the one before.
+    """
+    import ray
+
+    end = time.monotonic() + _RETURNING_S
+    while True:
+        free: Mapping[str, float] = ray.available_resources()
+        is_all = all(free.get(kind, 0) >= sum(node.get(kind, 0) for node in nodes) for kind in ("CPU", "GPU"))
+        if is_all or time.monotonic() >= end:
+            return free
+        time.sleep(_POLL_S)
+
+
 def divided(
-    nodes: Sequence[Mapping[str, float]], options: RunOptions, is_growing: bool, is_left: bool = False
+    nodes: Sequence[Mapping[str, float]],
+    options: RunOptions,
+    is_growing: bool,
+    is_left: bool = False,
+    free: Mapping[str, float] | None = None,
 ) -> Cluster:
     """Divide a cluster among replicas.
 
@@ -124,6 +205,8 @@ def divided(
         options: How many replicas of which size are wanted.
         is_growing: Whether nodes may join; a cluster that is started for the run stays as it is.
         is_left: See ``Cluster``.
+        free: What of all nodes together nobody has reserved; ``None``: all. Only ``auto`` goes by it, and has one
+            replica at least, which may have to wait.
 
     Raises:
         PlanError: if no replica fits, or the number of GPUs of one is neither whole nor a share of one.
@@ -150,8 +233,12 @@ def divided(
             where="--replicas",
             hint="Ask for less with --gpus-per-replica and --cpus-per-replica, or name a larger cluster: --address.",
         )
-    n_replicas = places if wanted == "auto" else wanted
+    free_places = places if free is None else min(places, _places(free, gpus, cpus))
+    n_replicas = max(1, free_places) if wanted == "auto" else wanted
     note = ""
+    if wanted == "auto" and free_places < places:
+        note = f"Others use the Ray cluster: of {places} replicas of {each} it has room for {free_places} now."
+        note += "" if free_places else " One is started, and waits."
     if n_replicas > places:
         note = f"The Ray cluster has room for {places} of {n_replicas} replicas of {each}."
         never = " The others will never start: no node can join this cluster."

@@ -10,6 +10,8 @@ import logging
 import queue
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,9 +22,12 @@ from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
 from polymeter.engine.executors.hosts import Computed, HostListener, Place, ReplicaHost, Setup, Work
 from polymeter.engine.executors.ray.actor import CALLS_AT_ONCE, RayReplica, code_mark, sent
-from polymeter.engine.executors.ray.cluster import ONE_CORE, Cluster, free_cores, join
+from polymeter.engine.executors.ray.cluster import ONE_CORE, Cluster, free_cores, head, join
+from polymeter.engine.executors.ray.head_watch import HeadWatch
 from polymeter.engine.executors.ray.object_store import Pieces
+from polymeter.engine.executors.ray.room import has_room_but_for, make_room_when_needed
 from polymeter.engine.executors.ray.visibility import FileMark, Visibility
+from polymeter.engine.executors.ray.working_folder import WorkingFolder, here
 from polymeter.engine.executors.replica import unsent
 from polymeter.engine.executors.wire import packed, unpacked
 
@@ -47,11 +52,38 @@ def place(setup: Setup, options: RunOptions) -> Place:
         PlanError: if Ray is missing, there is no such cluster, or it has no room for a replica.
     """
     cluster = join(options)
+    joined = Joined(here(), HeadWatch(head()))  # now: what the run calls may enter another folder
+
+    hosts: list[RayHost] = []
+
+    def make_host(listener: HostListener) -> ReplicaHost:
+        joined.watch.begin(listener.gone)
+        hosts.append(RayHost(setup, cluster, joined, listener, leave))
+        return hosts[0]
 
     def make_scorers(setup: Setup, most: int, listener: HostListener) -> tuple[ReplicaHost, int]:
-        return RayHost(setup, ONE_CORE, listener), min(most, free_cores())
+        scorers = RayHost(setup, ONE_CORE, joined, listener, lambda: None)
+        make_room_when_needed(hosts[0], scorers, partial(has_room_but_for, cluster))
+        return scorers, min(most, free_cores())
 
-    return Place(cluster.n_replicas, lambda listener: RayHost(setup, cluster, listener), cluster.note, make_scorers)
+    def leave() -> None:
+        joined.watch.close()
+        cluster.leave(is_gone=joined.watch.is_gone)
+
+    return Place(cluster.n_replicas, make_host, cluster.note, make_scorers)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What the hosts of one run have in common.
+
+    Attributes:
+        folder: The folder in which the run works.
+        watch: Watches the head of the cluster.
+    """
+
+    folder: str
+    watch: HeadWatch
 
 
 @dataclass(slots=True, eq=False)
@@ -60,11 +92,15 @@ class _Actor:
 
     Attributes:
         handle: Ray's.
+        since: When it was started.
+        has_begun: Whether it has found a node.
         n_computing: How many leases it has.
         sees: Which files it reads itself; ``None``: it is not ready.
     """
 
     handle: Any
+    since: float
+    has_begun: bool = False
     n_computing: int = 0
     sees: Visibility | None = None
 
@@ -74,14 +110,23 @@ class RayHost:
 
     Args:
         setup: What a replica is made from.
-        cluster: Where.
+        cluster: What of the cluster each gets.
+        joined: What is known of the run and of the cluster.
         listener: Who hears of them.
+        leave: Called when the last of them has ended.
+
+    Attributes:
+        closed: Set when no actor is started any more.
     """
 
-    def __init__(self, setup: Setup, cluster: Cluster, listener: HostListener) -> None:
+    def __init__(
+        self, setup: Setup, cluster: Cluster, joined: Joined, listener: HostListener, leave: Callable[[], None]
+    ) -> None:
         import ray
 
         self._cluster = cluster
+        self._joined = joined
+        self._leave = leave
         self._listener = listener
         self._actor_of = ray.remote(
             num_cpus=cluster.cpus_per_replica,
@@ -91,7 +136,7 @@ class RayHost:
             max_concurrency=CALLS_AT_ONCE,
             scheduling_strategy="SPREAD",
         )(RayReplica)
-        self._setup = ray.put(sent(setup))
+        self._folder, self._setup = sent(WorkingFolder.of(setup, joined.folder)), ray.put(sent(setup))
         self._code = code_mark()
         self._pieces = Pieces(ray.put)
         self._lock = threading.Lock()
@@ -99,18 +144,39 @@ class RayHost:
         self._actors: dict[int, _Actor] = {}
         self._happenings: queue.SimpleQueue[tuple[Happening, int, Any] | None] = queue.SimpleQueue()
         self._is_heard = False
+        self.closed = threading.Event()
+
+    @property
+    def n_actors(self) -> int:
+        """How many actors there are, with those that wait for a node."""
+        return len(self._actors)
+
+    def waiting_since(self, after: float) -> float | None:
+        """Since when an actor waits for a node that was started after some time; ``None``: no such actor waits."""
+        with self._lock:
+            return min(
+                (one.since for one in self._actors.values() if not one.has_begun and one.since > after), default=None
+            )
 
     def start(self, number: int, slot: int) -> None:
-        """Start an actor; where it goes is up to Ray."""
-        handle = self._actor_of.remote(self._cluster.cpus_per_replica)
+        """Start an actor; where it goes is up to Ray. When this host is closed, none is started any more: a loss may
+        be handled at the same time, and nobody would end what it starts.
+        """
         with self._lock:
-            self._actors[number] = _Actor(handle)
+            if self.closed.is_set():
+                return
+            handle = self._actor_of.remote(self._cluster.cpus_per_replica)
+            self._actors[number] = _Actor(handle, time.monotonic())
             is_first, self._is_heard = not self._is_heard, True
+            calls: dict[Happening, Any] = {
+                "begun": handle.begin.remote(),
+                "loaded": handle.load.remote(self._code, self._folder, self._setup),
+                "ended": handle.live.remote(),
+            }
         if is_first:
             threading.Thread(target=self._hear_all, name="polymeter-ray", daemon=True).start()
-        self._hear("begun", number, handle.begin.remote())
-        self._hear("loaded", number, handle.load.remote(self._code, self._setup))
-        self._hear("ended", number, handle.live.remote())
+        for what, call in calls.items():
+            self._hear(what, number, call)
 
     def send(self, number: int, work: Work) -> None:
         """Send work. Large media goes through the object store, once; files that the replica sees are not sent."""
@@ -144,14 +210,18 @@ class RayHost:
         return ""
 
     def close(self) -> None:
-        """Let actors free their models, and end them; leave the cluster if the run has joined it."""
+        """Let actors free their models, and end them. Those of a cluster without a head end with their nodes, and some
+        may not be reached: nobody waits for them.
+        """
         import ray
 
         with self._lock:
+            self.closed.set()
             actors = [*self._actors.values()]
             self._actors.clear()
         self._happenings.put(None)
-        closing = {actor.handle.close.remote(): actor for actor in actors if actor.sees is not None}
+        is_gone = self._joined.watch.is_gone
+        closing = {actor.handle.close.remote(): actor for actor in actors if actor.sees is not None and not is_gone}
         began = time.monotonic()
         for limit_s, is_computing in ((_ENDING_S, True), (CLOSE_S, False)):
             waiting = [ref for ref, actor in closing.items() if (actor.n_computing > 0) == is_computing]
@@ -159,7 +229,21 @@ class RayHost:
                 ray.wait(waiting, num_returns=len(waiting), timeout=max(0.0, began + limit_s - time.monotonic()))
         for actor in actors:
             self._end(actor)
-        self._cluster.leave()
+        self._leave()
+
+    def end_all(self, reason: str) -> None:
+        """End all actors at once, and start none any more.
+
+        Args:
+            reason: Why; what they computed is given back by who is told.
+        """
+        with self._lock:
+            self.closed.set()
+            actors = [*self._actors.values()]
+            self._actors.clear()
+        for actor in actors:
+            self._end(actor)
+        self._listener.gone(reason)
 
     def _end(self, actor: _Actor) -> None:
         import ray
@@ -192,13 +276,20 @@ class RayHost:
         if isinstance(result, Raised):
             self._lose(number, result.error)
         elif what == "begun":
-            self._listener.loading(number)
+            self._begun(number)
         elif what == "loaded":
             self._loaded(number, *result)
         elif what == "computed":
             self._answered(number, unpacked(*result))
         elif what == "seen":
             self._learn(number, about, is_seen=result)
+
+    def _begun(self, number: int) -> None:
+        with self._lock:
+            actor = self._actors.get(number)
+            if actor is not None:
+                actor.has_begun = True
+        self._listener.loading(number)
 
     def _loaded(self, number: int, how: Literal["ready", "failed"], what: Any) -> None:
         value = unpacked(*what)
