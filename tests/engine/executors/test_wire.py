@@ -26,6 +26,7 @@ from polymeter.core.request import (
     Usage,
 )
 from polymeter.core.stored_image import open_stored
+from polymeter.core.task import SampleStatus
 from polymeter.data.media import open_image
 from polymeter.engine.executors.wire import packed, unpacked
 
@@ -180,3 +181,8 @@ def test_texts_and_numbers_of_an_answer_lose_their_classes_and_keep_their_values
     (call,) = again.tool_calls
     assert call == {"grade": 3, "odd": 2.5, "is": True}
     assert [type(value) for value in [*call, *call.values()]] == [str, str, str, int, float, bool]
+
+
+def test_what_is_polymeters_own_keeps_its_class() -> None:
+    again = crossed((SampleStatus.OK, "ok"), is_made_plain=True)
+    assert [type(value) for value in again] == [SampleStatus, str]

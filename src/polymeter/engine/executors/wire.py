@@ -137,6 +137,10 @@ class CarriedImage:
         return CarriedImage, (pickle.PickleBuffer(self._data), self.file)
 
 
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
 class _Pickler(pickle.Pickler):
     """Writes records by their fields and media by their encoded bytes."""
 
@@ -167,7 +171,8 @@ class _Pickler(pickle.Pickler):
             return self._pixels(value)
         if kind is MappingProxyType:
             return _read_only, (dict(value),)
-        if self._is_made_plain and isinstance(value, (str, int, float)):  # never asked for plain ones themselves
+        # Never asked for plain ones themselves; a class of Polymeter's own is on the other side too.
+        if self._is_made_plain and isinstance(value, (str, int, float)) and not _is_ours(kind):
             return _plain(value)
         return NotImplemented
 
