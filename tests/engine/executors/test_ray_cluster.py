@@ -80,11 +80,14 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     patch = pytest.MonkeyPatch()
     patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     patch.setenv("ORACLE_CALLS", str(tmp_path_factory.mktemp("asked") / "calls.log"))  # nodes inherit it
-    nodes = Nodes()
-    ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
-    yield nodes
-    ray.shutdown()
-    nodes.cluster.shutdown()
+    # Whoever ends a cluster forgets the last one that was started in the same folder. Paths of sockets must be short.
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as own:
+        patch.setenv("RAY_TMPDIR", own)
+        nodes = Nodes()
+        ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
+        yield nodes
+        ray.shutdown()
+        nodes.cluster.shutdown()
     patch.undo()
 
 
@@ -193,7 +196,7 @@ def test_relative_paths_are_those_of_the_run_and_not_of_the_node(
 
 
 def test_without_an_address_a_cluster_is_started_beside_one_that_runs_here(nodes: Nodes, tmp_path: Path) -> None:
-    written = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir()), "ray", "ray_current_cluster")
+    written = Path(os.environ["RAY_TMPDIR"], "ray", "ray_current_cluster")
     assert written.exists(), "which is how Ray finds the cluster that was started last"
     counted = Counted(tmp_path / "a", n=4)
     words = [*counted.words(), "--executor", "ray", "--replicas", "1", "--cpus-per-replica", "1"]
