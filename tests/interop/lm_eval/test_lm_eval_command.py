@@ -206,6 +206,20 @@ def test_first_prompts_and_the_document_are_printed(typing: Typing) -> None:
     assert '"higher_is_better"' in done.out
 
 
+def test_first_prompts_are_those_that_are_asked(typing: Typing) -> None:
+    options = "--tasks says --limit 1 --num_fewshot 1 --system_instruction Hello --write_out --log_samples"
+    done = typing(f"{RUN} {options} --output_path text")
+    assert done.code == 0, done.said
+    asked = samples(typing.folder / "text", "says")[0]["arguments"]["gen_args_0"]["arg_0"]
+    assert asked.startswith("HelloSay ")
+    assert f"{asked}\n" in done.out
+    done = typing(f"{RUN} {options} --output_path chat --apply_chat_template")
+    assert done.code == 0, done.said
+    asked = samples(typing.folder / "chat", "says")[0]["arguments"]["gen_args_0"]["arg_0"]
+    turns = re.findall("<(.*?)>([^<]+)", asked)[:-1]
+    assert "\n\n".join(f"{role}: {content}" for role, content in turns) in done.out
+
+
 @pytest.mark.parametrize(
     ("what", "names"),
     [("groups", ["both"]), ("subtasks", ["choice", "rolls", "runs_code", "says"])],

@@ -18,6 +18,7 @@ from polymeter.api.tasks import build_catalog
 from polymeter.api.trackers import make_trackers, send_to_all
 from polymeter.core.catalog import Catalog
 from polymeter.core.errors import PlanError
+from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
 from polymeter.core.options import RunOptions, mark_of
@@ -25,6 +26,7 @@ from polymeter.core.parity import parity_with
 from polymeter.core.progress import Progress
 from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
+from polymeter.core.task import TaskSpec
 from polymeter.engine.selection import Selection, select
 from polymeter.interop.lm_eval.checkpoint import Checkpoint, read_checkpoint
 from polymeter.interop.lm_eval.model_names import Routed, route
@@ -334,6 +336,24 @@ def _options(command: LmEvalCommand, routed: Routed, metadata: Mapping[str, Any]
         "dialect_options": {NAME: told, **({"task_yaml": {"predict_only": True}} if command.predict_only else {})},
     }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def planned_context(command: LmEvalCommand, spec: TaskSpec) -> OpenContext:
+    """The settings of a command that make a task's prompts, without places of data and parity.
+
+    Raises:
+        PlanError: if the command has options that make no sense.
+    """
+    metadata = {**without_secrets(dict(command.model_args)), **command.metadata}
+    options = _options(command, Routed(command.model), metadata)
+    return OpenContext(
+        seed=options["seed"],
+        generation=options.get("generation", {}),
+        num_fewshot=command.num_fewshot,
+        system_prompt=options.get("system_prompt", ""),
+        limit=command.limit,
+        options=options["dialect_options"].get(spec.format, {}),
+    )
 
 
 def parse_batch_size(size: int | str | None) -> int | None:
