@@ -135,13 +135,19 @@ def open_named(
     return [open_spec(spec, data, parity) for spec in chosen.tasks]
 
 
-def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None, parity: str | None = None) -> Task:
+def open_spec(
+    spec: TaskSpec,
+    data: Mapping[str, str] | None = None,
+    parity: str | None = None,
+    planned: OpenContext | None = None,
+) -> Task:
     """Open one task for a chat model with all capabilities. Runs its code.
 
     Args:
         spec: The task.
         data: Local files that replace dataset ids.
         parity: The system whose prompts are wanted where Polymeter differs from it; default: that of the settings.
+        planned: The other settings of the run whose prompts are wanted; default: those of a run without any.
 
     Raises:
         PlanError: if it cannot be loaded.
@@ -149,7 +155,8 @@ def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None, parity: str
     """
     settings = read_settings()
     cache_dir = plan.cache_folder(RunOptions(cache_dir=settings.cache_dir))
-    context = OpenContext(
+    context = replace(
+        planned or OpenContext(),
         data={**settings.data, **(data or {})},
         parity=parity_with(settings.parity if parity is None else parity),
         cache_dir=cache_dir,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from polymeter.interop.lm_eval.models.base import LM_MODELS
+from polymeter.interop.lm_eval.sample_lines import hash_text
 from tests.cli.kit import Typing
 from tests.interop.lm_eval.house import results, runs, samples, write_house
 
@@ -60,14 +62,39 @@ def test_a_chat_template_is_the_models(typing: Typing) -> None:
     )
     assert done.code == 0, done.said
     document, line = results(typing.folder / "out"), samples(typing.folder / "out", "says")[0]
-    turns = json.loads(line["arguments"]["gen_args_0"]["arg_0"])
-    assert [turn["role"] for turn in turns] == ["system", "user", "assistant", "user"], "examples are turns by default"
+    prompt = line["arguments"]["gen_args_0"]["arg_0"]
+    turns = ["system", "user", "assistant", "user", "assistant"]
+    assert re.findall("<(.*?)>", prompt) == turns, "examples are turns by default"
+    assert prompt.startswith("<system>Hello<user>Say ")
+    assert prompt.endswith("<user>Say cat<assistant> ")
+    assert line["prompt_hash"] == hash_text(prompt)
     assert line["arguments"]["gen_args_0"]["arg_1"]["temperature"] == 0.5
     assert document["fewshot_as_multiturn"] is True
     assert document["system_instruction"] == "Hello"
     config = document["config"]
     assert [config[f"{name}_seed"] for name in ("random", "numpy", "torch", "fewshot")] == [1, 2, 3, 4]
     assert "The seed of torch (3) has no effect" in done.err
+
+
+def test_a_chat_template_is_the_models_where_all_answers_are_stored(typing: Typing) -> None:
+    for place in ("out", "again"):
+        words = f"{RUN} --tasks choice --apply_chat_template --use_cache answers --output_path {place} --log_samples"
+        assert typing(words).code == 0
+        (first, *_) = samples(typing.folder / place, "choice")
+        assert first["arguments"]["gen_args_1"] == {"arg_0": "<user>Is cat short?<assistant> ", "arg_1": "yes"}
+
+
+def test_a_chat_whose_template_fails_by_then_is_written_as_its_turns(typing: Typing) -> None:
+    model = typing.folder / "model.py"
+    count = "CountsLetters.n_written += 1"
+    once = f"        if CountsLetters.n_written == 3:\n            raise RuntimeError\n        {count}\n"
+    head = "    n_written = 0\n\n    def __init__"
+    text = model.read_text("utf-8").replace("    def __init__", head)
+    model.write_text(text.replace("        turns = ", f"{once}        turns = "), "utf-8")
+    done = typing(f"{RUN} --tasks says --apply_chat_template --output_path out --log_samples")
+    assert done.code == 0, done.said
+    line = samples(typing.folder / "out", "says")[0]
+    assert json.loads(line["arguments"]["gen_args_0"]["arg_0"]) == [{"role": "user", "content": "Say cat"}]
 
 
 def test_answers_alone(typing: Typing) -> None:
@@ -177,6 +204,20 @@ def test_first_prompts_and_the_document_are_printed(typing: Typing) -> None:
     assert done.code == 0, done.said
     assert "Say cat" in done.out
     assert '"higher_is_better"' in done.out
+
+
+def test_first_prompts_are_those_that_are_asked(typing: Typing) -> None:
+    options = "--tasks says --limit 1 --num_fewshot 1 --system_instruction Hello --write_out --log_samples"
+    done = typing(f"{RUN} {options} --output_path text")
+    assert done.code == 0, done.said
+    asked = samples(typing.folder / "text", "says")[0]["arguments"]["gen_args_0"]["arg_0"]
+    assert asked.startswith("HelloSay ")
+    assert f"{asked}\n" in done.out
+    done = typing(f"{RUN} {options} --output_path chat --apply_chat_template")
+    assert done.code == 0, done.said
+    asked = samples(typing.folder / "chat", "says")[0]["arguments"]["gen_args_0"]["arg_0"]
+    turns = re.findall("<(.*?)>([^<]+)", asked)[:-1]
+    assert "\n\n".join(f"{role}: {content}" for role, content in turns) in done.out
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,61 @@ def test_a_line_says_what_was_asked_answered_and_read(typing: Typing) -> None:
     assert rolls["word_perplexity"] == [-3.0, 1], "pairs stay pairs"
 
 
+CLASS = """\
+from lm_eval.api.instance import Instance
+from lm_eval.api.metrics import f1_score, mean
+from lm_eval.api.task import ConfigurableTask
+
+
+class Both(ConfigurableTask):
+    CONFIG = {
+        "dataset_path": "json",
+        "dataset_kwargs": {"data_files": {"test": "FOLDER/rows.jsonl"}},
+        "test_split": "test",
+        "doc_to_text": "Say {{word}}",
+        "doc_to_target": "{{word}}",
+    }
+
+    def __init__(self, config=None):
+        super().__init__(config={})
+
+    def construct_requests(self, doc, ctx, metadata=None, **kwargs):
+        asked = [
+            ("generate_until", {"until": ["\\n"]}),
+            ("generate_until", {"until": ["."], "max_gen_toks": 5}),
+            ("loglikelihood", " yes"),
+        ]
+        return [Instance(kind, doc, (ctx, more), idx, metadata=metadata) for idx, (kind, more) in enumerate(asked)]
+
+    def process_results(self, doc, results):
+        return {"said": float(doc["word"] in results[0]), "pair": (doc["short"], int(results[2][1]))}
+
+    def aggregation(self):
+        return {"said": mean, "pair": f1_score}
+
+    def higher_is_better(self):
+        return {"said": True, "pair": True}
+"""
+
+
+def test_a_line_of_a_class_has_each_of_its_requests_and_values(typing: Typing) -> None:
+    tasks = typing.folder / "tasks"
+    (tasks / "two_kinds.yaml").write_text("task: two_kinds\nclass: !function classes.Both\n", encoding="utf-8")
+    (tasks / "classes.py").write_text(CLASS.replace("FOLDER", str(tasks)), encoding="utf-8")
+    done = typing(f"{RUN} --tasks two_kinds --output_path out")
+    assert done.code == 0, done.said
+    line = samples(typing.folder / "out", "two_kinds")[0]
+    assert line["arguments"] == {
+        "gen_args_0": {"arg_0": "Say cat", "arg_1": {"until": ["\n"]}},
+        "gen_args_1": {"arg_0": "Say cat", "arg_1": {"until": ["."], "max_gen_toks": 5}},
+        "gen_args_2": {"arg_0": "Say cat", "arg_1": " yes"},
+    }
+    assert line["resps"] == [["I say cat"], ["I say cat"], [["-4.0", "True"]]]
+    assert line["filtered_resps"] == ["I say cat", "I say cat", ["-4.0", "True"]]
+    assert (line["metrics"], line["said"], line["pair"]) == (["said", "pair"], 1.0, [1, 1])
+    assert line["target"] == "cat"
+
+
 def test_the_document_has_every_part(typing: Typing) -> None:
     assert typing(f"{RUN} --tasks both,rolls --output_path out/run.json").code == 0
     (file,) = (typing.folder / "out").glob("run_*.json")

@@ -31,6 +31,14 @@ for task in found["configs"]:
     tracker.save_results_samples(task, found["samples"][task])
 named = lm_eval.simple_evaluate("counts-letters", "bonus=1", ["choice"], task_manager=manager, log_samples=False)
 again = lm_eval.evaluate(CountsLetters(), {{"choice": None}}, task_manager=manager)
+with open("chats.json", "w") as file:
+    chats = [
+        lm_eval.simple_evaluate(
+            model, tasks=["says"], task_manager=manager, limit=1, apply_chat_template=True, log_samples=True
+        )
+        for model in (CountsLetters(), "counts-letters")
+    ]
+    json.dump([one["samples"]["says"][0]["arguments"] for one in chats], file)
 with open("returned.json", "w") as file:
     json.dump([found, named, again], file, default=str)
 """
@@ -61,6 +69,13 @@ def test_a_script_gets_lm_evals_document(typing: Typing) -> None:
     assert (named["config"]["model"], named["config"]["model_args"]) == ("counts-letters", {"bonus": 1})
     assert again["results"]["choice"]["acc,none"] == named["results"]["choice"]["acc,none"]
     assert "def as_they_are(dataset):" in found["configs"]["says"]["process_docs"], "functions are their source text"
+
+
+def test_conversations_stand_in_the_template_of_an_object_or_a_name(typing: Typing) -> None:
+    typing.write({"script.py": SCRIPT})
+    assert typing("python script.py").code == 0
+    chats = json.loads((typing.folder / "chats.json").read_text("utf-8"))
+    assert [arguments[0][0] for arguments in chats] == ["<user>Say cat<assistant> "] * 2
 
 
 def test_a_tracker_saves_what_is_returned(typing: Typing) -> None:

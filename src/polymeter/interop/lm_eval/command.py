@@ -16,6 +16,7 @@ from polymeter.cli.pairs import parse_places
 from polymeter.cli.printing import as_json, say
 from polymeter.cli.state import State
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
+from polymeter.core.request import Request
 from polymeter.interop.lm_eval import flags
 
 _QUIET = ("WARNING", "ERROR", "CRITICAL")
@@ -137,15 +138,22 @@ def _write_out(command: Any) -> None:
     """Print the first prompt of each task."""
     from polymeter.api.trying import first_prompt, open_spec
     from polymeter.engine.selection import select
-    from polymeter.interop.lm_eval.evaluation import catalog_of, patterns_and_paths
+    from polymeter.interop.lm_eval.evaluation import catalog_of, patterns_and_paths, planned_context
 
     paths = tuple(Path(f"lm-eval:{path}") for path in command.include_path)
     patterns, paths = patterns_and_paths(command.tasks, paths)
     chosen = select(patterns, catalog_of([str(path).removeprefix("lm-eval:") for path in paths]))
     for spec in chosen.tasks:
-        task = open_spec(spec, command.data, command.parity)
+        task = open_spec(spec, command.data, command.parity, planned_context(command, spec))
         say(f"\n{spec.name}, first prompt:")
-        typer.echo(first_prompt(task, task.samples[0]).requests[0].text)
+        typer.echo(_as_asked(first_prompt(task, task.samples[0]).requests[0]))
+
+
+def _as_asked(request: Request) -> str:
+    """A prompt as it is asked: a text, or the turns of a chat, whose template only the model knows."""
+    if getattr(request.parameters, "template", "auto") != "chat":
+        return request.text
+    return "\n\n".join(f"{message.role}: {message.text}" for message in request.messages)
 
 
 def _read_words(given: dict[str, Any]) -> dict[str, Any]:

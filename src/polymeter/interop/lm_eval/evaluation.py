@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from polymeter.api.tasks import build_catalog
 from polymeter.api.trackers import make_trackers, send_to_all
 from polymeter.core.catalog import Catalog
 from polymeter.core.errors import PlanError
+from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
 from polymeter.core.options import RunOptions, mark_of
@@ -25,6 +26,7 @@ from polymeter.core.parity import parity_with
 from polymeter.core.progress import Progress
 from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
+from polymeter.core.task import TaskSpec
 from polymeter.engine.selection import Selection, select
 from polymeter.interop.lm_eval.checkpoint import Checkpoint, read_checkpoint
 from polymeter.interop.lm_eval.model_names import Routed, route
@@ -41,6 +43,7 @@ from polymeter.interop.lm_eval.results import (
 )
 from polymeter.interop.lm_eval.tasks.dialect import NAME
 from polymeter.interop.lm_eval.tasks.stated_errors import ITERATIONS
+from polymeter.interop.lm_eval.wrapper_template import kept_wrapper, template_of
 from polymeter.store.folder import RunFolder
 
 DEFAULT_SEEDS: Seeds = (0, 1234, 1234, 1234)
@@ -147,6 +150,8 @@ def evaluate_lm_eval(
     else:
         routed = Routed(command.model)
     paths = tuple(Path(f"lm-eval:{path}") for path in command.include_path)
+    wrapper = kept_wrapper(routed, command.model_path, model) if is_chat else None
+    made = model if wrapper is None else wrapper
     patterns, paths = patterns_and_paths(command.tasks, paths)
     # As there, tasks see the model's arguments.
     metadata = {**without_secrets(named), **command.metadata}
@@ -156,10 +161,10 @@ def evaluate_lm_eval(
     log_to = _log_to(command, stamp)
     trackers = make_trackers(log_to)
     run = evaluate(
-        routed.spec if model is None else model,
+        routed.spec if made is None else made,
         patterns,
-        model_path=command.model_path if model is None else "",
-        model_args=routed.arguments if model is None else {},
+        model_path=command.model_path if made is None else "",
+        model_args=routed.arguments if made is None else {},
         progress=progress,
         command=typed,
         output=_run_folder(command, routed, folder, stamp, patterns, options),
@@ -170,7 +175,10 @@ def evaluate_lm_eval(
     if run.is_complete:
         chosen = _selected(patterns, paths, options)
         checkpoint = read_checkpoint(routed.spec, routed.arguments) if model is None else None
-        stored = StoredRun(run.folder, _facts(command, stamp, metadata, chosen, checkpoint))
+        facts = _facts(command, stamp, metadata, chosen, checkpoint)
+        if wrapper is not None:
+            facts = replace(facts, render=template_of(wrapper))
+        stored = StoredRun(run.folder, facts)
         if command.output_path:
             has_samples = command.log_samples or command.predict_only
             written = write_files(stored, command.output_path, name, has_samples=has_samples)
@@ -328,6 +336,24 @@ def _options(command: LmEvalCommand, routed: Routed, metadata: Mapping[str, Any]
         "dialect_options": {NAME: told, **({"task_yaml": {"predict_only": True}} if command.predict_only else {})},
     }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def planned_context(command: LmEvalCommand, spec: TaskSpec) -> OpenContext:
+    """The settings of a command that make a task's prompts, without places of data and parity.
+
+    Raises:
+        PlanError: if the command has options that make no sense.
+    """
+    metadata = {**without_secrets(dict(command.model_args)), **command.metadata}
+    options = _options(command, Routed(command.model), metadata)
+    return OpenContext(
+        seed=options["seed"],
+        generation=options.get("generation", {}),
+        num_fewshot=command.num_fewshot,
+        system_prompt=options.get("system_prompt", ""),
+        limit=command.limit,
+        options=options["dialect_options"].get(spec.format, {}),
+    )
 
 
 def parse_batch_size(size: int | str | None) -> int | None:

@@ -22,11 +22,13 @@ from polymeter.core.task import TaskSpec
 from polymeter.guests import contained
 from polymeter.guests.door import in_mode
 from polymeter.guests.loading import FunctionRef
-from polymeter.interop.lm_eval.tasks.config import GENERATE, LmTaskConfig, config_of
+from polymeter.interop.lm_eval.tasks.config import GENERATE, MOST_TOKENS, LmTaskConfig, config_of
 from polymeter.interop.lm_eval.tasks.dialect import NAME
 from polymeter.interop.lm_eval.tasks.fields import bind_fields
 from polymeter.interop.lm_eval.tasks.load import provenance
 from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, make_scorer
+
+_NAMES_THERE = {"max_new_tokens": "max_gen_toks", "stop": "until"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,7 @@ class TaskRereading:
 
     def number(self, sample: StoredSample) -> int:
         """The number of its row."""
-        name = str(sample["id"])
-        return int(name) if name.isdigit() else int(sample["index"])
+        return _row_number(sample)
 
     def target(self, sample: StoredSample) -> Any:
         """What its author's ``doc_to_target`` gives."""
@@ -83,6 +84,40 @@ class TaskRereading:
             with suppress(PolymeterError):
                 return chain.filtered([list(answers) for answers in responses], [sample["doc"]] * len(responses))
         return [answers[0] for answers in responses if answers]
+
+
+class ClassRereading:
+    """What a run folder says of the samples of a task class (``sample_lines.Rereading``), without the class."""
+
+    def number(self, sample: StoredSample) -> int:
+        """The number of its row."""
+        return _row_number(sample)
+
+    def target(self, sample: StoredSample) -> Any:
+        """The target as it is shown."""
+        return str(sample["target"])
+
+    def settings(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The stored settings under lm-eval's names. Greedy answers of the usual length are what a request without
+        settings gets, so these are left out.
+        """
+        usual = {"max_new_tokens": MOST_TOKENS, "temperature": 0.0}
+        given = {name: value for name, value in told.items() if name not in usual or value != usual[name]}
+        return {_NAMES_THERE.get(name, name): value for name, value in given.items() if value is not None}
+
+    def filtered(self, name: str, sample: StoredSample, responses: list[Any]) -> list[Any]:
+        """The first answer to each request, as without filters: what others make of it is not stored."""
+        return [answers[0] for answers in responses if answers]
+
+
+def is_class(spec: TaskSpec) -> bool:
+    """Whether a task is a class of its author's."""
+    return spec.format == NAME and "class" in spec.config
+
+
+def _row_number(sample: StoredSample) -> int:
+    name = str(sample["id"])
+    return int(name) if name.isdigit() else int(sample["index"])
 
 
 @contextmanager

@@ -23,7 +23,14 @@ from polymeter.core.parity import parity_with
 from polymeter.core.places import stored_at
 from polymeter.core.records import dataclass
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.interop.lm_eval.rereading import TaskRereading, author_contained, plain_config, rereading_of
+from polymeter.interop.lm_eval.rereading import (
+    ClassRereading,
+    TaskRereading,
+    author_contained,
+    is_class,
+    plain_config,
+    rereading_of,
+)
 from polymeter.interop.lm_eval.sample_lines import (
     Record,
     Render,
@@ -142,8 +149,9 @@ class StoredRun:
 
     def records(self, task: str) -> Iterator[Record]:
         """The samples of a task as lm-eval's Python interface gives them."""
-        reread = self.rereading(task)
-        found = sample_records(lambda: self.read(task), self.filters(task), reread, self.facts.render)
+        reread, spec = self.rereading(task), self.facts.specs.get(task)
+        view = ClassRereading() if spec is not None and is_class(spec) else reread
+        found = sample_records(lambda: self.read(task), self.filters(task), view, self.facts.render)
         while True:
             with author_contained() if reread is not None else nullcontext():
                 some = list(islice(found, _AT_ONCE))

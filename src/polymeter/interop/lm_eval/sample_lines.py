@@ -185,7 +185,7 @@ def _asked_and_answered(sample: StoredSample, render: Render | None) -> tuple[Ar
     arguments: Arguments = []
     responses: list[Any] = []
     asked_all = model_exchanges(sample)
-    of_requests = [asked_all] if len(asked_all) == 1 else [list(own) for _, own in groupby(asked_all, key=messages_of)]
+    of_requests = [asked_all] if len(asked_all) == 1 else [list(own) for _, own in groupby(asked_all, key=_asked_alike)]
     for exchanges in of_requests:
         asked: Mapping[str, Any] = (exchanges[0]["request"] or {}).get("ask") or {}
         context = _context(messages_of(exchanges[0]), asked, render)
@@ -199,10 +199,24 @@ def _asked_and_answered(sample: StoredSample, render: Render | None) -> tuple[Ar
                     arguments.append((continuation,) if is_rolling else (context, continuation))
                     responses.append([answer[0] if is_rolling else (answer[0], answer[1])])
             continue
-        settings = {key: value for key, value in asked.items() if key not in ("kind", "extra", "seeds", "template")}
-        arguments.append((context, {**settings, **(asked.get("extra") or {})}))
+        arguments.append((context, _settings(asked)))
         responses.append([_said(output) for exchange in exchanges for output in exchange["response"]["outputs"]])
     return arguments, responses
+
+
+def _asked_alike(exchange: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What the repeats of one request have in common: its messages, its kind, and the settings of a generated answer.
+    Continuations of one context that do not come together are one request's too.
+    """
+    asked: Mapping[str, Any] = (exchange["request"] or {}).get("ask") or {}
+    is_measured = bool(asked.get("continuations"))
+    return messages_of(exchange), asked.get("kind"), None if is_measured else _settings(asked)
+
+
+def _settings(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The generation settings of a stored request."""
+    settings = {key: value for key, value in asked.items() if key not in ("kind", "extra", "seeds", "template")}
+    return {**settings, **(asked.get("extra") or {})}
 
 
 def _context(messages: Sequence[Mapping[str, Any]], asked: Mapping[str, Any], render: Render | None) -> str:

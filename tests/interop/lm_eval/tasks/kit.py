@@ -43,6 +43,7 @@ def scorer(
     output_type: str = "generate_until",
     *,
     parity: Parity = NO_PARITY,
+    multiple_input: int = 0,
     multiple_target: int = 0,
     sources: Sequence[Path] = (),
     **fields: Any,
@@ -51,9 +52,8 @@ def scorer(
     config = {"doc_to_target": "a", "metric_list": None, "filter_list": None, "process_results": None, **fields}
     view = SimpleNamespace(task="t", output_type=output_type, **config)
     spec = TaskSpec("t", "lm_eval", Path("t.yaml"), {}, "", sources=tuple(sources))
-    return make_scorer(
-        spec, view, TaskFacts(Columns(fields | {"doc_to_target": config["doc_to_target"]}), 0, multiple_target), parity
-    )
+    columns = Columns(fields | {"doc_to_target": config["doc_to_target"]})
+    return make_scorer(spec, view, TaskFacts(columns, multiple_input, multiple_target), parity)
 
 
 def instances(doc: Any, answers: Sequence[Any]) -> list[Instance]:

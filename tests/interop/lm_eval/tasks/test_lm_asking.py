@@ -13,6 +13,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.parity import parity_with
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, Loglikelihood, Response
+from polymeter.core.task import Rollout
 from polymeter.engine.answers import finish_response
 from polymeter.interop.lm_eval.tasks import FORMAT
 from tests.helpers.differences import difference
@@ -54,6 +55,20 @@ def test_inputs_that_are_the_choices(tmp_path: Path) -> None:
     assert {request.parameters for request in asked} == {Loglikelihood((" a1",), template="none")}
     made = instances_of(task, 1, *(logprobs(-float(number)) for number in range(3)))
     assert [each.resps for each in made] == [[(0.0, False)], [(-1.0, False)], [(-2.0, False)]]
+
+
+@pytest.mark.parametrize("parity", ["", "lm-eval"])
+@pytest.mark.parametrize(("first", "second"), [(1, 0), (True, False)])
+def test_of_inputs_that_are_the_choices_the_number_or_truth_of_the_row_is_right(
+    tmp_path: Path, first: object, second: object, parity: str
+) -> None:
+    rows = [{"q": "q", "a": "end", "k": first}, {"q": "q", "a": "end", "k": second}]
+    extra = "output_type: multiple_choice\ndoc_to_choice: [x, yy]\n"
+    task = opened(tmp_path, extra, rows, text="k", target="a", parity=parity_with(parity))
+    for index, expected in ((0, 1.0), (1, 0.0)):
+        answers = (logprobs(-4.0), logprobs(-1.0))
+        score = task.score(task.samples[index], Rollout(answers, instances_of(task, index, *answers)))
+        assert score.values["acc", "none"] == expected
 
 
 def test_one_text_has_no_delimiter_before_it(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from polymeter.interop.lm_eval.tasks.dialect import make_reader
 from polymeter.interop.lm_eval.tasks.load import make_spec
 
 GUESTS = Path(__file__).parent / "guests"
-ROWS = [{"q": f"what {i}", "a": "cat" if i % 2 else "long dog"} for i in range(5)]
+ROWS = [{"q": f"what {i}", "a": "cat" if i % 2 else "long dog", "is_dog": i % 2 == 0} for i in range(5)]
 
 
 @pytest.fixture
@@ -116,6 +116,13 @@ def test_a_configuration_alone_is_a_task(folder: Path) -> None:
     assert request.parameters == Loglikelihood((" cat", " long dog"), template="none")
     assert answered(task, 0, likely(-2.0, -4.0)).values == {("acc", "none"): 0.0, ("acc_norm", "none"): 1.0}
     assert task.spec.version == "1.5"
+
+
+def test_a_truth_of_a_configured_class_says_which_context_is_right(folder: Path) -> None:
+    task = opened(folder, "Told")
+    assert [text(request) for request in asked(task, 0)] == ["A cat", "A dog"]
+    values = [answered(task, index, likely(-4.0), likely(-1.0)).values["acc", "none"] for index in (0, 1)]
+    assert values == [1.0, 0.0]
 
 
 def test_a_chat_is_what_a_class_is_given_as_context(folder: Path) -> None:

@@ -12,9 +12,10 @@ import pytest
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.parity import parity_with
 from polymeter.interop.lm_eval.instance import Instance
+from polymeter.interop.lm_eval.tasks.fields import count_inputs
 from polymeter.interop.lm_eval.tasks.metrics import KNOWN, metric_names
 from tests.helpers.differences import difference
-from tests.interop.lm_eval.tasks.kit import scored, scorer, values
+from tests.interop.lm_eval.tasks.kit import Columns, scored, scorer, values
 
 CASES = json.loads((Path(__file__).parent / "cases" / "values.json").read_text("utf-8"))
 LIKELY = [(-3.0, False), (-1.0, True)]
@@ -35,7 +36,8 @@ def is_same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["config"]["output_type"])
 def test_values_are_those_of_lm_eval(case: dict[str, Any]) -> None:
     config = dict(case["config"])
-    scores = scorer(config.pop("output_type"), **config)
+    n_inputs = count_inputs(Columns(config), case["doc"])
+    scores = scorer(config.pop("output_type"), multiple_input=n_inputs, **config)
     is_likelihood = config.get("doc_to_choice") is not None or isinstance(case["results"][0], list)
     answers = [tuple(item) if is_likelihood and isinstance(item[0], float) else item for item in case["results"]]
     if isinstance(case["results"][0], list) and isinstance(

@@ -34,11 +34,16 @@ class LmModel(BatchModel):
             does not say: by default it gets their text, as without the flag of this name there.
         **arguments: Arguments of its own constructor.
 
+    Attributes:
+        keeps_object: Whether the object stays when the run closes the model, until the model is dropped: its chat
+            template is wanted once more.
+
     Raises:
         PlanError: if it cannot be found or loaded, or does not take these arguments.
     """
 
     batch_hint = ALL_READY
+    keeps_object = False
 
     def __init__(self, name: str = "", path: str = "", apply_chat_template: bool = False, **arguments: Any) -> None:
         found = find_lm(name, path)
@@ -117,9 +122,26 @@ class LmModel(BatchModel):
         free_memory()
 
     def close(self) -> None:
-        """Drop the model."""
-        self._lm = None
+        """Drop the object, unless it is to be kept."""
+        if not self.keeps_object:
+            self._lm = None
         free_memory()
+
+    def rendered(self, turns: list[dict[str, str]]) -> str:
+        """A conversation as the object's chat template writes it, open for the answer. Loads the object if need be.
+
+        Raises:
+            PlanError: if its constructor raises.
+            ModelError: if its template raises, or gives no text.
+        """
+        if self._lm is None:
+            self.load()
+        assert self._lm is not None
+        with boundary(ModelError, "apply_chat_template"), without_chatter():
+            text = self._lm.apply_chat_template(turns, add_generation_prompt=turns[-1]["role"] != "assistant")
+        if not isinstance(text, str):
+            raise ModelError(f"apply_chat_template gave {text!r:.60} in place of text.")
+        return text
 
     def _render(self, lm: LM, request: Request) -> Render | None:
         """The model's chat template, if a request goes through it."""

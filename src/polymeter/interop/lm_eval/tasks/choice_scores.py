@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 def choice_scores(
-    names: Collection[str], fields: Fields, doc: Any, results: Sequence[Any], *, takes_no_choice: bool = False
+    names: Collection[str],
+    fields: Fields,
+    doc: Any,
+    results: Sequence[Any],
+    *,
+    has_several_inputs: bool = False,
+    takes_no_choice: bool = False,
 ) -> dict[str, Any]:
     """The values of the metrics with these names.
 
@@ -25,10 +31,11 @@ def choice_scores(
 
     Args:
         names: The metrics.
-        fields: What the row says. Where its text is an index, each choice is a context, and the index is the target.
+        fields: What the row says.
         doc: The row.
         results: ``(logprob, is_greedy)`` of each choice. Those of the bare choices follow if ``acc_mutual_info`` is
             among the metrics.
+        has_several_inputs: Whether each choice is a context, and the text of the row is the index of the right one.
         takes_no_choice: Whether a target that names no choice makes every answer wrong, instead of an error.
 
     Raises:
@@ -41,8 +48,7 @@ def choice_scores(
         raise ScoreError(f"There are {len(pairs)} log-likelihoods for {n} choices.")
     sums = np.array([logprob for logprob, _ in pairs], dtype=np.float64)
     bare, sums = sums[n:], sums[:n]
-    text = fields.text(doc)
-    target = text if type(text) is int else fields.target(doc)
+    target = fields.text(doc) if has_several_inputs else fields.target(doc)
     indices = right_indices(target, choices, takes_no_choice=takes_no_choice)
     reference: Any = indices if isinstance(target, (list, tuple)) else indices[0]
     taken = int(np.argmax(sums))

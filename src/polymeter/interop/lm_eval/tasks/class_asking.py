@@ -17,7 +17,7 @@ from polymeter.guests import resolve, seeded
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.tasks.class_config import Surroundings
 from polymeter.interop.lm_eval.tasks.configurable_task import ConfigurableTask
-from polymeter.interop.lm_eval.tasks.fields import ExampleFields, Fields
+from polymeter.interop.lm_eval.tasks.fields import ExampleFields, Fields, count_inputs
 from polymeter.interop.lm_eval.tasks.prompts import ChatText, Contexts, Turn, example_turns
 from polymeter.interop.lm_eval.tasks.samplers import FIRST_N, ClassRows, DrawnRows, ReadAhead
 from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, seed_of
@@ -131,7 +131,7 @@ def class_contexts(asked: AskedClass, rows: Rows, context: OpenContext) -> Conte
     # The older form has no delimiter of its own: doc_to_target begins with it.
     is_configured = isinstance(task, ConfigurableTask)
     examples = told("fewshot_config", None)
-    has_several = has_choices and type(fields.text(asked.doc(rows.full_doc(0)))) is int
+    has_several = bool(count_inputs(fields, asked.doc(rows.full_doc(0))))
     turns = partial(
         example_turns,
         fields=_example_fields(task, fields, examples),

@@ -35,7 +35,7 @@ from polymeter.interop.lm_eval.tasks.config import (
 )
 from polymeter.interop.lm_eval.tasks.docs import open_docs, wanted_samples
 from polymeter.interop.lm_eval.tasks.examples import Shown, example_notes, examples
-from polymeter.interop.lm_eval.tasks.fields import Fields, bind_fields
+from polymeter.interop.lm_eval.tasks.fields import Fields, bind_fields, count_inputs
 from polymeter.interop.lm_eval.tasks.instances import Instances, choice_delimiter
 from polymeter.interop.lm_eval.tasks.load import provenance
 from polymeter.interop.lm_eval.tasks.metrics import metric_names
@@ -183,9 +183,8 @@ def _reasoning_tags(think_end: str, parity: Parity) -> Tags:
 def _counts(fields: Fields, sees_media: bool, sample: Sample) -> tuple[int, int]:
     """How many inputs and how many targets a row has; 0 for one. What the first row has, all have."""
     doc = full_row(sample) if sees_media else sample.doc
-    target, text = fields.target(doc), fields.text(doc)
-    n_inputs = len(fields.choices(doc)) if fields.has_choices and isinstance(text, int) else 0
-    return n_inputs, len(target) if isinstance(target, list) else 0
+    target = fields.target(doc)
+    return count_inputs(fields, doc), len(target) if isinstance(target, list) else 0
 
 
 def _generation_kwargs(config: LmTaskConfig) -> dict[str, object]:

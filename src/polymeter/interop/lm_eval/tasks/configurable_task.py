@@ -13,7 +13,7 @@ from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.tasks.aggregations import FUNCTIONS, mean
 from polymeter.interop.lm_eval.tasks.class_config import FewshotConfig, TaskConfig
 from polymeter.interop.lm_eval.tasks.config import LIKELIHOOD, MULTIPLE_CHOICE, ROLLING, LmTaskConfig, validate
-from polymeter.interop.lm_eval.tasks.fields import Fields, bind_fields
+from polymeter.interop.lm_eval.tasks.fields import Fields, bind_fields, count_inputs
 from polymeter.interop.lm_eval.tasks.instances import choice_delimiter
 from polymeter.interop.lm_eval.tasks.metrics import bind_metrics
 from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, make_scorer
@@ -219,7 +219,9 @@ class ConfigurableTask(Task):
         if "scorer" not in self._made:
             told = self._surroundings
             spec = TaskSpec(self.task_name, "lm_eval", told.directory / f"{self.task_name}.yaml", {}, "")
-            facts = TaskFacts(_Methods(self))
+            methods = _Methods(self)
+            n_inputs = count_inputs(methods, self.eval_docs[0]) if self.OUTPUT_TYPE == MULTIPLE_CHOICE else 0
+            facts = TaskFacts(methods, n_inputs)
             self._made["scorer"] = make_scorer(spec, self._typed(), facts, guest_context().parity)
         return self._made["scorer"]  # type: ignore[no-any-return]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.records import dataclass
@@ -63,6 +63,22 @@ class ExampleFields:
     choices: Form | None
     prefix: Form | None
     has_code: bool
+
+
+class Asked(Protocol):
+    """What a row asks."""
+
+    @property
+    def has_choices(self) -> bool: ...
+    def text(self, doc: Any) -> Any: ...
+    def choices(self, doc: Any) -> Any: ...
+
+
+def count_inputs(fields: Asked, doc: Any) -> int:
+    """How many contexts a row has: one for each choice where its text is the number of one, true and false included;
+    0 for one.
+    """
+    return len(fields.choices(doc)) if fields.has_choices and isinstance(fields.text(doc), int) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,7 +223,13 @@ def _values(
     """The values of an output type."""
     names = frozenset(metric.name for metric in bound)
     if output_type == MULTIPLE_CHOICE:
-        of_choices = partial(choice_scores, names, facts.fields, takes_no_choice=parity.on("no-choice-target"))
+        of_choices = partial(
+            choice_scores,
+            names,
+            facts.fields,
+            has_several_inputs=bool(facts.multiple_input),
+            takes_no_choice=parity.on("no-choice-target"),
+        )
         return lambda doc, results: (of_choices(doc, results), {})
     if output_type == GENERATE:
         return text_scores(bound, facts.fields, facts.multiple_target, parity)

@@ -82,6 +82,21 @@ class Described(ConfigurableTask):
         super().__init__(config={})
 
 
+class Told(ConfigurableTask):
+    """Whose choices are contexts; a row says whether the second is the right one."""
+
+    CONFIG = {
+        **Described.CONFIG,
+        "description": "",
+        "doc_to_text": "is_dog",
+        "doc_to_choice": ["A cat", "A dog"],
+        "doc_to_target": "ran.",
+    }
+
+    def __init__(self, **kwargs):
+        super().__init__(config={})
+
+
 class Listed(MultipleChoiceTask):
     """A class of the older form, which gets its rows itself."""
 
