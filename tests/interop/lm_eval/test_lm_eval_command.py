@@ -46,6 +46,17 @@ def test_run_may_be_written_and_options_shortened(typing: Typing) -> None:
     assert "limit: 2.0" in done.out
 
 
+def test_a_pattern_of_yaml_files_stands_for_them(typing: Typing) -> None:
+    (typing.folder / "tasks").rename(typing.folder / "apart")
+    for file in (typing.folder / "apart").glob("*.yaml"):
+        file.write_text(file.read_text().replace("/tasks/", "/apart/"))
+    run = RUN.replace(" --include_path tasks", "")
+    done = typing(f"{run} --tasks apart/[rs]*s.yaml,apart/choice.yaml --output_path out")
+    assert done.code == 0, done.said
+    assert set(results(typing.folder / "out")["results"]) == {"choice", "rolls", "says"}
+    assert "There is no file 'apart/x*.yaml'" in typing(f"{run} --tasks apart/x*.yaml").err
+
+
 def test_numbers_of_rows_may_be_named(typing: Typing) -> None:
     (typing.folder / "rows.json").write_text('{"says": [2, 0]}')
     done = typing(f"{RUN} --tasks says --samples rows.json --output_path out --log_samples")
