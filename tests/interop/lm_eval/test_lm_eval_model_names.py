@@ -28,6 +28,7 @@ pytestmark = pytest.mark.needs_system("lm_eval")
         ("hf", {"pretrained": "a/b", "enable_thinking": False, "chat_template_args": {"x": 1}}, "hf:a/b", {
             "chat_template_args": {"enable_thinking": False, "x": 1}}),
         ("hf", {"pretrained": "a/b", "add_bos_token": True}, "hf:a/b", {}),
+        ("hf", {"pretrained": "a/b", "softmax_dtype": "float32"}, "hf:a/b", {"softmax_dtype": "float32"}),
         ("local-completions", {"model": "m", "base_url": "http://h:8/v1/completions"}, "openai:m", {
             "api": "completions", "base_url": "http://h:8/v1"}),
         ("local-chat-completions", {"model": "m", "base_url": "http://h:8/v1/chat/completions/"}, "openai:m", {
@@ -128,7 +129,6 @@ def test_what_cannot_be_honoured_is_refused(name: str, arguments: dict[str, Any]
     ("name", "arguments", "n_notes"),
     [
         ("hf", {"pretrained": "a", "logits_cache": True, "truncation": False, "backend": "causal"}, 2),
-        ("hf", {"pretrained": "a", "softmax_dtype": "float32"}, 1),
         ("local-completions", {"model": "m", "tokenizer": "t", "tokenized_requests": True, "seed": 1234}, 1),
         ("local-completions", {"model": "m", "seed": 7, "max_length": 4096}, 2),
     ],

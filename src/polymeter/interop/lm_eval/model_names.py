@@ -197,7 +197,7 @@ _HF: Mapping[str, Rule] = {
     "logits_cache": _noted(_ENGINE),
     "offload_folder": _noted("device_map decides what is offloaded"),
     "use_fast_tokenizer": _refused("Transformers' fast tokenizer is used", "Leave it out.", True),
-    "softmax_dtype": _noted("log-probabilities are always computed in float32"),
+    "softmax_dtype": lambda routed, name, value: None if value is None else _as("softmax_dtype")(routed, name, value),
     "backend": _refused("the checkpoint says what it is", "Leave it out.", "default", "causal", "seq2seq"),
     "subfolder": _refused("a checkpoint is a folder or hub id", "Name the subfolder itself.", ""),
     "prefix_token_id": _refused("an empty context is the tokenizer's own first token", "Leave it out."),

@@ -67,9 +67,12 @@ class Scorer:
         encoder: Its encoder.
         moves_line_breaks: Whether all white space at the end of a context belongs to the continuations, even that of a
             chat template.
+        softmax_dtype: See ``RowScores``.
     """
 
-    def __init__(self, loaded: Loaded, encoder: Encoder, *, moves_line_breaks: bool = False) -> None:
+    def __init__(
+        self, loaded: Loaded, encoder: Encoder, *, moves_line_breaks: bool = False, softmax_dtype: str = ""
+    ) -> None:
         self._loaded, self._encoder = loaded, encoder
         self._keeps_line_breaks = loaded.is_chat and not moves_line_breaks
         self._network = loaded.network
@@ -77,7 +80,8 @@ class Scorer:
         self.way: Way = "encoder_decoder" if loaded.kind.is_encoder_decoder else "shared"
         self._is_sure = not _decides_positions(loaded.network)
         self._first = _first_token(loaded)
-        self.shared = SharedScorer(loaded.network, self._first)
+        self._softmax_dtype = softmax_dtype
+        self.shared = SharedScorer(loaded.network, self._first, softmax_dtype)
         is_apart = self.way == "encoder_decoder"
         self._start = start_tokens(loaded.network, loaded.tokenizer) if is_apart else []
 
@@ -127,7 +131,7 @@ class Scorer:
             return [Response(error=Error("permanent", what)) for _ in texts]
         own = [windows(self._whole_tokens(text), self._first, self._loaded.max_length) for row in texts for text in row]
         with boundary(ModelError, "Scoring texts"), torch.inference_mode():
-            scores = iter(within_memory(lambda: score_windows(self._network, own)))
+            scores = iter(within_memory(lambda: score_windows(self._network, own, self._softmax_dtype)))
         scored = [tuple(next(scores) for _ in row) for row in texts]
         return [
             Response((Output(logprobs=row, usage=Usage(None, sum(one.n_tokens for one in row))),)) for row in scored
@@ -180,7 +184,7 @@ class Scorer:
             kept = tuple(before[-(most + 1 - tail.n_scored) :])
             own.append([Window(kept, tail.tokens[tail.n_context :])] if tail.n_scored else [])
         with boundary(ModelError, "Scoring continuations"), torch.inference_mode():
-            scores = within_memory(lambda: score_windows(self._network, own))
+            scores = within_memory(lambda: score_windows(self._network, own, self._softmax_dtype))
         usage = Usage(n_context, sum(one.n_tokens for one in scores))
         return Response((Output(logprobs=tuple(scores), usage=usage, note="the context was cut at its beginning"),))
 
@@ -230,7 +234,7 @@ class Scorer:
         with torch.inference_mode():
             if self.way == "encoder_decoder":
                 return score_encoder_decoder(
-                    self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._start
+                    self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._start, self._softmax_dtype
                 )
             if self.way == "shared":
                 scores = self._shared(encoded_batch)
@@ -251,7 +255,7 @@ class Scorer:
         def copies(n: int) -> dict[str, Any]:
             return self._encoder.encode([encoded_batch.prompts[row]] * n).inputs
 
-        return score_plain(self._network, copies, encoded_batch.splits[row], self._first)
+        return score_plain(self._network, copies, encoded_batch.splits[row], self._first, self._softmax_dtype)
 
     def _is_proven(self, encoded_batch: _Encoded, scores: Sequence[Sequence[ChoiceLogprob]]) -> bool:
         """Whether shared and plain computation agree on the requests that differ most easily: the one with most tokens

@@ -26,6 +26,7 @@ from polymeter.models.hf.refill import Refiller, searches_plainly
 from polymeter.models.hf.settings import (
     DTYPES,
     LOGPROB_TEMPLATES,
+    SOFTMAX_DTYPES,
     VIDEO_AS,
     HfSettings,
     amount,
@@ -76,6 +77,8 @@ class HfModel(BatchModel):
         allow_missing_weights: Continue if the checkpoint lacks weights, which are then random.
         logprob_template: What log-probabilities are taken behind: ``chat`` (the context in the chat template, open for
             the answer), ``none`` (its text alone), or ``auto``: the template if the checkpoint has one.
+        softmax_dtype: The type in which log-probabilities are computed: ``float32``, ``bfloat16``, …, or ``auto``: that
+            of the network's logits; default: ``float32``, of a network in double precision ``float64``.
 
     Raises:
         PlanError: if an argument is wrong, torch or Transformers is not installed, or there is no such checkpoint.
@@ -107,6 +110,7 @@ class HfModel(BatchModel):
         cut_prompts: bool = False,
         allow_missing_weights: bool = False,
         logprob_template: str = "auto",
+        softmax_dtype: str = "",
     ) -> None:
         for package in ("torch", "transformers"):
             if find_spec(package) is None:
@@ -142,6 +146,7 @@ class HfModel(BatchModel):
             flag(cut_prompts, "cut_prompts"),
             flag(allow_missing_weights, "allow_missing_weights"),
             one_of(logprob_template, LOGPROB_TEMPLATES, "logprob_template"),
+            one_of(softmax_dtype.removeprefix("torch."), SOFTMAX_DTYPES, "softmax_dtype"),
         )
         with quiet_transformers():
             self._config = read_config(self._settings)
@@ -170,6 +175,7 @@ class HfModel(BatchModel):
         return {
             # Absent as long as it is the default: older runs, which had no choice, are the same runs.
             **({} if settings.logprob_template == "auto" else {"logprob_template": settings.logprob_template}),
+            **({"softmax_dtype": settings.softmax_dtype} if settings.softmax_dtype else {}),
             "backend": "hf",
             "weights": _content(settings.name) or [settings.name, getattr(self._config, "_commit_hash", None) or ""],
             "adapter": _content(settings.adapter) or settings.adapter,
@@ -219,7 +225,12 @@ class HfModel(BatchModel):
         with quiet_transformers():
             self._loaded = load_network(settings, self._config, self._kind, self._processing)
             self._encoder = Encoder(self._loaded, drops_system=self.parity.on("refused-system"))
-            self._scorer = Scorer(self._loaded, self._encoder, moves_line_breaks=self.parity.on("template-line-break"))
+            self._scorer = Scorer(
+                self._loaded,
+                self._encoder,
+                moves_line_breaks=self.parity.on("template-line-break"),
+                softmax_dtype=settings.softmax_dtype or ("auto" if self.parity.on("softmax-dtype") else ""),
+            )
             self._refiller = Refiller(self._loaded)
 
     def respond(self, requests: list[Request]) -> list[Response]:

@@ -13,6 +13,7 @@ from polymeter.core.records import dataclass
 
 DTYPES = ("auto", "float64", "float32", "float16", "bfloat16")
 VIDEO_AS = ("auto", "video", "images")
+SOFTMAX_DTYPES = ("", *DTYPES)
 LOGPROB_TEMPLATES = ("auto", "chat", "none")
 _WHERE = "--model-args"
 
@@ -45,6 +46,8 @@ class HfSettings:
         allow_missing_weights: Whether weights that the checkpoint lacks may be random.
         logprob_template: One of ``LOGPROB_TEMPLATES``: behind what log-probabilities are taken. ``chat``: the chat
             template; ``none``: the text alone; ``auto``: the template if the checkpoint has one.
+        softmax_dtype: One of ``SOFTMAX_DTYPES``: in which type log-probabilities are computed. ``auto``: that of the
+            network's logits; empty: single precision, or double if that is the type of the logits.
     """
 
     name: str
@@ -67,6 +70,7 @@ class HfSettings:
     cut_prompts: bool = False
     allow_missing_weights: bool = False
     logprob_template: str = "auto"
+    softmax_dtype: str = ""
 
     @property
     def is_folder(self) -> bool:
