@@ -93,6 +93,14 @@ def test_a_started_server_gets_its_arguments() -> None:
     assert route("sglang", {"pretrained": "a", "tp_size": 2}).arguments["server_args"] == "--tp-size 2"
 
 
+@pytest.mark.parametrize("name", ["local-completions", "openai-chat-completions", "vllm", "sglang"])
+def test_a_length_of_answers_is_the_default_of_tasks(name: str) -> None:
+    routed = route(name, {"model": "m", "max_gen_toks": 512})
+    assert routed.answer_length == 512
+    assert "max_gen_toks" not in routed.arguments
+    assert route(name, {"model": "m"}).answer_length is None
+
+
 def test_the_mark_behind_reasoning_is_kept() -> None:
     assert route("hf", {"pretrained": "a", "think_end_token": "</think>"}).think_end == "</think>"
     with pytest.raises(PlanError, match="number of a token"):
@@ -110,7 +118,7 @@ def test_the_mark_behind_reasoning_is_kept() -> None:
         ("hf", {"pretrained": "a", "add_bos_token": False}, "its own special tokens", "Leave it out"),
         ("hf", {"pretrained": "a", "gguf_file": "x.gguf"}, "llama.cpp", "llamacpp:FILE.gguf"),
         ("hf", {"pretrained": "a", "backend": "rwkv"}, "checkpoint says what it is", "Leave it out"),
-        ("local-completions", {"model": "m", "max_gen_toks": 512}, "256 tokens", "--gen_kwargs"),
+        ("local-completions", {"model": "m", "max_gen_toks": "many"}, "not a number of tokens", ""),
         ("local-completions", {"model": "m", "verify_certificate": False}, "verified", "SSL_CERT_FILE"),
         ("nemo_lm", {}, "does not run", "local-completions"),
         ("anthropic-completions", {}, "does not run", "anthropic-chat"),

@@ -315,6 +315,7 @@ def _options(command: LmEvalCommand, routed: Routed, metadata: Mapping[str, Any]
         "metadata": dict(metadata) or None,
         "samples": dict(command.samples) if command.samples else None,
         "think_end_token": routed.think_end or None,
+        "max_gen_toks": routed.answer_length,
     }
     told = {name: value for name, value in dialect.items() if value is not None}
     size = command.batch_size if command.batch_size is not None else routed.options.get("batch_size")

@@ -34,6 +34,7 @@ class Routed:
         options: Options of the run that its arguments set.
         server_words: The arguments of a server that the run starts.
         think_end: The token behind which answers begin; empty: they are whole.
+        answer_length: The length of an answer in tokens where a task states none; ``None``: lm-eval's own.
         notes: What the user should know.
     """
 
@@ -42,6 +43,7 @@ class Routed:
     options: dict[str, Any] = field(default_factory=dict)
     server_words: list[str] = field(default_factory=list)
     think_end: str = ""
+    answer_length: int | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -105,6 +107,14 @@ def _think_end(routed: Routed, name: str, value: Any) -> None:
     routed.think_end = str(value or "")
 
 
+def _answer_length(routed: Routed, name: str, value: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise PlanError(f"The model argument {name}={value!r} is not a number of tokens.", where=_WHERE)
+    routed.answer_length = value
+
+
 def _tokenizer(routed: Routed, name: str, value: Any) -> None:
     if value and f":{value}" not in routed.spec:
         raise PlanError(
@@ -165,7 +175,6 @@ _SHARED: Mapping[str, Rule] = {
     "max_batch_size": _noted(_ENGINE),
     "think_end_token": _think_end,
 }
-_LENGTH = _refused("256 tokens are the default of every task", "--gen_kwargs max_gen_toks=N sets it for all.", 256)
 _HF: Mapping[str, Rule] = {
     **_SHARED,
     "revision": lambda routed, name, value: None if value in (None, "main") else _as("revision")(routed, name, value),
@@ -215,7 +224,7 @@ _VLLM: Mapping[str, Rule] = {
     "max_length": _flag("max-model-len"),
     "data_parallel_size": lambda routed, _, value: routed.options.update({"replicas": value} if value != 1 else {}),
     "tensor_parallel_size": _flag("tensor-parallel-size"),
-    "max_gen_toks": _LENGTH,
+    "max_gen_toks": _answer_length,
     "enable_thinking": _template_kwargs,
     "chat_template_args": _template_kwargs,
     "truncation_side": _refused("the server takes what fits its window", "max_model_len=N sets it.", "left"),
@@ -229,7 +238,7 @@ _VLLM: Mapping[str, Rule] = {
 _SGLANG: Mapping[str, Rule] = {
     **_SHARED,
     "max_model_len": _flag("context-length"),
-    "max_gen_toks": _LENGTH,
+    "max_gen_toks": _answer_length,
     "add_bos_token": _noted(_SERVER_TOKENS),
     "prefix_token_id": _noted(_SERVER_TOKENS),
     "tp_size": _flag("tp-size"),
@@ -243,7 +252,7 @@ _API: Mapping[str, Rule] = {
     "timeout": _option("timeout_s"),
     "header": _as("headers"),
     "auth_token": _token,
-    "max_gen_toks": _LENGTH,
+    "max_gen_toks": _answer_length,
     "enable_thinking": _template_kwargs,
     "chat_template_args": _template_kwargs,
     "seed": _noted("each request has a seed of its own", 1234),
