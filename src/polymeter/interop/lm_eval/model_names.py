@@ -115,13 +115,23 @@ def _answer_length(routed: Routed, name: str, value: Any) -> None:
     routed.answer_length = value
 
 
-def _tokenizer(routed: Routed, name: str, value: Any) -> None:
-    if value and f":{value}" not in routed.spec:
+def _told(name: str) -> Rule:
+    """An argument of the backend of that name, unless the value is none."""
+    return lambda routed, _, value: None if value in (None, "") else _as(name)(routed, name, value)
+
+
+def _subfolder(routed: Routed, name: str, value: Any) -> None:
+    """The part of a checkpoint's folder on this machine."""
+    if not value:
+        return
+    backend, _, folder = routed.spec.partition(":")
+    if not (Path(folder) / str(value)).is_dir():
         raise PlanError(
-            f"The model argument {name}={value!r} cannot be honoured: the tokenizer is the one beside the weights.",
+            f"The model argument {name}={value!r} cannot be honoured: there is no folder {folder}/{value}.",
             where=_WHERE,
-            hint="Put the wanted tokenizer's files into a copy of the checkpoint, and name that.",
+            hint="Of a checkpoint on the hub, download that folder and name it.",
         )
+    routed.spec = f"{backend}:{Path(folder) / str(value)}"
 
 
 def _flag(name: str) -> Rule:
@@ -193,23 +203,23 @@ _HF: Mapping[str, Rule] = {
     "parallelize": lambda routed, _, value: routed.arguments.update({"device_map": "auto"} if value else {}),
     "chat_template_args": _template_variables,
     "enable_thinking": _template_variable,
-    # True is what a tokenizer does unasked: it adds the special tokens that it has.
-    "add_bos_token": _refused("a tokenizer adds its own special tokens", "Leave it out.", True),
+    "add_bos_token": _told("add_bos_token"),
     "min_pixels": _as("min_pixels"),
     "max_pixels": _as("max_pixels"),
     "image_token_id": _noted("the processor knows its own"),
     "image_string": _noted("the processor knows its own"),
     "interleave": _noted("images stand where the task puts them"),
     "max_images": _noted("a task shows its images"),
-    "tokenizer": _tokenizer,
+    "tokenizer": _told("tokenizer"),
     "truncation": _noted("what is longer than the model's window is cut on the left"),
     "logits_cache": _noted(_ENGINE),
     "offload_folder": _noted("device_map decides what is offloaded"),
     "use_fast_tokenizer": _refused("Transformers' fast tokenizer is used", "Leave it out.", True),
-    "softmax_dtype": lambda routed, name, value: None if value is None else _as("softmax_dtype")(routed, name, value),
+    "softmax_dtype": _told("softmax_dtype"),
     "backend": _refused("the checkpoint says what it is", "Leave it out.", "default", "causal", "seq2seq"),
-    "subfolder": _refused("a checkpoint is a folder or hub id", "Name the subfolder itself.", ""),
-    "prefix_token_id": _refused("an empty context is the tokenizer's own first token", "Leave it out."),
+    "subfolder": _subfolder,
+    "prefix_token_id": _told("prefix_token_id"),
+    "low_cpu_mem_usage": _noted("weights are read into memory once", True, False),
     "mixed_precision_dtype": _refused("weights compute in their own type", "dtype=bfloat16 loads them so.", ""),
     "delta": _refused("delta weights are not applied", "Merge them into a checkpoint first.", ""),
     "tp_plan": _refused("one process holds the model", "Use --model vllm with tensor_parallel_size, or device_map."),

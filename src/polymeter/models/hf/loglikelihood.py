@@ -5,7 +5,8 @@ since that is the text it was trained to continue; one without sees the text alo
 the user (``logprob_template``) or the request demands it. A continuation follows the context directly, as it is written
 (" A" and "A" differ). ``score_tokens`` decides where the one ends and the other begins. An empty continuation
 has log-probability 0, is greedy, and has no tokens. A context without any token begins with the tokenizer's
-beginning-of-sequence token, else its end-of-sequence token.
+beginning-of-sequence token, else its end-of-sequence token; one without text with the token that the user names
+(``prefix_token_id``).
 """
 
 from __future__ import annotations
@@ -139,8 +140,18 @@ class Scorer:
 
     def _whole_tokens(self, text: str) -> list[int]:
         """The tokens of a text that stands for itself: with the tokenizer's special ones, if it lacks the first."""
-        bos = self._loaded.tokenizer.bos_token
-        return self._encoder.token_ids(text, adds_special=not (bos and text.startswith(bos))) if text else []
+        tokenizer, named = self._loaded.tokenizer, self._loaded.settings.prefix_token_id
+        first = tokenizer.bos_token if named is None else tokenizer.decode([named])
+        return self._encoder.token_ids(text, adds_special=not (first and text.startswith(first))) if text else []
+
+    def _contexts(self, prompts: Sequence[Prompt]) -> Batch:
+        """The tensors of contexts. One without text is the token that the user names, and not the tokenizer's own."""
+        batch = self._encoder.encode(prompts)
+        if self._loaded.settings.prefix_token_id is not None:
+            for row, (text, n_tokens) in enumerate(zip(batch.texts, batch.n_tokens, strict=True)):
+                if not text and n_tokens == 1:
+                    batch.inputs["input_ids"][row, -1] = self._first
+        return batch
 
     def _fitting(
         self,
@@ -153,7 +164,7 @@ class Scorer:
         if not prompts:
             return None
         positions, own = tuple(prompts), tuple(prompts.values())
-        batch = within_memory(lambda: self._encoder.encode(own))
+        batch = within_memory(lambda: self._contexts(own))
         splits = tuple(self._split(batch, row, texts[position], manner) for row, position in enumerate(positions))
         fitting = {}
         for row, (position, n_context, parts) in enumerate(zip(positions, batch.n_tokens, splits, strict=True)):
@@ -253,7 +264,7 @@ class Scorer:
 
     def _plain(self, encoded_batch: _Encoded, row: int) -> list[ChoiceLogprob]:
         def copies(n: int) -> dict[str, Any]:
-            return self._encoder.encode([encoded_batch.prompts[row]] * n).inputs
+            return self._contexts([encoded_batch.prompts[row]] * n).inputs
 
         return score_plain(self._network, copies, encoded_batch.splits[row], self._first, self._softmax_dtype)
 
@@ -305,7 +316,7 @@ def _is_rolling(request: Request) -> bool:
 def _first_token(loaded: Loaded) -> int:
     """The token of an otherwise empty context."""
     tokenizer = loaded.tokenizer
-    for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+    for token in (loaded.settings.prefix_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id):
         if token is not None:
             return int(token)
     return loaded.pad_id

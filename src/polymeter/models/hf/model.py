@@ -79,6 +79,11 @@ class HfModel(BatchModel):
             the answer), ``none`` (its text alone), or ``auto``: the template if the checkpoint has one.
         softmax_dtype: The type in which log-probabilities are computed: ``float32``, ``bfloat16``, …, or ``auto``: that
             of the network's logits; default: ``float32``, of a network in double precision ``float64``.
+        tokenizer: Folder or hub id of another tokenizer, for a model of text alone; default: the checkpoint's own.
+        add_bos_token: Whether the tokenizer puts its beginning-of-sequence token before a text, for a model of text
+            alone; default: as the tokenizer's files say.
+        prefix_token_id: The token that the first token of a text is predicted from where nothing stands before it;
+            default: the tokenizer's beginning-of-sequence token, else its end-of-sequence token.
 
     Raises:
         PlanError: if an argument is wrong, torch or Transformers is not installed, or there is no such checkpoint.
@@ -111,6 +116,9 @@ class HfModel(BatchModel):
         allow_missing_weights: bool = False,
         logprob_template: str = "auto",
         softmax_dtype: str = "",
+        tokenizer: str = "",
+        add_bos_token: bool | None = None,
+        prefix_token_id: int | None = None,
     ) -> None:
         for package in ("torch", "transformers"):
             if find_spec(package) is None:
@@ -147,6 +155,9 @@ class HfModel(BatchModel):
             flag(allow_missing_weights, "allow_missing_weights"),
             one_of(logprob_template, LOGPROB_TEMPLATES, "logprob_template"),
             one_of(softmax_dtype.removeprefix("torch."), SOFTMAX_DTYPES, "softmax_dtype"),
+            tokenizer,
+            None if add_bos_token is None else flag(add_bos_token, "add_bos_token"),
+            None if prefix_token_id is None else int(amount(prefix_token_id, "prefix_token_id")),
         )
         with quiet_transformers():
             self._config = read_config(self._settings)
@@ -176,6 +187,9 @@ class HfModel(BatchModel):
             # Absent as long as it is the default: older runs, which had no choice, are the same runs.
             **({} if settings.logprob_template == "auto" else {"logprob_template": settings.logprob_template}),
             **({"softmax_dtype": settings.softmax_dtype} if settings.softmax_dtype else {}),
+            **({"tokenizer": _content(settings.tokenizer) or settings.tokenizer} if settings.tokenizer else {}),
+            **({} if settings.add_bos_token is None else {"add_bos_token": settings.add_bos_token}),
+            **({} if settings.prefix_token_id is None else {"prefix_token_id": settings.prefix_token_id}),
             "backend": "hf",
             "weights": _content(settings.name) or [settings.name, getattr(self._config, "_commit_hash", None) or ""],
             "adapter": _content(settings.adapter) or settings.adapter,
