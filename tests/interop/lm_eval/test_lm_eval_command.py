@@ -11,6 +11,7 @@ import pytest
 from polymeter.interop.lm_eval.models.base import LM_MODELS
 from polymeter.interop.lm_eval.sample_lines import hash_text
 from tests.cli.kit import Typing
+from tests.helpers.openai_stub import OpenAIStub, chat
 from tests.interop.lm_eval.house import results, runs, samples, write_house
 
 pytestmark = pytest.mark.needs_system("lm_eval")
@@ -46,6 +47,17 @@ def test_run_may_be_written_and_options_shortened(typing: Typing) -> None:
     done = typing(RUN.replace("lm-eval", "lm-eval run") + " --tasks choice --lim 2")
     assert done.code == 0, done.said
     assert "limit: 2.0" in done.out
+
+
+def test_a_pattern_of_yaml_files_stands_for_them(typing: Typing) -> None:
+    (typing.folder / "tasks").rename(typing.folder / "apart")
+    for file in (typing.folder / "apart").glob("*.yaml"):
+        file.write_text(file.read_text().replace("/tasks/", "/apart/"))
+    run = RUN.replace(" --include_path tasks", "")
+    done = typing(f"{run} --tasks apart/[rs]*s.yaml,apart/choice.yaml --output_path out")
+    assert done.code == 0, done.said
+    assert set(results(typing.folder / "out")["results"]) == {"choice", "rolls", "says"}
+    assert "There is no file 'apart/x*.yaml'" in typing(f"{run} --tasks apart/x*.yaml").err
 
 
 def test_numbers_of_rows_may_be_named(typing: Typing) -> None:
@@ -101,6 +113,20 @@ def test_answers_alone(typing: Typing) -> None:
     done = typing(f"{RUN} --tasks says --predict_only --output_path out")
     assert done.code == 0, done.said
     assert samples(typing.folder / "out", "says")[0]["resps"] == [["I say cat"]]
+
+
+def test_a_length_of_the_model_counts_where_a_task_states_none(typing: Typing) -> None:
+    short = typing.folder / "tasks" / "says.yaml"
+    text = short.read_text(encoding="utf-8").replace("task: says", "task: open").replace(", max_gen_toks: 5", "")
+    (typing.folder / "tasks" / "open.yaml").write_text(text, encoding="utf-8")
+    with OpenAIStub(lambda received: chat("cat")) as stub:
+        done = typing(
+            "lm-eval --model local-chat-completions --include_path tasks --tasks open,says --limit 1 "
+            f"--apply_chat_template --model_args model=m,base_url={stub.base_url},max_gen_toks=512"
+        )
+    assert done.code == 0, done.said
+    asked = [body for body in stub.bodies if "Say cat" in str(body)]  # the others see whether the server is there
+    assert {body.get("max_tokens", body.get("max_completion_tokens")) for body in asked} == {512, 5}
 
 
 def test_metadata_and_arguments_reach_the_task(typing: Typing) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +28,11 @@ pytestmark = pytest.mark.needs_system("lm_eval")
             "quantization": {"quant_method": "bitsandbytes", "load_in_4bit": True}}),
         ("hf", {"pretrained": "a/b", "enable_thinking": False, "chat_template_args": {"x": 1}}, "hf:a/b", {
             "chat_template_args": {"enable_thinking": False, "x": 1}}),
-        ("hf", {"pretrained": "a/b", "add_bos_token": True}, "hf:a/b", {}),
+        ("hf", {"pretrained": "a/b", "add_bos_token": False}, "hf:a/b", {"add_bos_token": False}),
+        ("hf", {"pretrained": "a/b", "add_bos_token": None, "tokenizer": None, "subfolder": ""}, "hf:a/b", {}),
+        ("hf", {"pretrained": "a/b", "tokenizer": "c/d", "prefix_token_id": 0}, "hf:a/b", {
+            "tokenizer": "c/d", "prefix_token_id": 0}),
+        ("hf", {"pretrained": "a/b", "softmax_dtype": "float32"}, "hf:a/b", {"softmax_dtype": "float32"}),
         ("local-completions", {"model": "m", "base_url": "http://h:8/v1/completions"}, "openai:m", {
             "api": "completions", "base_url": "http://h:8/v1"}),
         ("local-chat-completions", {"model": "m", "base_url": "http://h:8/v1/chat/completions/"}, "openai:m", {
@@ -47,6 +52,11 @@ def test_a_name_is_one_of_our_backends(name: str, arguments: dict[str, Any], spe
     is_cut = (name.startswith("hf") and ":" not in name) or name == "huggingface"
     assert routed.arguments.pop("cut_prompts", False) is is_cut, "there long prompts are cut on the left"
     assert (routed.spec, routed.arguments) == (spec, ours)
+
+
+def test_a_part_of_a_folder_is_the_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "step").mkdir()
+    assert route("hf", {"pretrained": str(tmp_path), "subfolder": "step"}).spec == f"hf:{tmp_path / 'step'}"
 
 
 def test_settings_of_the_run_are_options_of_it() -> None:
@@ -92,6 +102,14 @@ def test_a_started_server_gets_its_arguments() -> None:
     assert route("sglang", {"pretrained": "a", "tp_size": 2}).arguments["server_args"] == "--tp-size 2"
 
 
+@pytest.mark.parametrize("name", ["local-completions", "openai-chat-completions", "vllm", "sglang"])
+def test_a_length_of_answers_is_the_default_of_tasks(name: str) -> None:
+    routed = route(name, {"model": "m", "max_gen_toks": 512})
+    assert routed.answer_length == 512
+    assert "max_gen_toks" not in routed.arguments
+    assert route(name, {"model": "m"}).answer_length is None
+
+
 def test_the_mark_behind_reasoning_is_kept() -> None:
     assert route("hf", {"pretrained": "a", "think_end_token": "</think>"}).think_end == "</think>"
     with pytest.raises(PlanError, match="number of a token"):
@@ -105,11 +123,10 @@ def test_the_mark_behind_reasoning_is_kept() -> None:
         ("local-completions", {"base_url": "http://h/v1"}, "endpoint's name", "model=NAME"),
         ("gguf", {}, "needs base_url", "base_url="),
         ("hf", {"pretrained": "a", "dtipe": "x"}, "no argument 'dtipe'", "'dtype'"),
-        ("hf", {"pretrained": "a", "tokenizer": "b"}, "beside the weights", "copy of the checkpoint"),
-        ("hf", {"pretrained": "a", "add_bos_token": False}, "its own special tokens", "Leave it out"),
+        ("hf", {"pretrained": "a/b", "subfolder": "c"}, "no folder a/b/c", "download"),
         ("hf", {"pretrained": "a", "gguf_file": "x.gguf"}, "llama.cpp", "llamacpp:FILE.gguf"),
         ("hf", {"pretrained": "a", "backend": "rwkv"}, "checkpoint says what it is", "Leave it out"),
-        ("local-completions", {"model": "m", "max_gen_toks": 512}, "256 tokens", "--gen_kwargs"),
+        ("local-completions", {"model": "m", "max_gen_toks": "many"}, "not a number of tokens", ""),
         ("local-completions", {"model": "m", "verify_certificate": False}, "verified", "SSL_CERT_FILE"),
         ("nemo_lm", {}, "does not run", "local-completions"),
         ("anthropic-completions", {}, "does not run", "anthropic-chat"),
@@ -128,8 +145,8 @@ def test_what_cannot_be_honoured_is_refused(name: str, arguments: dict[str, Any]
     ("name", "arguments", "n_notes"),
     [
         ("hf", {"pretrained": "a", "logits_cache": True, "truncation": False, "backend": "causal"}, 2),
-        ("hf", {"pretrained": "a", "softmax_dtype": "float32"}, 1),
         ("local-completions", {"model": "m", "tokenizer": "t", "tokenized_requests": True, "seed": 1234}, 1),
+        ("hf", {"pretrained": "a", "low_cpu_mem_usage": True}, 0),
         ("local-completions", {"model": "m", "seed": 7, "max_length": 4096}, 2),
     ],
 )

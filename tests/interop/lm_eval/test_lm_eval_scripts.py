@@ -43,6 +43,31 @@ with open("returned.json", "w") as file:
     json.dump([found, named, again], file, default=str)
 """
 
+AS_A_DICT = f"""\
+import json
+
+import lm_eval
+from lm_eval.tasks import TaskManager
+
+{MODEL}
+
+own = {{
+    "task": "own",
+    "dataset_path": "json",
+    "dataset_kwargs": {{"data_files": {{"test": "tasks/rows.jsonl"}}}},
+    "test_split": "test",
+    "output_type": "generate_until",
+    "doc_to_text": "Élan: {{{{word}}}}",
+    "doc_to_target": "I say {{{{word}}}}",
+    "metric_list": [{{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}}],
+    "generation_kwargs": {{"until": ["\\n"]}},
+}}
+manager = TaskManager(include_path="tasks")
+found = lm_eval.simple_evaluate(CountsLetters(), tasks=[own, "says"], task_manager=manager)
+with open("returned.json", "w") as file:
+    json.dump(found, file, default=str)
+"""
+
 
 @pytest.fixture
 def typing(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Typing:
@@ -86,16 +111,39 @@ def test_a_tracker_saves_what_is_returned(typing: Typing) -> None:
     assert samples(typing.folder / "out", "rolls")[0]["arguments"] == {"gen_args_0": {"arg_0": "cat"}}
 
 
+def test_a_whole_task_may_be_a_dict(typing: Typing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLYMETER_CACHE_DIR", str(typing.folder / "cache"))
+    typing.write({"script.py": AS_A_DICT})
+    done = typing("python script.py")
+    assert done.code == 0, done.said
+    found = json.loads((typing.folder / "returned.json").read_text())
+    assert set(found["results"]) == {"own", "says"}
+    assert found["results"]["own"]["exact_match,none"] == 1.0
+    assert found["samples"]["own"][0]["arguments"][0][0] == "Élan: cat"
+    assert typing("python script.py").code == 0
+    assert len([*(typing.folder / "cache" / "tasks").rglob("*.yaml")]) == 1, "a resumed run finds its task again"
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("lm_eval.simple_evaluate('hf', tasks=[{'task': 'x'}])", "not by its name"),
+        ("lm_eval.simple_evaluate('hf', tasks=[object()])", "not by its name"),
+        ("lm_eval.simple_evaluate('hf', tasks=[{'dataset_path': 'x'}])", "a dict without a name"),
+        (
+            "lm_eval.simple_evaluate('hf', tasks=[{'task': 'x', 'doc_to_text': len}])",
+            "'x' is given as a dict with a function",
+        ),
+        (
+            "lm_eval.simple_evaluate('hf', tasks=[{'task': 'says'}], task_manager=TaskManager(include_path='tasks'))",
+            "the name of another, 'says'",
+        ),
         ("HFLM(pretrained=object())", "not the name of a checkpoint"),
         ("lm_eval.simple_evaluate('hff', tasks=['says'])", "'hf'"),
     ],
 )
 def test_what_cannot_be_resumed_is_refused(typing: Typing, call: str, message: str) -> None:
-    typing.write({"script.py": f"import lm_eval\nfrom lm_eval.models.huggingface import HFLM\n{call}\n"})
+    imports = "import lm_eval\nfrom lm_eval.models.huggingface import HFLM\nfrom lm_eval.tasks import TaskManager\n"
+    typing.write({"script.py": f"{imports}{call}\n"})
     done = typing("python script.py")
     assert done.code == 2, done.said
     assert message in done.said

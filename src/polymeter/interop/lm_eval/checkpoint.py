@@ -102,7 +102,7 @@ def read_checkpoint(spec: str, arguments: Mapping[str, Any]) -> Checkpoint | Non
         "trust_remote_code": bool(arguments.get("trust_remote_code")),
     }
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place, **source)
+        tokenizer = AutoTokenizer.from_pretrained(arguments.get("tokenizer") or place, **source)
         return Checkpoint(tokenizer, AutoConfig.from_pretrained(place, **source), arguments)
     except (OSError, ValueError):
         return None

@@ -45,6 +45,13 @@ DIFFERENCES = (
                 switch="no-choice-target",
             ),
             Difference(
+                rule="log-probabilities of a checkpoint in half precision, unless `softmax_dtype` is given",
+                there="computed, rounded and added up in the type of the logits: many are equal in `bfloat16`, and the first of equal choices wins",
+                here="computed and added up in single precision",
+                why="choices that differ are told apart, whatever the weights are stored in",
+                switch="softmax-dtype",
+            ),
+            Difference(
                 rule="corpus metrics of samples with different numbers of references",
                 there="every sample keeps as many references as the one that has the fewest",
                 here="all references count",

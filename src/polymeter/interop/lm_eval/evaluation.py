@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -264,13 +265,14 @@ def catalog_of(include_path: Sequence[str]) -> Catalog:
 
 
 def patterns_and_paths(tasks: Sequence[str], include_paths: tuple[Path, ...]) -> tuple[list[str], tuple[Path, ...]]:
-    """Task patterns, and the folders to search. One folder among the tasks stands for all tasks in it, unless a task
-    has its name.
+    """Task patterns, and the folders to search. A pattern of YAML files stands for the files that match it, and one
+    folder among the tasks for all tasks in it, unless a task has its name.
 
     Raises:
         PlanError: if no task is named, or the folder contains none.
     """
-    words = [word.strip() for listed in tasks for word in str(listed).split(",") if word.strip()]
+    written = [word.strip() for listed in tasks for word in str(listed).split(",") if word.strip()]
+    words = list(dict.fromkeys(file for word in written for file in _files_of(word)))
     if not words:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter lm-eval ls tasks' lists them.")
     files = [Path(word) for word in words if word.endswith(_YAML) and Path(word).is_file()]
@@ -286,6 +288,12 @@ def patterns_and_paths(tasks: Sequence[str], include_paths: tuple[Path, ...]) ->
     if not inside:
         raise PlanError(f"The folder {words[0]!r} contains no task.", where="--tasks")
     return inside, paths
+
+
+def _files_of(word: str) -> Sequence[str]:
+    """The YAML files that a pattern of their paths matches; anything else, and a pattern without a match, as it is."""
+    is_pattern = word.endswith(_YAML) and has_magic(word) and not Path(word).is_file()
+    return sorted(glob(word)) or [word] if is_pattern else [word]
 
 
 def _check(command: LmEvalCommand, *, keeps_files: bool) -> None:
@@ -315,6 +323,7 @@ def _options(command: LmEvalCommand, routed: Routed, metadata: Mapping[str, Any]
         "metadata": dict(metadata) or None,
         "samples": dict(command.samples) if command.samples else None,
         "think_end_token": routed.think_end or None,
+        "max_gen_toks": routed.answer_length,
     }
     told = {name: value for name, value in dialect.items() if value is not None}
     size = command.batch_size if command.batch_size is not None else routed.options.get("batch_size")

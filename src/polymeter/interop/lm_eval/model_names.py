@@ -34,6 +34,7 @@ class Routed:
         options: Options of the run that its arguments set.
         server_words: The arguments of a server that the run starts.
         think_end: The token behind which answers begin; empty: they are whole.
+        answer_length: The length of an answer in tokens where a task states none; ``None``: lm-eval's own.
         notes: What the user should know.
     """
 
@@ -42,6 +43,7 @@ class Routed:
     options: dict[str, Any] = field(default_factory=dict)
     server_words: list[str] = field(default_factory=list)
     think_end: str = ""
+    answer_length: int | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -105,13 +107,31 @@ def _think_end(routed: Routed, name: str, value: Any) -> None:
     routed.think_end = str(value or "")
 
 
-def _tokenizer(routed: Routed, name: str, value: Any) -> None:
-    if value and f":{value}" not in routed.spec:
+def _answer_length(routed: Routed, name: str, value: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise PlanError(f"The model argument {name}={value!r} is not a number of tokens.", where=_WHERE)
+    routed.answer_length = value
+
+
+def _told(name: str) -> Rule:
+    """An argument of the backend of that name, unless the value is none."""
+    return lambda routed, _, value: None if value in (None, "") else _as(name)(routed, name, value)
+
+
+def _subfolder(routed: Routed, name: str, value: Any) -> None:
+    """The part of a checkpoint's folder on this machine."""
+    if not value:
+        return
+    backend, _, folder = routed.spec.partition(":")
+    if not (Path(folder) / str(value)).is_dir():
         raise PlanError(
-            f"The model argument {name}={value!r} cannot be honoured: the tokenizer is the one beside the weights.",
+            f"The model argument {name}={value!r} cannot be honoured: there is no folder {folder}/{value}.",
             where=_WHERE,
-            hint="Put the wanted tokenizer's files into a copy of the checkpoint, and name that.",
+            hint="Of a checkpoint on the hub, download that folder and name it.",
         )
+    routed.spec = f"{backend}:{Path(folder) / str(value)}"
 
 
 def _flag(name: str) -> Rule:
@@ -165,7 +185,6 @@ _SHARED: Mapping[str, Rule] = {
     "max_batch_size": _noted(_ENGINE),
     "think_end_token": _think_end,
 }
-_LENGTH = _refused("256 tokens are the default of every task", "--gen_kwargs max_gen_toks=N sets it for all.", 256)
 _HF: Mapping[str, Rule] = {
     **_SHARED,
     "revision": lambda routed, name, value: None if value in (None, "main") else _as("revision")(routed, name, value),
@@ -184,23 +203,23 @@ _HF: Mapping[str, Rule] = {
     "parallelize": lambda routed, _, value: routed.arguments.update({"device_map": "auto"} if value else {}),
     "chat_template_args": _template_variables,
     "enable_thinking": _template_variable,
-    # True is what a tokenizer does unasked: it adds the special tokens that it has.
-    "add_bos_token": _refused("a tokenizer adds its own special tokens", "Leave it out.", True),
+    "add_bos_token": _told("add_bos_token"),
     "min_pixels": _as("min_pixels"),
     "max_pixels": _as("max_pixels"),
     "image_token_id": _noted("the processor knows its own"),
     "image_string": _noted("the processor knows its own"),
     "interleave": _noted("images stand where the task puts them"),
     "max_images": _noted("a task shows its images"),
-    "tokenizer": _tokenizer,
+    "tokenizer": _told("tokenizer"),
     "truncation": _noted("what is longer than the model's window is cut on the left"),
     "logits_cache": _noted(_ENGINE),
     "offload_folder": _noted("device_map decides what is offloaded"),
     "use_fast_tokenizer": _refused("Transformers' fast tokenizer is used", "Leave it out.", True),
-    "softmax_dtype": _noted("log-probabilities are always computed in float32"),
+    "softmax_dtype": _told("softmax_dtype"),
     "backend": _refused("the checkpoint says what it is", "Leave it out.", "default", "causal", "seq2seq"),
-    "subfolder": _refused("a checkpoint is a folder or hub id", "Name the subfolder itself.", ""),
-    "prefix_token_id": _refused("an empty context is the tokenizer's own first token", "Leave it out."),
+    "subfolder": _subfolder,
+    "prefix_token_id": _told("prefix_token_id"),
+    "low_cpu_mem_usage": _noted("weights are read into memory once", True, False),
     "mixed_precision_dtype": _refused("weights compute in their own type", "dtype=bfloat16 loads them so.", ""),
     "delta": _refused("delta weights are not applied", "Merge them into a checkpoint first.", ""),
     "tp_plan": _refused("one process holds the model", "Use --model vllm with tensor_parallel_size, or device_map."),
@@ -215,7 +234,7 @@ _VLLM: Mapping[str, Rule] = {
     "max_length": _flag("max-model-len"),
     "data_parallel_size": lambda routed, _, value: routed.options.update({"replicas": value} if value != 1 else {}),
     "tensor_parallel_size": _flag("tensor-parallel-size"),
-    "max_gen_toks": _LENGTH,
+    "max_gen_toks": _answer_length,
     "enable_thinking": _template_kwargs,
     "chat_template_args": _template_kwargs,
     "truncation_side": _refused("the server takes what fits its window", "max_model_len=N sets it.", "left"),
@@ -229,7 +248,7 @@ _VLLM: Mapping[str, Rule] = {
 _SGLANG: Mapping[str, Rule] = {
     **_SHARED,
     "max_model_len": _flag("context-length"),
-    "max_gen_toks": _LENGTH,
+    "max_gen_toks": _answer_length,
     "add_bos_token": _noted(_SERVER_TOKENS),
     "prefix_token_id": _noted(_SERVER_TOKENS),
     "tp_size": _flag("tp-size"),
@@ -243,7 +262,7 @@ _API: Mapping[str, Rule] = {
     "timeout": _option("timeout_s"),
     "header": _as("headers"),
     "auth_token": _token,
-    "max_gen_toks": _LENGTH,
+    "max_gen_toks": _answer_length,
     "enable_thinking": _template_kwargs,
     "chat_template_args": _template_kwargs,
     "seed": _noted("each request has a seed of its own", 1234),

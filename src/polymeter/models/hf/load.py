@@ -121,14 +121,17 @@ def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
     args = dict(settings.processor_args)
     processor = None
     if any(kind.modalities[name] for name in ("image", "audio", "video")):
+        _check_no_tokenizer(settings)
         processor = _read_processor(settings, args)
         tokenizer = processor.tokenizer
     else:
-        from transformers import AutoTokenizer
-
-        with boundary(PlanError, f"Reading the tokenizer of {settings.name!r}"):
-            tokenizer = AutoTokenizer.from_pretrained(settings.name, **settings.source, **args)
+        tokenizer = _read_tokenizer(settings, args)
     _check_args(args, processor or tokenizer)
+    if settings.prefix_token_id is not None and settings.prefix_token_id >= len(tokenizer):
+        raise PlanError(
+            f"The tokenizer has {len(tokenizer)} tokens, and none with the number {settings.prefix_token_id}.",
+            where="--model-args prefix_token_id",
+        )
     # An encoder may count positions from the left edge, padding included.
     tokenizer.padding_side = "right" if kind.is_encoder_decoder else "left"
     if settings.chat_template:
@@ -139,6 +142,34 @@ def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
 def template_of(processor: Any, tokenizer: Any) -> Any:
     """The chat template of a processor, else of its tokenizer, if there is one."""
     return getattr(processor, "chat_template", None) or getattr(tokenizer, "chat_template", None)
+
+
+def _read_tokenizer(settings: HfSettings, args: Mapping[str, Any]) -> Any:
+    from transformers import AutoTokenizer
+
+    name, wanted = settings.tokenizer or settings.name, settings.add_bos_token
+    adds = {} if wanted is None else {"add_bos_token": wanted}
+    with boundary(PlanError, f"Reading the tokenizer of {name!r}"):
+        tokenizer = AutoTokenizer.from_pretrained(name, **settings.source, **adds, **args)
+    if wanted is not None and wanted is not (tokenizer.bos_token_id in tokenizer("a")["input_ids"][:1]):
+        what = "puts its first token before every text" if wanted is False else "puts no token before a text"
+        raise PlanError(
+            f"The tokenizer of {name!r} {what}, whatever add_bos_token says.",
+            where="--model-args add_bos_token",
+            hint="Leave add_bos_token out.",
+        )
+    return tokenizer
+
+
+def _check_no_tokenizer(settings: HfSettings) -> None:
+    """Refuse settings of a tokenizer where a processor has its own, which knows the tokens of media."""
+    told = [name for name in ("tokenizer", "add_bos_token") if getattr(settings, name) not in ("", None)]
+    if told:
+        raise PlanError(
+            f"The checkpoint {settings.name!r} is shown media, so its tokenizer is the one of its processor.",
+            where=f"--model-args {told[0]}",
+            hint=f"Leave {told[0]} out.",
+        )
 
 
 def _read_processor(settings: HfSettings, args: Mapping[str, Any]) -> Any:

@@ -5,7 +5,8 @@ since that is the text it was trained to continue; one without sees the text alo
 the user (``logprob_template``) or the request demands it. A continuation follows the context directly, as it is written
 (" A" and "A" differ). ``score_tokens`` decides where the one ends and the other begins. An empty continuation
 has log-probability 0, is greedy, and has no tokens. A context without any token begins with the tokenizer's
-beginning-of-sequence token, else its end-of-sequence token.
+beginning-of-sequence token, else its end-of-sequence token; one without text with the token that the user names
+(``prefix_token_id``).
 """
 
 from __future__ import annotations
@@ -67,9 +68,12 @@ class Scorer:
         encoder: Its encoder.
         moves_line_breaks: Whether all white space at the end of a context belongs to the continuations, even that of a
             chat template.
+        softmax_dtype: See ``RowScores``.
     """
 
-    def __init__(self, loaded: Loaded, encoder: Encoder, *, moves_line_breaks: bool = False) -> None:
+    def __init__(
+        self, loaded: Loaded, encoder: Encoder, *, moves_line_breaks: bool = False, softmax_dtype: str = ""
+    ) -> None:
         self._loaded, self._encoder = loaded, encoder
         self._keeps_line_breaks = loaded.is_chat and not moves_line_breaks
         self._network = loaded.network
@@ -77,7 +81,8 @@ class Scorer:
         self.way: Way = "encoder_decoder" if loaded.kind.is_encoder_decoder else "shared"
         self._is_sure = not _decides_positions(loaded.network)
         self._first = _first_token(loaded)
-        self.shared = SharedScorer(loaded.network, self._first)
+        self._softmax_dtype = softmax_dtype
+        self.shared = SharedScorer(loaded.network, self._first, softmax_dtype)
         is_apart = self.way == "encoder_decoder"
         self._start = start_tokens(loaded.network, loaded.tokenizer) if is_apart else []
 
@@ -127,7 +132,7 @@ class Scorer:
             return [Response(error=Error("permanent", what)) for _ in texts]
         own = [windows(self._whole_tokens(text), self._first, self._loaded.max_length) for row in texts for text in row]
         with boundary(ModelError, "Scoring texts"), torch.inference_mode():
-            scores = iter(within_memory(lambda: score_windows(self._network, own)))
+            scores = iter(within_memory(lambda: score_windows(self._network, own, self._softmax_dtype)))
         scored = [tuple(next(scores) for _ in row) for row in texts]
         return [
             Response((Output(logprobs=row, usage=Usage(None, sum(one.n_tokens for one in row))),)) for row in scored
@@ -135,8 +140,18 @@ class Scorer:
 
     def _whole_tokens(self, text: str) -> list[int]:
         """The tokens of a text that stands for itself: with the tokenizer's special ones, if it lacks the first."""
-        bos = self._loaded.tokenizer.bos_token
-        return self._encoder.token_ids(text, adds_special=not (bos and text.startswith(bos))) if text else []
+        tokenizer, named = self._loaded.tokenizer, self._loaded.settings.prefix_token_id
+        first = tokenizer.bos_token if named is None else tokenizer.decode([named])
+        return self._encoder.token_ids(text, adds_special=not (first and text.startswith(first))) if text else []
+
+    def _contexts(self, prompts: Sequence[Prompt]) -> Batch:
+        """The tensors of contexts. One without text is the token that the user names, and not the tokenizer's own."""
+        batch = self._encoder.encode(prompts)
+        if self._loaded.settings.prefix_token_id is not None:
+            for row, (text, n_tokens) in enumerate(zip(batch.texts, batch.n_tokens, strict=True)):
+                if not text and n_tokens == 1:
+                    batch.inputs["input_ids"][row, -1] = self._first
+        return batch
 
     def _fitting(
         self,
@@ -149,7 +164,7 @@ class Scorer:
         if not prompts:
             return None
         positions, own = tuple(prompts), tuple(prompts.values())
-        batch = within_memory(lambda: self._encoder.encode(own))
+        batch = within_memory(lambda: self._contexts(own))
         splits = tuple(self._split(batch, row, texts[position], manner) for row, position in enumerate(positions))
         fitting = {}
         for row, (position, n_context, parts) in enumerate(zip(positions, batch.n_tokens, splits, strict=True)):
@@ -180,7 +195,7 @@ class Scorer:
             kept = tuple(before[-(most + 1 - tail.n_scored) :])
             own.append([Window(kept, tail.tokens[tail.n_context :])] if tail.n_scored else [])
         with boundary(ModelError, "Scoring continuations"), torch.inference_mode():
-            scores = within_memory(lambda: score_windows(self._network, own))
+            scores = within_memory(lambda: score_windows(self._network, own, self._softmax_dtype))
         usage = Usage(n_context, sum(one.n_tokens for one in scores))
         return Response((Output(logprobs=tuple(scores), usage=usage, note="the context was cut at its beginning"),))
 
@@ -230,7 +245,7 @@ class Scorer:
         with torch.inference_mode():
             if self.way == "encoder_decoder":
                 return score_encoder_decoder(
-                    self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._start
+                    self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._start, self._softmax_dtype
                 )
             if self.way == "shared":
                 scores = self._shared(encoded_batch)
@@ -249,9 +264,9 @@ class Scorer:
 
     def _plain(self, encoded_batch: _Encoded, row: int) -> list[ChoiceLogprob]:
         def copies(n: int) -> dict[str, Any]:
-            return self._encoder.encode([encoded_batch.prompts[row]] * n).inputs
+            return self._contexts([encoded_batch.prompts[row]] * n).inputs
 
-        return score_plain(self._network, copies, encoded_batch.splits[row], self._first)
+        return score_plain(self._network, copies, encoded_batch.splits[row], self._first, self._softmax_dtype)
 
     def _is_proven(self, encoded_batch: _Encoded, scores: Sequence[Sequence[ChoiceLogprob]]) -> bool:
         """Whether shared and plain computation agree on the requests that differ most easily: the one with most tokens
@@ -301,7 +316,7 @@ def _is_rolling(request: Request) -> bool:
 def _first_token(loaded: Loaded) -> int:
     """The token of an otherwise empty context."""
     tokenizer = loaded.tokenizer
-    for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+    for token in (loaded.settings.prefix_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id):
         if token is not None:
             return int(token)
     return loaded.pad_id

@@ -26,6 +26,7 @@ from polymeter.models.hf.refill import Refiller, searches_plainly
 from polymeter.models.hf.settings import (
     DTYPES,
     LOGPROB_TEMPLATES,
+    SOFTMAX_DTYPES,
     VIDEO_AS,
     HfSettings,
     amount,
@@ -76,6 +77,13 @@ class HfModel(BatchModel):
         allow_missing_weights: Continue if the checkpoint lacks weights, which are then random.
         logprob_template: What log-probabilities are taken behind: ``chat`` (the context in the chat template, open for
             the answer), ``none`` (its text alone), or ``auto``: the template if the checkpoint has one.
+        softmax_dtype: The type in which log-probabilities are computed: ``float32``, ``bfloat16``, …, or ``auto``: that
+            of the network's logits; default: ``float32``, of a network in double precision ``float64``.
+        tokenizer: Folder or hub id of another tokenizer, for a model of text alone; default: the checkpoint's own.
+        add_bos_token: Whether the tokenizer puts its beginning-of-sequence token before a text, for a model of text
+            alone; default: as the tokenizer's files say.
+        prefix_token_id: The token that the first token of a text is predicted from where nothing stands before it;
+            default: the tokenizer's beginning-of-sequence token, else its end-of-sequence token.
 
     Raises:
         PlanError: if an argument is wrong, torch or Transformers is not installed, or there is no such checkpoint.
@@ -107,6 +115,10 @@ class HfModel(BatchModel):
         cut_prompts: bool = False,
         allow_missing_weights: bool = False,
         logprob_template: str = "auto",
+        softmax_dtype: str = "",
+        tokenizer: str = "",
+        add_bos_token: bool | None = None,
+        prefix_token_id: int | None = None,
     ) -> None:
         for package in ("torch", "transformers"):
             if find_spec(package) is None:
@@ -142,6 +154,10 @@ class HfModel(BatchModel):
             flag(cut_prompts, "cut_prompts"),
             flag(allow_missing_weights, "allow_missing_weights"),
             one_of(logprob_template, LOGPROB_TEMPLATES, "logprob_template"),
+            one_of(softmax_dtype.removeprefix("torch."), SOFTMAX_DTYPES, "softmax_dtype"),
+            tokenizer,
+            None if add_bos_token is None else flag(add_bos_token, "add_bos_token"),
+            None if prefix_token_id is None else int(amount(prefix_token_id, "prefix_token_id")),
         )
         with quiet_transformers():
             self._config = read_config(self._settings)
@@ -170,6 +186,10 @@ class HfModel(BatchModel):
         return {
             # Absent as long as it is the default: older runs, which had no choice, are the same runs.
             **({} if settings.logprob_template == "auto" else {"logprob_template": settings.logprob_template}),
+            **({"softmax_dtype": settings.softmax_dtype} if settings.softmax_dtype else {}),
+            **({"tokenizer": _content(settings.tokenizer) or settings.tokenizer} if settings.tokenizer else {}),
+            **({} if settings.add_bos_token is None else {"add_bos_token": settings.add_bos_token}),
+            **({} if settings.prefix_token_id is None else {"prefix_token_id": settings.prefix_token_id}),
             "backend": "hf",
             "weights": _content(settings.name) or [settings.name, getattr(self._config, "_commit_hash", None) or ""],
             "adapter": _content(settings.adapter) or settings.adapter,
@@ -219,7 +239,12 @@ class HfModel(BatchModel):
         with quiet_transformers():
             self._loaded = load_network(settings, self._config, self._kind, self._processing)
             self._encoder = Encoder(self._loaded, drops_system=self.parity.on("refused-system"))
-            self._scorer = Scorer(self._loaded, self._encoder, moves_line_breaks=self.parity.on("template-line-break"))
+            self._scorer = Scorer(
+                self._loaded,
+                self._encoder,
+                moves_line_breaks=self.parity.on("template-line-break"),
+                softmax_dtype=settings.softmax_dtype or ("auto" if self.parity.on("softmax-dtype") else ""),
+            )
             self._refiller = Refiller(self._loaded)
 
     def respond(self, requests: list[Request]) -> list[Response]:

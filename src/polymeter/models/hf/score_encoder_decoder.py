@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def score_encoder_decoder(
-    model: Any, inputs: Mapping[str, torch.Tensor], splits: Sequence[Split], start: Sequence[int]
+    model: Any,
+    inputs: Mapping[str, torch.Tensor],
+    splits: Sequence[Split],
+    start: Sequence[int],
+    softmax_dtype: str = "",
 ) -> list[list[ChoiceLogprob]]:
     """Score every continuation of every request with one encoding of each context.
 
@@ -25,6 +29,7 @@ def score_encoder_decoder(
         inputs: The encoder's inputs.
         splits: The continuations as tails; none of them shares a token with the context.
         start: Tokens that the decoder begins with.
+        softmax_dtype: See ``RowScores``.
 
     Returns:
         For each request one score for each of its tails.
@@ -34,7 +39,7 @@ def score_encoder_decoder(
     rows = [Row(request, tail) for request, split in enumerate(splits) for tail in split.tails]
     begin = torch.tensor([list(start)]).expand(len(splits), -1)
     output = model(**inputs, decoder_input_ids=begin.to(model.device), use_cache=False)
-    scores = RowScores(len(rows), output.logits.device)
+    scores = RowScores(len(rows), output.logits.device, softmax_dtype)
     scores.add_first(rows, output.logits[:, -1])
     heard, longer = output.encoder_last_hidden_state, longest_first(rows)
     while longer:

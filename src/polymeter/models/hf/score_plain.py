@@ -31,7 +31,11 @@ PLAIN_TOKENS: Final = 16_384
 
 
 def score_plain(
-    model: Any, copies: Callable[[int], Mapping[str, torch.Tensor]], split: Split, first_token: int
+    model: Any,
+    copies: Callable[[int], Mapping[str, torch.Tensor]],
+    split: Split,
+    first_token: int,
+    softmax_dtype: str = "",
 ) -> list[ChoiceLogprob]:
     """Score every continuation of one request.
 
@@ -40,6 +44,7 @@ def score_plain(
         copies: Returns the encoded context as a batch of that many equal rows, media included.
         split: The part of the context that the continuations share, and the tails.
         first_token: Token of an otherwise empty prefix.
+        softmax_dtype: See ``RowScores``.
     """
     rows = [Row(0, tail) for tail in split.tails]
     waiting: dict[tuple[int, ...], list[int]] = {}
@@ -55,7 +60,7 @@ def score_plain(
         prefix = trimmed(shifted(copies(n_taken), [split.n_dropped] * n_taken, first_token))
         logits = _logits(model, prefix, taken, width)
         if scores is None:
-            scores = RowScores(len(rows), logits.device)
+            scores = RowScores(len(rows), logits.device, softmax_dtype)
         numbers = [number for fed in taken for number in waiting[fed]]
         of = [position for position, fed in enumerate(taken) for _ in waiting[fed]]
         tokens, _, is_scored = right_padded([rows[number].tail for number in numbers])

@@ -48,12 +48,13 @@ def windows(tokens: Sequence[int], first: int, longest: int) -> list[Window]:
     return found
 
 
-def score_windows(model: Any, texts: Sequence[Sequence[Window]]) -> list[ChoiceLogprob]:
+def score_windows(model: Any, texts: Sequence[Sequence[Window]], softmax_dtype: str = "") -> list[ChoiceLogprob]:
     """Score texts.
 
     Args:
         model: A Transformers decoder.
         texts: Each as its windows.
+        softmax_dtype: See ``RowScores``.
 
     Returns:
         For each text the sum over all of its tokens, whether all are the likeliest, and how many there are.
@@ -61,7 +62,7 @@ def score_windows(model: Any, texts: Sequence[Sequence[Window]]) -> list[ChoiceL
     import torch
 
     rows = [window for own in texts for window in own]
-    scores = RowScores(len(rows), model.device)
+    scores = RowScores(len(rows), model.device, softmax_dtype)
     waiting = sorted(range(len(rows)), key=lambda number: -_n_read(rows[number]))
     takes_places = "position_ids" in accepted(model)
     while waiting:

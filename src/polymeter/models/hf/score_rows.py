@@ -99,14 +99,20 @@ def is_along_tokens(tensor: torch.Tensor, ids: torch.Tensor) -> bool:
 class RowScores:
     """Running sums of the log-probabilities of rows.
 
+    In a type of less than single precision each log-probability is rounded to it, and the sum of a row once more, so
+    that tokens and rows that differ by less are equal.
+
     Args:
         n_rows: Number of rows.
         device: Where the logits are.
+        softmax_dtype: The name of the type in which log-probabilities are computed; ``auto``: that of the logits;
+            empty: single precision, or double if that is the type of the logits.
     """
 
-    def __init__(self, n_rows: int, device: Any) -> None:
+    def __init__(self, n_rows: int, device: Any, softmax_dtype: str = "") -> None:
         import torch
 
+        self._softmax_dtype, self._rounded_to = softmax_dtype, torch.float32
         self._logprobs = torch.zeros(n_rows, dtype=torch.float32, device=device)
         self._greedy = torch.ones(n_rows, dtype=torch.bool, device=self._logprobs.device)
 
@@ -131,15 +137,20 @@ class RowScores:
         """
         import torch
 
-        device = self._logprobs.device
-        if logits.dtype is torch.float64:  # a user who computes in double precision wants its digits
+        device, dtype = self._logprobs.device, self._dtype_for(logits)
+        if dtype is torch.float64:
             self._logprobs = self._logprobs.double()
+        is_rounded = dtype not in (torch.float32, torch.float64)
+        if is_rounded:
+            self._rounded_to = dtype
+            logits = logits.log_softmax(-1, dtype=dtype)
         else:
-            logits = logits.float()
+            logits = logits.to(dtype)
         tokens = tokens.to(logits.device)
         place = torch.arange(tokens.shape[1], device=logits.device) if places is None else places.to(logits.device)
         own = torch.tensor(range(len(rows)) if of is None else of, device=logits.device)[:, None]
-        logprobs = logits[own, place, tokens] - logits.logsumexp(-1)[own, place]
+        logprobs = logits[own, place, tokens]
+        logprobs = logprobs.float() if is_rounded else logprobs - logits.logsumexp(-1)[own, place]
         is_greedy = (logits.argmax(-1)[own, place] == tokens).to(device)
         is_scored = is_scored.to(device)
         number = torch.tensor(rows, device=device)
@@ -165,12 +176,28 @@ class RowScores:
 
     def sums(self) -> list[tuple[float, bool]]:
         """For each row the sum, and whether every token was the likeliest."""
-        return list(zip(self._logprobs.tolist(), self._greedy.tolist(), strict=True))
+        import torch
+
+        logprobs = self._logprobs
+        if self._rounded_to is not torch.float32:
+            logprobs = logprobs.to(self._rounded_to)
+        return list(zip(logprobs.tolist(), self._greedy.tolist(), strict=True))
 
     def result(self, rows: Sequence[Row]) -> list[ChoiceLogprob]:
         """One score per row, in order."""
         pairs = zip(self.sums(), rows, strict=True)
         return [ChoiceLogprob(logprob, is_greedy, row.tail.n_scored) for (logprob, is_greedy), row in pairs]
+
+    def _dtype_for(self, logits: torch.Tensor) -> torch.dtype:
+        import torch
+
+        if self._softmax_dtype == "auto":
+            return logits.dtype
+        if self._softmax_dtype:
+            stated: torch.dtype = getattr(torch, self._softmax_dtype)
+            return stated
+        # A user who computes in double precision wants its digits.
+        return torch.float64 if logits.dtype is torch.float64 else torch.float32
 
 
 def vocabulary(model: Any) -> int:

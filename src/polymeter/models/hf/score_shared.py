@@ -49,6 +49,7 @@ class SharedScorer:
     Args:
         model: A Transformers model.
         first_token: Token of an otherwise empty prefix.
+        softmax_dtype: See ``RowScores``.
 
     Attributes:
         is_whole: For each kind of batch, by the names of its tensors, whether prefixes and tails are read in one
@@ -57,9 +58,10 @@ class SharedScorer:
         has_heads: Whether prefixes that begin alike are read behind what they share; ``None``: not known yet.
     """
 
-    def __init__(self, model: Any, first_token: int) -> None:
+    def __init__(self, model: Any, first_token: int, softmax_dtype: str = "") -> None:
         self._model = model
         self._first_token = first_token
+        self._softmax_dtype = softmax_dtype
         text = model.config.get_text_config(decoder=True)
         self._takes_masks = getattr(text, "_attn_implementation", None) in _ATTENTION
         self.is_whole: dict[frozenset[str], bool] = {}
@@ -126,7 +128,7 @@ class SharedScorer:
             scores = self._tried(lambda: self._whole(head, inputs, rows, longer))
         if scores is None:
             reader = PrefixReader(self._model, head)
-            begun = _begun(rows, reader.read(inputs))
+            begun = self._begun(rows, reader.read(inputs))
             if not longer:
                 scores = begun
             elif not (self._takes_masks and reader.is_packable):
@@ -156,13 +158,13 @@ class SharedScorer:
         """Scores by one forward over each prefix and its tails."""
         reader = PrefixReader(self._model, head)
         if not longer:
-            return _begun(rows, reader.read(inputs, keeps_cache=False))
+            return self._begun(rows, reader.read(inputs, keeps_cache=False))
         own: list[list[int]] = [[] for _ in inputs["input_ids"]]
         for number in longer:
             own[rows[number].request].append(number)
         layout = Layout([Pack(request, tuple(numbers)) for request, numbers in enumerate(own)], rows)
         logits = reader.read_whole(inputs, layout)
-        scores = _begun(rows, logits[:, 0])
+        scores = self._begun(rows, logits[:, 0])
         layout.score(logits[:, 1:], scores)
         return scores
 
@@ -189,6 +191,17 @@ class SharedScorer:
             proven = self._proven(packed, rows, scores)
             self.is_packed = proven is not None
             scores = proven or scores
+        return scores
+
+    def _begun(self, rows: Sequence[Row], last: torch.Tensor) -> RowScores:
+        """Scores of the tails' first tokens.
+
+        Args:
+            rows: The rows.
+            last: Logits after each prefix, shape ``(requests, vocabulary)``.
+        """
+        scores = RowScores(len(rows), last.device, self._softmax_dtype)
+        scores.add_first(rows, last)
         return scores
 
     def _proven(self, read: Callable[[], RowScores], rows: Sequence[Row], expected: RowScores) -> RowScores | None:
@@ -226,18 +239,6 @@ def _part(inputs: Mapping[str, torch.Tensor], part: slice) -> dict[str, torch.Te
         return dict(inputs)
     width = int(inputs["attention_mask"][part].sum(-1).max())
     return {name: tensor[part, -width:] for name, tensor in inputs.items()}
-
-
-def _begun(rows: Sequence[Row], last: torch.Tensor) -> RowScores:
-    """Scores of the tails' first tokens.
-
-    Args:
-        rows: The rows.
-        last: Logits after each prefix, shape ``(requests, vocabulary)``.
-    """
-    scores = RowScores(len(rows), last.device)
-    scores.add_first(rows, last)
-    return scores
 
 
 def _apart(reader: PrefixReader, rows: Sequence[Row], longer: Sequence[int], begun: RowScores) -> RowScores:

@@ -13,6 +13,7 @@ from polymeter.core.records import dataclass
 
 DTYPES = ("auto", "float64", "float32", "float16", "bfloat16")
 VIDEO_AS = ("auto", "video", "images")
+SOFTMAX_DTYPES = ("", *DTYPES)
 LOGPROB_TEMPLATES = ("auto", "chat", "none")
 _WHERE = "--model-args"
 
@@ -45,6 +46,12 @@ class HfSettings:
         allow_missing_weights: Whether weights that the checkpoint lacks may be random.
         logprob_template: One of ``LOGPROB_TEMPLATES``: behind what log-probabilities are taken. ``chat``: the chat
             template; ``none``: the text alone; ``auto``: the template if the checkpoint has one.
+        softmax_dtype: One of ``SOFTMAX_DTYPES``: in which type log-probabilities are computed. ``auto``: that of the
+            network's logits; empty: single precision, or double if that is the type of the logits.
+        tokenizer: Folder or hub id of a tokenizer; empty: the checkpoint's own.
+        add_bos_token: Whether the tokenizer puts its beginning-of-sequence token before a text; ``None``: it decides.
+        prefix_token_id: The token that the first token of a text is predicted from; ``None``: the tokenizer's
+            beginning-of-sequence token, else its end-of-sequence token.
     """
 
     name: str
@@ -67,6 +74,10 @@ class HfSettings:
     cut_prompts: bool = False
     allow_missing_weights: bool = False
     logprob_template: str = "auto"
+    softmax_dtype: str = ""
+    tokenizer: str = ""
+    add_bos_token: bool | None = None
+    prefix_token_id: int | None = None
 
     @property
     def is_folder(self) -> bool:

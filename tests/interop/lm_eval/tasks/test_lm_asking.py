@@ -125,6 +125,28 @@ def test_what_generation_settings_mean(tmp_path: Path, written: str, plan: dict[
     assert Generate(found.max_new_tokens, found.temperature, found.top_p, found.stop, extra=found.extra) == expected
 
 
+@pytest.mark.parametrize(
+    ("written", "plan", "expected"),
+    [
+        ("{until: ['.']}", {}, 512),
+        ("{until: ['.'], max_gen_toks: 8}", {}, 8),
+        ("{until: ['.']}", {"max_gen_toks": 4}, 4),
+        ("", {}, 256),  # a task without settings has all of lm-eval's
+    ],
+)
+def test_a_run_may_name_the_length_where_a_task_names_none(
+    tmp_path: Path, written: str, plan: dict[str, Any], expected: int
+) -> None:
+    extra = f"generation_kwargs: {written}\n" if written else ""
+    task = opened(tmp_path, extra, generation=plan, options={"max_gen_toks": 512})
+    assert parameters(task).max_new_tokens == expected
+
+
+def test_a_length_of_no_token_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="max_gen_toks cannot be 0"):
+        opened(tmp_path, "", options={"max_gen_toks": 0})
+
+
 @difference("temperature-alone", here=0.6, there=0.0)
 def test_a_temperature_of_the_run_means_sampling(tmp_path: Path, parity: str, expected: float) -> None:
     extra = "generation_kwargs: {do_sample: false, temperature: 0.0}\n"

@@ -43,6 +43,7 @@ class Asking:
         think_end: An answer is what follows the last of these in it; empty: all of it.
         parity: Whose values are wanted where Polymeter differs from another system.
         where: ``file:line`` of the generation settings, for messages.
+        length: Of an answer in tokens where its settings state none.
     """
 
     provenance: Provenance
@@ -52,6 +53,7 @@ class Asking:
     think_end: str
     parity: Parity
     where: str
+    length: int = MOST_TOKENS
     _settings: list[tuple[Any, Mapping[str, Any], Generate]] = field(default_factory=list)
 
     @property
@@ -68,16 +70,24 @@ class Asking:
         for known, raw, parameters in self._settings:
             if known is written or known == written:
                 return raw, parameters
-        raw, parameters = generation_settings(written, self.plan, self.template, self.parity, self.where)
+        raw, parameters = generation_settings(
+            written, self.plan, self.template, self.parity, self.where, length=self.length
+        )
         self._settings.append((written, raw, parameters))
         return raw, parameters
 
 
 def generation_settings(
-    written: Mapping[str, Any], plan: Mapping[str, Any], template: Literal["chat", "none"], parity: Parity, where: str
+    written: Mapping[str, Any],
+    plan: Mapping[str, Any],
+    template: Literal["chat", "none"],
+    parity: Parity,
+    where: str,
+    *,
+    length: int = MOST_TOKENS,
 ) -> tuple[Mapping[str, Any], Generate]:
     """Settings as wrapped models see them, and what they mean: greedy unless a temperature above 0 or ``do_sample``
-    says otherwise, and of 256 tokens unless a length is given.
+    says otherwise, and of the run's length unless one is given.
 
     Args:
         written: The task's settings, with stop strings.
@@ -85,6 +95,7 @@ def generation_settings(
         template: How a checkpoint reads the context.
         parity: Whose values are wanted where Polymeter differs from another system.
         where: ``file:line`` of the task's settings, for messages.
+        length: In tokens, where neither states one.
 
     Raises:
         PlanError: if one is not of its type.
@@ -93,7 +104,7 @@ def generation_settings(
     if plan.get("temperature") and "do_sample" not in plan and not parity.on("temperature-alone"):
         own.pop("do_sample", None)
     lengths = [own.pop(name) for name in _LENGTHS if name in own]
-    own["max_new_tokens"] = next((length for length in lengths if length is not None), MOST_TOKENS)
+    own["max_new_tokens"] = next((given for given in lengths if given is not None), length)
     # Read once without the plan's settings, so that an author's mistake is reported with its line in the file.
     try:
         text_parameters({}, own)

@@ -71,6 +71,7 @@ def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, opt
         is_chat=options.is_chat,
         think_end=options.think_end_token,
         parity=context.parity,
+        length=options.max_gen_toks,
         where=str(spec.file),
     )
     with contained(), boundary(PlanError, f"Making the requests of task {spec.name!r}"):

@@ -169,6 +169,7 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
         is_chat=options.is_chat,
         think_end=options.think_end_token,
         parity=context.parity,
+        length=options.max_gen_toks,
         where=provenance(spec.file)("generation_kwargs"),
     )
 

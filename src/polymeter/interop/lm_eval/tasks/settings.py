@@ -8,7 +8,7 @@ from typing import Any
 from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.options import Options, identity
-from polymeter.interop.lm_eval.tasks.config import LmTaskConfig
+from polymeter.interop.lm_eval.tasks.config import MOST_TOKENS, LmTaskConfig
 
 OTHER_SEED = 1234
 """The seed of everything but Python's own generator, unless somebody names one."""
@@ -30,6 +30,9 @@ class LmRunOptions(Options):
     predict_only: bool = identity(False, "Keep the answers and compute no metric.")
     metadata: dict[str, Any] = identity(dict, "Added to the metadata of every task; custom_dataset gets it.")
     think_end_token: str = identity("", "An answer is what follows the last of these in it; default: all of it.")
+    max_gen_toks: int = identity(
+        MOST_TOKENS, "Tokens of an answer at most, where a task has settings without a length."
+    )
     samples: dict[str, list[int]] = identity(
         dict, "The numbers of the rows to ask, by task; tasks that are not named are asked whole."
     )
@@ -58,6 +61,10 @@ def read_run_options(context: OpenContext) -> LmRunOptions:
             "fewshot_as_multiturn needs apply_chat_template: only chats have turns.",
             where=where,
             hint="Set both, or neither.",
+        )
+    if options.max_gen_toks < 1:
+        raise PlanError(
+            f"max_gen_toks cannot be {options.max_gen_toks}.", where=where, hint="Write a number of tokens."
         )
     return options
 

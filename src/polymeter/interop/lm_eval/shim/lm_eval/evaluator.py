@@ -89,7 +89,7 @@ class OpenAIChatCompletion(NamedModel):
 def simple_evaluate(  # noqa: PLR0917  (scripts may give them without names, as there)
     model: str | LM | NamedModel,
     model_args: str | Mapping[str, Any] | None = None,
-    tasks: Sequence[str] | str | None = None,
+    tasks: Sequence[str | Mapping[str, Any]] | str | None = None,
     num_fewshot: int | None = None,
     batch_size: int | str | None = None,
     max_batch_size: int | None = None,
@@ -124,7 +124,7 @@ def simple_evaluate(  # noqa: PLR0917  (scripts may give them without names, as 
     Args:
         model: A name (lm-eval's, of a registered ``LM``, or Polymeter's), or an object of a subclass of ``LM``.
         model_args: Arguments of a named model, as ``key=value,…`` or as a mapping.
-        tasks: Names, globs, groups, tags, YAML files, or a folder.
+        tasks: Names, globs, groups, tags, YAML files, a folder, or whole tasks as dicts without functions.
         bootstrap_iters: How many resamples standard errors rest on; 0: none are stated.
         log_samples: Whether to return the samples too.
         task_manager: Names the folders of tasks.
@@ -153,9 +153,10 @@ def simple_evaluate(  # noqa: PLR0917  (scripts may give them without names, as 
         name = model if isinstance(model, str) else type(model).__name__
     include = getattr(task_manager, "include_path", None)
     listed = [] if include is None else [include] if isinstance(include, (str, Path)) else include
+    folders = [str(path) for path in listed]
     command = LmEvalCommand(
         model=name,
-        tasks=[tasks] if isinstance(tasks, str) else _task_names(tasks),
+        tasks=[tasks] if isinstance(tasks, str) else _task_names(tasks, folders),
         model_args=arguments,
         num_fewshot=num_fewshot,
         batch_size=batch_size,
@@ -167,7 +168,7 @@ def simple_evaluate(  # noqa: PLR0917  (scripts may give them without names, as 
         apply_chat_template=apply_chat_template,
         fewshot_as_multiturn=fewshot_as_multiturn if apply_chat_template else None,
         gen_kwargs=pairs(gen_kwargs),
-        include_path=[str(path) for path in listed],
+        include_path=folders,
         seeds=(random_seed, numpy_random_seed, torch_random_seed, fewshot_random_seed),
         bootstrap_iters=bootstrap_iters,
         confirm_run_unsafe_code=confirm_run_unsafe_code,
@@ -264,14 +265,21 @@ class EvaluationTracker:
                 file.write(f"{json_text(file_line(dict(sample)), nan=None, is_compact=True)}\n")
 
 
-def _task_names(tasks: Sequence[Any] | None) -> list[str]:
-    """The names of tasks.
+def _task_names(tasks: Sequence[Any] | None, include_path: Sequence[str]) -> list[str]:
+    """The names of tasks; of one that is a dict, the file that it is written into.
 
     Raises:
-        PlanError: if one is an object or a mapping: a run that is resumed has to find it by its name.
+        PlanError: if one is an object, or a dict that cannot be written: a run that is resumed has to find it by its
+            name.
     """
+    from polymeter.interop.lm_eval.evaluation import catalog_of
+    from polymeter.interop.lm_eval.task_dicts import task_file
+
     names = []
     for task in tasks or ():
+        if isinstance(task, Mapping):
+            names.append(str(task_file(task, catalog_of(include_path))))
+            continue
         if not isinstance(task, (str, Path)):
             raise PlanError(
                 f"A task is given as a {type(task).__name__}, not by its name.",
