@@ -65,6 +65,10 @@ class Driver:
     ) -> None:
         self.dispatchers = dict(dispatchers)
         self._roles = dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}
+        model = dispatchers[MODEL_ROLE]
+        self._own_roles = frozenset(role for role in self._roles if dispatchers[role] is model)
+        apart = (dispatchers[role] for role in sorted(self._roles - self._own_roles))
+        self._judges = tuple({id(judge): judge for judge in apart}.values())
         self.outcome = Outcome()
         self.scores = LiveScores()
         self._crew = settings.crew
@@ -394,14 +398,12 @@ class Driver:
     def _poke(self, *, is_source_dry: bool) -> None:
         with self._count_lock:
             is_quiet = is_source_dry and self._n_active == 0 and self._events.is_empty
-        own = self.dispatchers[MODEL_ROLE]
         # A judge never waits for a fuller batch: whoever asks it may hold the lock that all others wait for. The model
         # does, unless it is asked as a judge now.
-        is_judge = any(self.dispatchers[one.role] is own for one in self._asking)
-        own.poke(is_quiet=is_quiet or is_judge)
-        for judge in {id(self.dispatchers[role]): self.dispatchers[role] for role in self._roles}.values():
-            if judge is not own:
-                judge.poke(is_quiet=True)
+        is_judge = bool(self._own_roles) and any(one.role in self._own_roles for one in self._asking)
+        self.dispatchers[MODEL_ROLE].poke(is_quiet=is_quiet or is_judge)
+        for judge in self._judges:
+            judge.poke(is_quiet=True)
 
     def _asker(self, running: RunningSample) -> SampleRoleClient:
         return SampleRoleClient(
