@@ -589,13 +589,13 @@ TABLES = [
     Mistake(
         "a CSV as task",
         "run --model mock --tasks mine/capitals.csv -q -o run",
-        ("'mine/capitals.csv' is data", "Name a YAML", ".tsv"),
+        ("'mine/capitals.csv' is a data file; it does not say what to measure", "Name a YAML", ".tsv"),
         "--tasks",
     ),
     Mistake(
         "JSON lines as task",
         "run --model mock --tasks q.jsonl -q -o run",
-        ("'q.jsonl' is data", "Name a YAML"),
+        ("'q.jsonl' is a data file; it does not say what to measure", "Name a YAML"),
         "--tasks",
         {"q.jsonl": "{}\n"},
     ),
@@ -1056,7 +1056,7 @@ SETTINGS = [
     Mistake(
         "data to check",
         "check mine/capitals.csv",
-        ("'mine/capitals.csv' is data", "Name a YAML"),
+        ("'mine/capitals.csv' is a data file; it does not say what to measure", "Name a YAML"),
         "mine/capitals.csv",
     ),
     Mistake(
