@@ -76,6 +76,8 @@ def all_groups(only: str) -> Iterator[tuple[str, str, Any]]:
 
 def members(work: Path, seed: int, out: Path, only: str) -> None:
     """Write rows for all groups whose members can have some, and what was done to a list."""
+    from pyarrow.lib import ArrowException
+
     from conformance.lm_eval.fitting import Fitting
     from conformance.lm_eval.published import published_tasks
 
@@ -103,7 +105,10 @@ def members(work: Path, seed: int, out: Path, only: str) -> None:
         if why:
             print(f"{group} is left out: {why}", flush=True)
             continue
-        made[group] = _placed([task for task in tasks if task is not None], work, work / "group-rows" / group)
+        try:
+            made[group] = _placed([task for task in tasks if task is not None], work, work / "group-rows" / group)
+        except ArrowException as error:  # a column of one dataset, as texts for one member and as numbers for another
+            print(f"{group} is left out: its members' rows do not fit together: {error}", flush=True)
     out.write_text(json.dumps(made), encoding="utf-8")
 
 
