@@ -49,6 +49,24 @@ def score(doc, results):
     luck = random.random() if doc["number"] % 10 != 3 else float("nan")
     return {"acc": weight * results[0].endswith(f"{doc['drawn']:.6f}"), "luck": luck}
 """
+_ASKING = """
+
+from polymeter.judge import LLMJudge
+
+judge = LLMJudge()
+score_alone = score
+
+
+def score(doc, results):
+    if doc["number"] % 10 == 5:
+        return score_alone(doc, results)
+    if (HERE / "doubts").exists():
+        judge(str(random.SystemRandom().random()))
+    first = judge(f"Is {results[0]} right? {random.random():.6f}")
+    second = judge(f"Are you sure that {first}? {random.random():.6f}")
+    found = score_alone(doc, results)
+    return {**found, "acc": found["acc"] * (first in second)}
+"""
 
 
 class Benchmark:
@@ -57,15 +75,16 @@ class Benchmark:
     Args:
         folder: Where to; nothing is in it.
         n: How many rows.
+        asks: Whether its scoring asks the judge two questions, the second of which depends on the answer to the first.
     """
 
-    def __init__(self, folder: Path, n: int = 40) -> None:
+    def __init__(self, folder: Path, n: int = 40, *, asks: bool = False) -> None:
         folder.mkdir()
         self.folder, self.n = folder, n
         rows = [{"number": number, "text": f"word {number}"} for number in range(n)]
         (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         (folder / "task.yaml").write_text(_TASK.replace("ROWS", str(folder / "rows.jsonl")))
-        (folder / "utils.py").write_text(_UTILS)
+        (folder / "utils.py").write_text(_UTILS + _ASKING * asks)
         (folder / "weight.txt").write_text("0.5")
 
     def run(self, name: str, **more: Any) -> polymeter.RunResult:
@@ -91,6 +110,9 @@ def assert_same_journal(one: polymeter.RunResult, other: polymeter.RunResult) ->
     for rows in (
         "SELECT task, sample, id, status, error, doc, returned, seal FROM samples ORDER BY task, sample",
         "SELECT task, sample, digest, is_exact, body FROM scores ORDER BY task, sample",
+        "SELECT task, sample, role, model, fingerprint, occurrence, turn FROM responses "
+        "ORDER BY task, sample, role, fingerprint, occurrence",
+        "SELECT * FROM requests ORDER BY fingerprint",
     ):
         with (
             closing(sqlite3.connect(one.folder.journal)) as first,

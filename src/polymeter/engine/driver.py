@@ -256,6 +256,9 @@ class Driver:
         elif kind == "asked":
             self._asking.add(value)
             self._send([value])
+        elif kind == "asked_by_scorer":
+            self._asking.update(value)
+            self._send(value)
         elif kind == "ended":
             self._end(value)
         elif kind == "returned":
@@ -312,6 +315,10 @@ class Driver:
     def _deliver(self, answered: Sequence[PendingRequest]) -> None:
         ready = []
         for one in answered:
+            if one.is_of_scorer and self._crew is not None:
+                self._asking.discard(one)
+                self._crew.answered(one)
+                continue
             if one.waiter is not None:
                 self._asking.discard(one)
                 with self._count_lock:
@@ -356,7 +363,7 @@ class Driver:
         for image in asked.request.images():
             image.release()
             kept_bytes += image.held_bytes()
-        if asked.waiter is None and kept_bytes > running.held_bytes:
+        if asked.waiter is None and not asked.is_of_scorer and kept_bytes > running.held_bytes:
             self._held_bytes += kept_bytes - running.held_bytes
             running.held_bytes = kept_bytes
         self._held_bytes -= asked.weight

@@ -265,8 +265,8 @@ class Execution:
         from polymeter.engine.executors.planning import scoring_crew
         from polymeter.engine.executors.scoring_crew import CrewListener
 
-        returned = partial(events.report, "returned")
-        listener = CrewListener(events.ends_through(recorder), returned, self._progress.note, events.gone)
+        returned, asked = partial(events.report, "returned"), partial(events.report, "asked_by_scorer")
+        listener = CrewListener(events.ends_through(recorder), returned, asked, self._progress.note, events.gone)
         return scoring_crew(self._plan, self._plan.place, listener)
 
     def _dispatcher(self, model: Model, listener: Listener, name: str) -> Dispatcher:

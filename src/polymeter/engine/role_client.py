@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
@@ -60,22 +61,27 @@ class SampleRoleClient:
         if self._has_panel and role == ROLE:
             role = self._seat()
         asked = self._running.ask(role, self._from_here(request))
-        asked.waiter = threading.Event()
         with self._running.lock:
             self._last_calls[threading.get_ident()] = len(self._running.judge_calls)
             self._running.judge_calls.append(asked.fingerprint)
-        with self._door.left(), self._pool.waiting():
-            self._send(asked)
-            asked.waiter.wait()
-        response = asked.response
-        if response is None:
-            response = Response(error=Error("permanent", "The run was stopped."))
+        response = self._running.verdicts.get(asked.question) or self._answer(asked)
         with self._running.lock:
             if response.error is not None:
                 self._running.lost_verdicts[asked.fingerprint] = response.error.message
             else:
                 self._running.lost_verdicts.pop(asked.fingerprint, None)
         return response
+
+    def _answer(self, asked: PendingRequest) -> Response:
+        """What the model answers."""
+        began = time.perf_counter()
+        asked.waiter = threading.Event()
+        with self._door.left(), self._pool.waiting():
+            self._send(asked)
+            asked.waiter.wait()
+        with self._running.lock:
+            self._running.asking_s += time.perf_counter() - began
+        return asked.response or Response(error=Error("permanent", "The run was stopped."))
 
     def _seat(self) -> str:
         """The role of the judge whose turn it is.

@@ -66,7 +66,7 @@ class Elsewhere(Protocol):
         ...
 
     def learn(self, task: RunningTask, took_s: float) -> None:
-        """Learn how long it took to score a sample here."""
+        """Learn how long it took to score a sample here, without the time in which other models were asked."""
         ...
 
 
@@ -279,7 +279,8 @@ class RolloutWorker:
             return self._scored(running, returned)
         finally:
             if self._elsewhere is not None:
-                self._elsewhere.learn(running.task, time.perf_counter() - began)
+                # Questions that several threads of a score ask at a time count several times.
+                self._elsewhere.learn(running.task, max(0.0, time.perf_counter() - began - running.asking_s))
 
     def _scored(self, running: RunningSample, returned: Any) -> EndedSample:
         try:

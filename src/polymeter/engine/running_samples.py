@@ -40,6 +40,11 @@ _CHUNK_BYTES = 16 * 2**20
 _SENT_COPIES = 4
 """The encoded bytes of an image, and its base64 alone and within the request's body, which are a third longer."""
 
+Question = tuple[str, str, int]
+"""A question that scoring asks, within its sample: the role of the model, the fingerprint of the request, and how often
+it was asked before.
+"""
+
 _NOTHING_KNOWN: Mapping[AnswerKey, str] = MappingProxyType({})
 _WAITS_AFTER = 4
 _WAITS_SHARE = 0.5
@@ -179,7 +184,8 @@ class RunningTask:
 @dataclass(slots=True, eq=False)
 class PendingRequest:
     """A request on its way. ``waiter`` is set for a request made through an RoleClient, whose caller is waiting;
-    ``batch_key`` by a dispatcher that makes batches. ``may_show``: whether the request may carry media.
+    ``is_of_scorer`` for one that scoring has made in another process, where the sample is scored again once it is
+    answered. ``batch_key`` is set by a dispatcher that makes batches. ``may_show``: whether the request may carry media.
     """
 
     running: RunningSample
@@ -193,8 +199,14 @@ class PendingRequest:
     weight: int = 0
     response: Response | None = None
     waiter: threading.Event | None = None
+    is_of_scorer: bool = False
     batch_key: Hashable = None
     may_show: bool = True
+
+    @property
+    def question(self) -> Question:
+        """By which a sample whose scoring asks it again is given the same answer."""
+        return self.role, self.fingerprint, self.occurrence
 
     @property
     def to_model(self) -> Request:
@@ -213,7 +225,8 @@ class RunningSample:
     """A sample between its first prompt and its end. ``held_bytes``: what the decoded images of its row take, which
     stay in memory until it ends, although their request was answered. ``seat``: of several judges, the role of the one
     by whom it is being scored; empty: none is. ``trail``: what it asked, by fingerprint, and was answered, in order;
-    empty unless it may be scored in another process.
+    empty unless it may be scored in another process. ``verdicts``: what its scoring was answered when it was tried
+    before, in another process. ``asking_s``: for how long its scoring has waited for other models.
     """
 
     task: RunningTask
@@ -235,6 +248,8 @@ class RunningSample:
     seat: str = ""
     lost_verdicts: dict[str, str] = field(default_factory=dict)
     trail: list[tuple[str, Response]] = field(default_factory=list)
+    verdicts: dict[Question, Response] = field(default_factory=dict)
+    asking_s: float = 0.0
     n_asking: int = 0
     held_bytes: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -245,6 +260,7 @@ class RunningSample:
         self.waiting = ()
         self.responses.clear()
         self.trail.clear()
+        self.verdicts.clear()
         self.known = _NOTHING_KNOWN
 
     def ask(self, role: str, request: Request | OwnPrompt, slot: int = 0) -> PendingRequest:

@@ -245,20 +245,30 @@ AT_ONCE = PaceLimits(n_samples=2, sample_s=0.0, share=0.0, left_s=0.0)
 """Every task counts as slow to score after two samples."""
 
 
+@pytest.mark.parametrize("asks", [False, True])
 def test_scoring_is_spread_over_free_cores_and_nothing_changes(
-    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asks: bool
 ) -> None:
-    scored = Benchmark(tmp_path / "a")
-    single = scored.run("single")
+    scored = Benchmark(tmp_path / "a", asks=asks)
+    roles = {"judge": polymeter.ModelSpec("mock", args={"mode": "echo"})} if asks else {}
+    single = scored.run("single", roles=roles)
     assert list(scored.processes()) == [os.getpid()]
     monkeypatch.setattr(planning, "SPREAD_FROM", AT_ONCE)
-    spread = scored.run("spread", **on_ray(nodes, replicas=1))
+    spread = scored.run("spread", roles=roles, **on_ray(nodes, replicas=1))
     assert_same_journal(single, spread)
     record = spread.folder.read_manifest()["sessions"][-1]["spread_scoring"]
     n_elsewhere = sum(len(rows) for process, rows in scored.processes().items() if process != os.getpid())
     assert record["tasks"] == {"slowly_scored": n_elsewhere}
     assert n_elsewhere > scored.n // 2
     assert record["n_lost"] == 0
+
+
+def test_verdicts_on_the_answers_of_a_data_adapter_are_asked_from_elsewhere(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "SPREAD_FROM", AT_ONCE)
+    run = assert_equal_runs("adapter", tmp_path, **on_ray(nodes, replicas=1))
+    assert sum(run.folder.read_manifest()["sessions"][-1]["spread_scoring"]["tasks"].values()) > 0
 
 
 def test_a_replica_that_waits_for_the_cores_of_scorers_gets_them(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from PIL import Image as pil
 
+from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import has_role
 from polymeter.core.model import ModelTraits
@@ -16,8 +18,9 @@ from polymeter.core.request import Response
 from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.executors import scorer as scorers
 from polymeter.engine.executors.hosts import Work
-from polymeter.engine.executors.scorer import Finished, Scored, ScoringSetup
-from polymeter.engine.running_samples import RunningSample, RunningTask
+from polymeter.engine.executors.scorer import Finished, NotScoredYet, Scored, ScoringSetup
+from polymeter.engine.running_samples import Question, RunningSample, RunningTask
+from polymeter.judge.panel import Panel
 from polymeter.store.wire import read_score
 from tests.helpers.tasks import ListTask, ask, docs
 
@@ -25,17 +28,23 @@ KEY = ("exact_match", "none")
 
 
 def scored(
-    monkeypatch: pytest.MonkeyPatch, score: Callable[..., Score] | None, *, asked: str = "q0", roles: Any = ()
+    monkeypatch: pytest.MonkeyPatch,
+    score: Callable[..., Score] | None,
+    *,
+    asked: str = "q0",
+    roles: Any = (),
+    panel: Panel | None = None,
+    verdicts: Mapping[Question, Response] = MappingProxyType({}),
 ) -> Any:
     """What a scorer makes of the first row of a task, whose answer to ``asked`` was right."""
     task = ListTask(docs(1), score=score, is_guest=True)
     monkeypatch.setattr(scorers, "compiled", lambda *_: task.as_task())
     running = RunningSample(RunningTask(task.as_task(), 0, range(1), ""), task.samples[0])
     mark = running.ask("model", ask(asked, running.sample)).fingerprint
-    setup = ScoringSetup((task.spec,), ModelTraits(family="none"), roles, OpenContext(), RunOptions())
+    setup = ScoringSetup((task.spec,), ModelTraits(family="none"), roles, panel, OpenContext(), RunOptions())
     made = setup.made()
     made.load()
-    finished = Finished("list", 0, ((mark, Response.of_text("a0")),))
+    finished = Finished("list", 0, ((mark, Response.of_text("a0")),), verdicts)
     computed = made.compute(Work(5, [[finished]]), made.prepare(Work(5, [[finished]])))
     made.close()
     assert computed.lease == 5
@@ -76,27 +85,70 @@ def _with_images(*_: Any) -> Score:
     return Score({KEY: 1.0}, log={"reference": pil.new("RGB", (2, 2))})
 
 
-def _with_judge(sample: Any, played: Any, client: Any) -> Score:
-    assert has_role("judge")
-    return Score({KEY: float(client("judge", ask("Is it right?")).text == "yes")})
-
-
 @pytest.mark.parametrize(
     ("score", "asked", "why"),
     [
         (_with_objects, "q0", "cannot be written down exactly"),
         (_with_images, "q0", "logs images"),
-        (_with_judge, "q0", "asks another model"),
         (None, "another", "played again, it asks something else"),
     ],
 )
 def test_what_it_cannot_score_as_the_run_does_comes_back_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, score: Any, asked: str, why: str
 ) -> None:
-    answer = scored(monkeypatch, score, asked=asked, roles=("judge",))
+    answer = scored(monkeypatch, score, asked=asked)
     assert isinstance(answer, Response)
     assert answer.error is not None
     assert why in answer.error.message
+
+
+def _with_judge(sample: Any, played: Any, client: Any) -> Score:
+    """Ask the judge, and depending on what it says ask again."""
+    assert has_role("judge")
+    first = client("judge", ask("Is it right?"))
+    second = client("judge", ask(f"You said {first.text}. Is it?"))
+    return Score({KEY: float(second.text == "yes")})
+
+
+def test_what_the_judge_is_asked_comes_back_question_by_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    verdicts: dict[Question, Response] = {}
+    asked = []
+    for said in ("no", "yes"):
+        answer = scored(monkeypatch, _with_judge, roles=("judge",), verdicts=verdicts)
+        assert isinstance(answer, NotScoredYet)
+        asked.append((answer.role, answer.request.text, answer.occurrence, answer.turn))  # type: ignore[union-attr]
+        verdicts[answer.role, answer.fingerprint, answer.occurrence] = Response.of_text(said)
+    assert asked == [("judge", "Is it right?", 0, 2), ("judge", "You said no. Is it?", 0, 3)]
+    answer = scored(monkeypatch, _with_judge, roles=("judge",), verdicts=verdicts)
+    score = read_score(answer.written.score or "")
+    assert score.values == {KEY: 1.0}
+    assert score.judge_calls == tuple(mark for _, mark, _ in verdicts)
+
+
+def test_the_judges_of_a_panel_are_asked_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    roles = ("judge", "judge_2")
+    verdicts: dict[Question, Response] = {}
+    asked = []
+    for _ in range(4):
+        answer = scored(monkeypatch, _with_judge, roles=roles, panel=Panel(roles, "mean", 2), verdicts=verdicts)
+        asked.append((answer.role, answer.turn))
+        verdicts[answer.role, answer.fingerprint, answer.occurrence] = Response.of_text("yes")
+    assert asked == [("judge", 2), ("judge", 3), ("judge_2", 4), ("judge_2", 5)]
+
+
+def test_a_judge_that_failed_leaves_the_sample_unscored(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = scored(monkeypatch, _with_judge, roles=("judge",))
+    verdicts = {("judge", asked.fingerprint, 0): Response.failed(PlanError("It is too busy."))}
+    answer = scored(monkeypatch, _with_judge, roles=("judge",), verdicts=verdicts)
+    assert answer.status is SampleStatus.UNSCORED
+    assert "It is too busy." in answer.error.message
+
+
+def test_a_score_that_asks_the_judge_something_else_each_time_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    verdicts = {("judge", "of another question", 0): Response.of_text("yes")}
+    answer = scored(monkeypatch, _with_judge, roles=("judge",), verdicts=verdicts)
+    assert isinstance(answer, Response)
+    assert "scored again, it asks another model something else" in str(answer.error)
 
 
 def test_a_judge_that_the_run_does_not_have_is_missed_as_in_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

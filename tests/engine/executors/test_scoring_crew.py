@@ -10,18 +10,19 @@ from typing import Any
 
 import pytest
 
+import polymeter
 from polymeter.core.errors import PlanError
 from polymeter.core.progress import Silence
 from polymeter.core.request import Response
 from polymeter.core.task import SampleStatus
 from polymeter.engine.executors import planning, processes
 from polymeter.engine.executors.hosts import Computed, HostListener, Setup, Work
-from polymeter.engine.executors.scorer import Scored
+from polymeter.engine.executors.scorer import NotScoredYet, Scored
 from polymeter.engine.executors.scoring_crew import CrewListener, ScoringCrew
 from polymeter.engine.executors.scoring_pace import PaceLimits
-from polymeter.engine.running_samples import EndedSample, RunningSample, RunningTask, WrittenEnd
+from polymeter.engine.running_samples import EndedSample, PendingRequest, RunningSample, RunningTask, WrittenEnd
 from tests.helpers.slow_scoring import Benchmark, assert_same_journal
-from tests.helpers.tasks import ListTask, docs
+from tests.helpers.tasks import ListTask, ask, docs
 
 AT_ONCE = PaceLimits(n_samples=1, sample_s=0.0, share=0.0, left_s=0.0)
 FAR_S = 600.0
@@ -59,7 +60,9 @@ class Told:
         self.returned: list[Any] = []
         self.notes: list[str] = []
         self.reasons: list[str] = []
-        self.listener = CrewListener(self._ended, self._returned, self.notes.append, self._gone)
+        self.asked: list[PendingRequest] = []
+        self.answer: Callable[[PendingRequest], None] = self.asked.append
+        self.listener = CrewListener(self._ended, self._returned, self._asked, self.notes.append, self._gone)
 
     def _ended(self, ended: list[EndedSample]) -> None:
         self.ended += ended
@@ -68,6 +71,10 @@ class Told:
     def _returned(self, samples: list[Any]) -> None:
         self.returned += samples
         self._look()
+
+    def _asked(self, asked: list[PendingRequest]) -> None:
+        for one in asked:
+            self.answer(one)
 
     def _gone(self, reason: str) -> None:
         self.reasons.append(reason)
@@ -79,7 +86,12 @@ class Told:
 
 
 def crewed(
-    n: int, do: Callable[[Host, int, Work], None], *, n_scorers: int = 2, deadline_s: float = FAR_S
+    n: int,
+    do: Callable[[Host, int, Work], None],
+    *,
+    n_scorers: int = 2,
+    deadline_s: float = FAR_S,
+    answers: bool = False,
 ) -> tuple[Told, ScoringCrew, list[Host]]:
     """Give some samples to a crew, and wait for what becomes of them."""
     task = RunningTask(ListTask(docs(n)).as_task(), 0, range(n), "")
@@ -91,6 +103,8 @@ def crewed(
 
     told = Told(n)
     crew = ScoringCrew(make_host, ["list"], told.listener, deadline_s, AT_ONCE)
+    if answers:
+        told.answer = lambda asked: answer(crew, asked)
     samples = [RunningSample(task, task.task.samples[index]) for index in range(n)]
     assert not crew.takes(samples[0])
     crew.learn(task, 0.1)
@@ -102,6 +116,30 @@ def crewed(
 
 def indices(work: Work) -> list[int]:
     return [one.index for group in work.groups for one in group]
+
+
+def answer(crew: ScoringCrew, asked: PendingRequest) -> None:
+    asked.response = Response.of_text("yes")
+    crew.answered(asked)
+
+
+def asking(n_questions: int) -> Callable[[Host, int, Work], None]:
+    """Score samples that ask so many questions, one after the other."""
+
+    def do(host: Host, number: int, work: Work) -> None:
+        samples = [one for group in work.groups for one in group]
+        if all(len(one.verdicts) == n_questions for one in samples):
+            score(host, number, work)
+            return
+        found = [
+            NotScoredYet("judge", ask("?"), f"mark {len(one.verdicts)}", 0, 2, False, {"/seen": (1, 2)})
+            if len(one.verdicts) < n_questions
+            else Scored(SampleStatus.OK, None, WRITTEN, {}, ())
+            for one in samples
+        ]
+        host.listener.computed(number, Computed(work.lease, found))
+
+    return do
 
 
 def score(host: Host, number: int, work: Work) -> None:
@@ -156,6 +194,52 @@ def test_what_comes_back_is_scored_by_the_run_and_its_task_is_not_spread_any_mor
     assert len(told.returned) == 5
     assert told.notes[1:] == ["Task 'list' is scored by the run after all: a file is missing."]
     assert not crew.takes(told.returned[0][0])
+    crew.close()
+
+
+def test_a_sample_is_scored_again_with_each_answer_that_its_score_waits_for() -> None:
+    told, crew, _ = crewed(20, asking(1), answers=True)
+    assert sorted(end.running.sample.index for end in told.ended) == list(range(20))
+    assert told.ended[0].running.files["/seen"] == (1, 2)
+    assert told.returned == []
+    assert len(told.notes) == 1
+    crew.close()
+
+
+def test_a_task_that_asks_too_often_one_after_the_other_stays_with_the_run() -> None:
+    told, crew, _ = crewed(20, asking(7), answers=True)
+    assert len(told.ended) == 20
+    (said,) = told.notes[1:]
+    assert said.startswith("Task 'list' is scored by the run after all: its scoring asks other models so often")
+    assert not crew.takes(told.ended[0].running)
+    crew.close()
+
+
+def test_a_sample_that_waits_for_an_answer_goes_back_to_the_run_with_it_and_the_question_is_asked_once() -> None:
+    told, asked = Told(1), threading.Event()
+    held: list[PendingRequest] = []
+
+    def hold(one: PendingRequest) -> None:
+        held.append(one)
+        asked.set()
+
+    told.answer = hold
+    task = RunningTask(ListTask(docs(1)).as_task(), 0, range(1), "")
+    hosts: list[Host] = []
+
+    def make_host(most: int, listener: HostListener) -> tuple[Host, int]:
+        hosts.append(Host(listener, asking(1)))
+        return hosts[0], 1
+
+    crew = ScoringCrew(make_host, ["list"], told.listener, FAR_S, AT_ONCE)
+    sample = RunningSample(task, task.task.samples[0])
+    crew.add([(sample, "said")])
+    assert asked.wait(60)
+    hosts[0].listener.gone("a replica needs the cores.")
+    assert told.returned == []
+    answer(crew, held[0])
+    assert told.returned == [(sample, "said")]
+    assert sample.verdicts[held[0].question].text == "yes"
     crew.close()
 
 
@@ -247,6 +331,40 @@ def test_a_run_is_the_same_wherever_its_samples_are_scored(tmp_path: Path, drift
     else:
         assert n_scored > 12
         assert_same_journal(single, spread)
+
+
+JUDGE = polymeter.ModelSpec("mock", args={"mode": "echo"})
+JUDGES = {
+    "one": JUDGE,
+    "panel": [JUDGE, polymeter.ModelSpec("mock", args={"answer": "no"})],
+    "failing": polymeter.ModelSpec("mock", args={"mode": "echo", "failure": "permanent", "failure_rate": 0.3}),
+}
+
+
+@pytest.mark.usefixtures("with_scorer")
+@pytest.mark.needs_system("lmms_eval")
+@pytest.mark.parametrize("judges", JUDGES)
+def test_a_run_with_judges_is_the_same_wherever_its_samples_are_scored(tmp_path: Path, judges: str) -> None:
+    benchmark = Benchmark(tmp_path / "a", n=24, asks=True)
+    roles = {"judge": JUDGES[judges]}
+    single = benchmark.run("single", roles=roles)
+    spread = benchmark.run("spread", roles=roles, replicas=1)
+    n_scored = spread.folder.read_manifest()["sessions"][-1]["spread_scoring"]["tasks"]["slowly_scored"]
+    assert n_scored > 12
+    assert_same_journal(single, spread)
+    statuses = {sample.status for sample in single.samples()}
+    assert ("unscored" in statuses) == (judges == "failing")
+
+
+@pytest.mark.usefixtures("with_scorer")
+@pytest.mark.needs_system("lmms_eval")
+def test_a_score_that_asks_the_judge_something_else_each_time_asks_once_in_the_run(tmp_path: Path) -> None:
+    benchmark = Benchmark(tmp_path / "a", n=24, asks=True)
+    (benchmark.folder / "doubts").touch()
+    notes = Notes()
+    run = benchmark.run("spread", roles={"judge": JUDGE}, replicas=1, progress=notes)
+    assert run.n_failed == 2  # rows that have no score
+    assert any("scored again, it asks another model something else" in note for note in notes.notes), notes.notes
 
 
 @pytest.mark.usefixtures("with_scorer")

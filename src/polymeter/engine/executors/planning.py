@@ -84,23 +84,21 @@ def replica_dispatcher(plan: Plan, place: Place, prefetcher: Prefetcher, listene
 def scoring_crew(plan: Plan, place: Place, listener: CrewListener) -> ScoringCrew | None:
     """The crew that scores samples in other processes of a place; ``None`` where the run scores all of them.
 
-    A task is scored by the run alone if others cannot open it, if its score asks a model in a further role, which is a
-    request of the run, or if it runs code that a model wrote, since what is around such code was chosen for this
-    machine. Who says how many threads score has chosen this process.
+    A task is scored by the run alone if others cannot open it, or if it runs code that a model wrote, since what is
+    around such code was chosen for this machine. Who says how many threads score has chosen this process.
     """
     options, make_scorers = plan.options, place.make_scorers
-    if make_scorers is None or options.score_workers is not None or panel_of(plan) is not None:
+    if make_scorers is None or options.score_workers is not None:
         return None
     tasks = [
         task.spec
         for task in plan.opened
-        if not (task.needs.roles or task.spec.runs_generated_code or task.keeps_answers_only)
-        and not _why_it_stays(task.spec)
+        if not (task.spec.runs_generated_code or task.keeps_answers_only) and not _why_it_stays(task.spec)
     ]
     if not tasks:
         return None
     assert plan.context is not None, "the tasks are open"
-    setup = ScoringSetup(tuple(tasks), plan.model.traits, tuple(plan.roles), plan.context, options)
+    setup = ScoringSetup(tuple(tasks), plan.model.traits, tuple(plan.roles), panel_of(plan), plan.context, options)
     return ScoringCrew(
         lambda most, host_listener: make_scorers(setup, most, host_listener),
         [spec.name for spec in tasks],

@@ -3,6 +3,9 @@
 A scorer opens the run's tasks again from their specs, with the run's settings, and calls their hooks through a door of
 its own, seeded as they are in the run. What it gives is text for the journal, so a score is the same wherever it was
 made. What it cannot score as the run would, it gives back.
+
+A question to a judge is a request of the run. Where scoring asks one, the scorer gives the question to the run in place
+of a score, and the sample is scored again when it is answered: nothing waits here, and nothing is lost with a scorer.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from polymeter.core.opened_files import Noted
 from polymeter.core.options import RunOptions
 from polymeter.core.parts import is_image
 from polymeter.core.records import dataclass
-from polymeter.core.request import Error, Response
+from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.task import SampleStatus, TaskSpec
 from polymeter.engine.executors.hosts import Computed, Work
 from polymeter.engine.executors.replica import surround
@@ -30,10 +33,11 @@ from polymeter.engine.pool import Pool
 from polymeter.engine.recorder import write_returned
 from polymeter.engine.role_client import SampleRoleClient
 from polymeter.engine.rollouts import RolloutWorker
-from polymeter.engine.running_samples import PendingRequest, RunningSample, RunningTask, WrittenEnd
+from polymeter.engine.running_samples import PendingRequest, Question, RunningSample, RunningTask, WrittenEnd
 from polymeter.guests.door import Door
 from polymeter.guests.user_files import import_file
 from polymeter.guests.watchdog import Watchdog
+from polymeter.judge.panel import Panel
 from polymeter.metrics.bounded import end_idle_processes
 from polymeter.store.wire import write_score
 
@@ -46,11 +50,13 @@ class Finished:
         task: The task's name.
         index: The sample's position in it.
         answers: What it asked, by fingerprint, and was answered, in order.
+        verdicts: What its scoring asked other models, and was answered.
     """
 
     task: str
     index: int
     answers: tuple[tuple[str, Response], ...]
+    verdicts: Mapping[Question, Response]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,30 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
+class NotScoredYet:
+    """A sample that is to be scored again when a question of its score is answered. The question is numbered as the run
+    would number it.
+
+    Attributes:
+        role: The model that is asked.
+        request: The question.
+        fingerprint: Its fingerprint.
+        occurrence: How often the sample asked it before.
+        turn: How many questions the sample had asked with it.
+        may_show: Whether it may carry media.
+        files: The files that the sample has opened until then.
+    """
+
+    role: str
+    request: Request | OwnPrompt
+    fingerprint: str
+    occurrence: int
+    turn: int
+    may_show: bool
+    files: Noted
+
+
+@dataclass(frozen=True, slots=True)
 class ScoringSetup:
     """Everything that a scorer is made from, as plain data.
 
@@ -80,6 +110,7 @@ class ScoringSetup:
         tasks: The tasks whose samples it scores.
         traits: What the run's model can do, for which they were compiled.
         roles: The roles that the run fills.
+        panel: Its judges, if there are several.
         context: The settings that they were compiled with.
         options: The run's options.
     """
@@ -87,6 +118,7 @@ class ScoringSetup:
     tasks: tuple[TaskSpec, ...]
     traits: ModelTraits
     roles: tuple[str, ...]
+    panel: Panel | None
     context: OpenContext
     options: RunOptions
 
@@ -121,7 +153,8 @@ class Scorer:
         self._watchdog = Watchdog(setup.options.score_timeout_s, self._warnings.append)
         self._door = Door(setup.options.seed, self._watchdog)
         self._nobody = Pool("nobody", 1)
-        self._worker = RolloutWorker(self._door, self._asker)
+        self._asked: list[PendingRequest] = []
+        self._worker = RolloutWorker(self._door, self._asker, setup.panel)
         self._surroundings = ExitStack()
         self._context = copy_context()  # a host may call on any thread
         self._context.run(surround, self._surroundings, setup.context, setup.options)
@@ -138,7 +171,8 @@ class Scorer:
         """Score samples. Never called concurrently.
 
         Returns:
-            For each of them, how it ended (``Scored``), or a failed response that says why the run has to score it.
+            For each of them, how it ended (``Scored``), what it waits for (``NotScoredYet``), or a failed response that
+            says why the run has to score it.
         """
         finished: Sequence[Finished] = [one for group in work.groups for one in group]
         return Computed(work.lease, [self._context.run(self._scored_or_returned, one) for one in finished])
@@ -149,27 +183,32 @@ class Scorer:
         self._watchdog.close()
         self._context.run(self._surroundings.close)
 
-    def _scored_or_returned(self, finished: Finished) -> Scored | Response:
+    def _scored_or_returned(self, finished: Finished) -> Scored | NotScoredYet | Response:
         try:
             with boundary(ScoreError, f"Scoring a sample of task {finished.task!r} in another process"):
                 return self._scored(finished)
         except PolymeterError as error:
             return Response.failed(error.without_traceback(), "score")
 
-    def _scored(self, finished: Finished) -> Scored:
-        """Score a sample.
+    def _scored(self, finished: Finished) -> Scored | NotScoredYet:
+        """Score a sample, or find out what its score waits for.
 
         Raises:
             PolymeterError: if only the run itself can score it as it scores others.
         """
         task = self._task(finished.task)
-        running = RunningSample(task, task.task.samples[finished.index])
+        running = RunningSample(task, task.task.samples[finished.index], verdicts=dict(finished.verdicts))
         trail = _Trail(finished.answers)
+        self._asked.clear()
         end = self._worker.replay(running, trail)
         if not trail.is_whole:
             raise ScoreError("played again, it asks something else")
-        if running.judge_calls:
-            raise ScoreError("its score asks another model, which only the run can")
+        if {mark for _, mark, _ in finished.verdicts} - set(running.judge_calls):
+            raise ScoreError("scored again, it asks another model something else")
+        if self._asked:
+            first = self._asked[0]  # what is asked after it may be asked for want of the answer
+            what = (first.role, first.request, first.fingerprint, first.occurrence, first.turn, first.may_show)
+            return NotScoredYet(*what, dict(running.files))
         if end.error is not None and end.error.kind in ("data", "guest"):
             raise ScoreError(f"something is missing where it was to be scored: {end.error.message}")
         score = None
@@ -196,14 +235,17 @@ class Scorer:
         return task
 
     def _asker(self, running: RunningSample) -> SampleRoleClient:
-        return SampleRoleClient(running, self._setup.roles, self._door, self._nobody, _unanswered)
+        has_panel = self._setup.panel is not None
+        return SampleRoleClient(
+            running, self._setup.roles, self._door, self._nobody, self._note_question, has_panel=has_panel
+        )
 
-
-def _unanswered(asked: PendingRequest) -> None:
-    """Let whoever asks another model go on without an answer: what it makes of that is not used."""
-    waiter: threading.Event | None = asked.waiter
-    if waiter is not None:
-        waiter.set()
+    def _note_question(self, asked: PendingRequest) -> None:
+        """Let whoever asks another model go on without an answer: what it makes of that is not used."""
+        self._asked.append(asked)
+        waiter: threading.Event | None = asked.waiter
+        if waiter is not None:
+            waiter.set()
 
 
 class _Trail:

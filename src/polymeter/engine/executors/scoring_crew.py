@@ -3,7 +3,8 @@ what they come to.
 
 Which tasks, and from when on, is measured (``scoring_pace``); who scores what, and what follows when a scorer is lost,
 is decided by the same leases as for replicas. One thread starts scorers, sends samples and watches deadlines; answers
-are handled on the host's threads. A sample that comes back unscored is scored by the run.
+are handled on the host's threads. A sample that comes back unscored is scored by the run; one whose score waits for a
+judge is given to a scorer again when the run has the answer.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import Raised, ScoreError, attempt, count
+from polymeter.core.opened_files import Noted
 from polymeter.core.records import dataclass
 from polymeter.core.request import Error, Response
 from polymeter.core.task import SampleStatus
@@ -22,15 +24,17 @@ from polymeter.engine.dispatchers import CLOSE_S
 from polymeter.engine.executors.hosts import Computed, HostListener, ReplicaHost, Work
 from polymeter.engine.executors.lease_records import Lease, LeaseLimits
 from polymeter.engine.executors.leases import Leases
-from polymeter.engine.executors.scorer import Finished, Scored
+from polymeter.engine.executors.scorer import Finished, NotScoredYet, Scored
 from polymeter.engine.executors.scoring_pace import PaceLimits, ScoringPace
-from polymeter.engine.running_samples import EndedSample, RunningSample, RunningTask
+from polymeter.engine.running_samples import EndedSample, PendingRequest, RunningSample, RunningTask
 from polymeter.store.wire import read_score
 
 MOST_SCORERS = 64
 """Most scorers of a run: as many as one driver can feed with samples that are only just slow."""
 _LEASE_S = 0.25
 """About how long the samples of one lease take."""
+_ENOUGH = 4
+"""After so many samples it is known how often one is scored before it has a score."""
 _IN_HAND = 4
 """Samples that a scorer has in hand, at least: some that it scores, and some behind them."""
 
@@ -47,24 +51,27 @@ class CrewListener:
     Attributes:
         ended: Takes samples that have ended.
         returned: Takes samples that the run has to score itself.
+        asked: Takes questions that scores wait for; their answers go to ``ScoringCrew.answered``.
         note: Told what the user should know.
         gone: Told why nobody is left who scores; the run is to end, and can be resumed.
     """
 
     ended: Callable[[list[EndedSample]], None]
     returned: Callable[[list[Sample]], None]
+    asked: Callable[[list[PendingRequest]], None]
     note: Callable[[str], None]
     gone: Callable[[str], None]
 
 
 @dataclass(slots=True, eq=False)
 class _Share:
-    """What the crew has of one task."""
+    """What the crew has of one task. ``n_asked``: the questions of those samples that it has scored."""
 
     pace: ScoringPace
     is_spread: bool = False
     is_over: bool = False
     n_scored: int = 0
+    n_asked: int = 0
     n_returned: int = 0
 
 
@@ -97,6 +104,7 @@ class ScoringCrew:
         self._limits = LeaseLimits(deadline_s=deadline_s, lease_s=_LEASE_S)
         self._leases: Leases[Sample] = Leases(lambda *_: 1, self._limits, clock)
         self._held: dict[RunningSample, Any] = {}
+        self._waiting: set[RunningSample] = set()
         self._leased: dict[int, list[Sample]] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -111,7 +119,7 @@ class ScoringCrew:
             return False
         if not share.is_spread and share.pace.is_slow(len(running.task.selected)):
             share.is_spread = True
-            share.is_over = running.task.asks_judges or _computes_on_gpu()
+            share.is_over = _computes_on_gpu()
         return share.is_spread and not share.is_over
 
     def learn(self, task: RunningTask, took_s: float) -> None:
@@ -139,6 +147,23 @@ class ScoringCrew:
                     self._thread = threading.Thread(target=self._work, name="polymeter-scoring", daemon=True)
                     self._thread.start()
                 self._changed.notify_all()
+        if back:
+            self._listener.returned(back)
+
+    def answered(self, asked: PendingRequest) -> None:
+        """Take the answer to a question that a score waits for; none, where the run was stopped."""
+        running, response = asked.running, asked.response
+        back: list[Sample] = []
+        with self._changed:
+            if response is None or running not in self._waiting:
+                return
+            running.verdicts[asked.question] = response
+            self._waiting.remove(running)
+            if self._is_off:
+                back.append((running, self._held.pop(running)))
+            else:
+                self._leases.add((running, self._held[running]), running.task.number, 0)
+            self._changed.notify_all()
         if back:
             self._listener.returned(back)
 
@@ -221,8 +246,10 @@ class ScoringCrew:
             if self._is_off or self._is_closed:
                 return
             self._is_off = True
-            back = list(self._held.items())
-            self._held.clear()
+            # What waits for an answer goes back with it: the run would ask again.
+            back = [(running, returned) for running, returned in self._held.items() if running not in self._waiting]
+            for running, _ in back:
+                del self._held[running]
             self._changed.notify_all()
         self._listener.note(f"{what}: {why}")
         self._listener.returned(back)
@@ -240,6 +267,7 @@ class ScoringCrew:
     def _computed(self, number: int, computed: Computed) -> None:
         ended: list[tuple[Sample, Scored]] = []
         back: list[Sample] = []
+        asked: list[PendingRequest] = []
         notes: list[str] = []
         with self._changed:
             lease = self._leases.answered(number, computed.lease)
@@ -254,11 +282,17 @@ class ScoringCrew:
                 if answer is None:  # it could not be sent along with another one
                     self._leases.add(sample, running.task.number, 0)
                     continue
-                del self._held[running]
                 share = self._shares[running.task.name]
+                if isinstance(answer, NotScoredYet):
+                    self._waiting.add(running)
+                    _note_files(running, answer.files)
+                    asked.append(_question(running, answer))
+                    continue
+                del self._held[running]
                 if isinstance(answer, Scored):
                     share.n_scored += 1
-                    notes += answer.warnings
+                    share.n_asked += len(running.verdicts)
+                    notes += [*answer.warnings, *self._why_too_often(share, running.task)]
                     ended.append((sample, answer))
                 else:
                     share.n_returned += 1
@@ -268,6 +302,8 @@ class ScoringCrew:
             self._listener.note(note)
         if back:
             self._listener.returned(back)
+        if asked:
+            self._listener.asked(asked)
         if ended:
             self._listener.ended([_ended(sample, scored) for sample, scored in ended])
 
@@ -278,6 +314,21 @@ class ScoringCrew:
         share.is_over = True
         why = answer.error.message.rstrip(".") if answer.error is not None else "a sample of it came back"
         return [f"Task {task.name!r} is scored by the run after all: {why}."]
+
+    def _why_too_often(self, share: _Share, task: RunningTask) -> list[str]:
+        """What is told of a task whose samples are scored more often, for the questions that they ask one after the
+        other, than there are scorers to do it. It stays from now on.
+        """
+        if share.is_over or share.n_scored < _ENOUGH:
+            return []
+        n_times = 1 + share.n_asked / share.n_scored
+        if n_times <= max(2, self._n_scorers):
+            return []
+        share.is_over = True
+        return [
+            f"Task {task.name!r} is scored by the run after all: its scoring asks other models so often, one question "
+            f"after the other, that elsewhere a sample is scored {n_times:.0f} times before it has a score."
+        ]
 
     def _lost(self, number: int, reason: str) -> None:
         with self._changed:
@@ -311,14 +362,25 @@ class ScoringCrew:
 
 
 def _work_of(lease: Lease[Sample]) -> Work:
-    finished = [Finished(one.task.name, one.sample.index, tuple(one.trail)) for one, _ in lease.items]
+    finished = [
+        Finished(one.task.name, one.sample.index, tuple(one.trail), dict(one.verdicts)) for one, _ in lease.items
+    ]
     return Work(lease.number, [[one] for one in finished])
+
+
+def _question(running: RunningSample, asked: NotScoredYet) -> PendingRequest:
+    what = (asked.role, asked.request, asked.fingerprint, asked.occurrence, asked.turn)
+    return PendingRequest(running, *what, may_show=asked.may_show, is_of_scorer=True)
+
+
+def _note_files(running: RunningSample, files: Noted) -> None:
+    for path, state in files.items():
+        running.files.setdefault(path, state)
 
 
 def _ended(sample: Sample, scored: Scored) -> EndedSample:
     running, returned = sample
-    for path, state in scored.files.items():
-        running.files.setdefault(path, state)
+    _note_files(running, scored.files)
     score = None if scored.written.score is None else read_score(scored.written.score)
     return EndedSample(running, scored.status, score, scored.error, returned, scored.written)
 
