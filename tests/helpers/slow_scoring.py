@@ -87,12 +87,18 @@ class Benchmark:
         (folder / "utils.py").write_text(_UTILS + _ASKING * asks)
         (folder / "weight.txt").write_text("0.5")
 
-    def run(self, name: str, **more: Any) -> polymeter.RunResult:
+    def run(self, name: str, *, is_endpoint: bool = False, **more: Any) -> polymeter.RunResult:
         """Evaluate a model that repeats what it is asked."""
         (self.folder / "scored.log").write_text("")
+        answering = {"mode": "echo", "is_async": is_endpoint}
         return polymeter.evaluate(
-            "mock", str(self.folder / "task.yaml"), model_args={"mode": "echo"}, output=self.folder / name, **more
+            "mock", str(self.folder / "task.yaml"), model_args=answering, output=self.folder / name, **more
         )
+
+    def score_again(self, run: polymeter.RunResult, name: str, **more: Any) -> polymeter.RunResult:
+        """Score a run of it again."""
+        (self.folder / "scored.log").write_text("")
+        return polymeter.score(run.folder.path, output=self.folder / name, **more)
 
     def processes(self) -> dict[int, list[int]]:
         """For each process that scored in the last run, the rows that it began to score."""

@@ -31,7 +31,11 @@ from polymeter.store.imported import imported_from
 
 if TYPE_CHECKING:
     pass
-_ELSEWHERE = ("executor", "replicas", "gpus_per_replica", "cpus_per_replica", "address", "lease_timeout_s")
+ELSEWHERE = (
+    *("executor", "replicas", "judge_replicas", "gpus_per_replica", "cpus_per_replica"),
+    *("address", "lease_timeout_s"),
+)
+"""The options that say where models are computed."""
 ModelLike = str | ModelSpec | Model
 Roles = Mapping[str, ModelLike | Sequence[ModelLike]]
 """Further models by role; several of one role are a panel."""
@@ -157,8 +161,8 @@ def resume(  # noqa: PLR0913  (callers name them)
         fail_under: As for ``evaluate``.
         log_to: As for ``evaluate``.
         on_end: As for ``evaluate``.
-        **elsewhere: Where the model is computed from now on, if not where it was: ``executor``, ``replicas``,
-            ``gpus_per_replica``, ``cpus_per_replica``, ``address``, ``lease_timeout_s``.
+        **elsewhere: Where models are computed from now on, if not where they were: ``executor``, ``replicas``,
+            ``judge_replicas``, ``gpus_per_replica``, ``cpus_per_replica``, ``address``, ``lease_timeout_s``.
 
     Raises:
         PlanError: if there is no run at ``path``, it cannot be continued here, or ``is_strict_resume`` refuses it.
@@ -205,9 +209,9 @@ def _checked(elsewhere: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         PlanError: if one is another, or its value is not valid.
     """
-    unknown = sorted(elsewhere.keys() - set(_ELSEWHERE))
+    unknown = sorted(elsewhere.keys() - set(ELSEWHERE))
     if unknown:
-        hint = did_you_mean(unknown[0], _ELSEWHERE) or f"These can: {', '.join(_ELSEWHERE)}."
+        hint = did_you_mean(unknown[0], ELSEWHERE) or f"These can: {', '.join(ELSEWHERE)}."
         raise PlanError(f"{unknown[0]!r} cannot be changed when a run is resumed.", hint=hint)
     options = RunOptions.make(elsewhere)
     return {name: getattr(options, name) for name in elsewhere}

@@ -12,7 +12,7 @@ from typing import Any
 from polymeter.api.imports import import_file
 from polymeter.api.on_end import OnEnd
 from polymeter.api.result import RunResult
-from polymeter.api.running import ModelLike, Roles, carried_out, role_models
+from polymeter.api.running import ELSEWHERE, ModelLike, Roles, carried_out, role_models
 from polymeter.api.thresholds import check_thresholds
 from polymeter.api.trackers import LogTo, make_trackers, send_to_all
 from polymeter.core.codec import jsonable
@@ -119,8 +119,16 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
     merged = {**own, **{name: {**own.get(name, {}), **changes[name]} for name in changes}}
     # A folder from elsewhere must not say that code may run here.
     own_choice = {"allow_generated_code": bool(options.get("allow_generated_code", False))}
+    if options.get("replicas") is not None:
+        raise PlanError(
+            "The model of a run that is scored again is not asked, and so it has no replicas.",
+            where="replicas",
+            hint="A judge on this machine can have some: judge_replicas=N.",
+        )
     fixed = {**own_choice, "output": output, "max_errors": None, "is_restart": False, "publish": ""}
-    return RunOptions.make({**dict(stored), **options, **fixed, "dialect_options": merged})
+    # Where the run's model was computed says nothing of where its answers are scored.
+    here = {name: RunOptions.model_fields[name].default for name in ELSEWHERE}
+    return RunOptions.make({**dict(stored), **here, **options, **fixed, "dialect_options": merged})
 
 
 def _default_output(run: Path, roles: Mapping[str, ModelLike]) -> Path:

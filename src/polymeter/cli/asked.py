@@ -85,6 +85,7 @@ def read_options(words: Mapping[str, Any]) -> Asked:
         "concurrency": number_or_auto(given("concurrency"), "--concurrency"),
         "executor": executor.value if executor else None,
         "replicas": number_or_auto(given("replicas"), "--replicas"),
+        "judge_replicas": given("judge_replicas"),
         "gpus_per_replica": given("gpus_per_replica"),
         "cpus_per_replica": given("cpus_per_replica"),
         "address": given("address"),

@@ -48,6 +48,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     concurrency: option.Concurrency = None,
     executor: option.Executor = None,
     replicas: option.Replicas = None,
+    judge_replicas: option.JudgeReplicas = None,
     gpus_per_replica: option.GpusPerReplica = None,
     cpus_per_replica: option.CpusPerReplica = None,
     address: option.Address = None,

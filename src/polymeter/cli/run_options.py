@@ -243,7 +243,8 @@ Executor = Annotated[
     Executors | None,
     _option(
         "--executor",
-        help="Where the replicas of the model are: local (processes of this machine, the default), or ray.",
+        help="Where replicas are: local (processes of this machine, the default), or ray, where slow scoring is spread "
+        "over free cores too.",
         panel=_SPEED,
     ),
 ]
@@ -253,6 +254,16 @@ Replicas = Annotated[
         "--replicas",
         help="Copies of the measured model that share its requests: processes, or servers if the run starts the "
         "model's server. auto: as many as the GPUs allow.",
+        panel=_SPEED,
+        metavar="N",
+    ),
+]
+JudgeReplicas = Annotated[
+    int | None,
+    _option(
+        "--judge-replicas",
+        help="Copies of a judge on this machine: processes, Ray actors, or servers if the run starts the judge's "
+        "server.",
         panel=_SPEED,
         metavar="N",
     ),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from polymeter.cli import run_options as option
 from polymeter.cli.json_output import AsJson, stdout_kept
 from polymeter.cli.options import (
     AllowGeneratedCode,
@@ -23,7 +24,6 @@ from polymeter.cli.options import (
 )
 from polymeter.cli.pairs import parse_dialect_options, parse_trackers
 from polymeter.cli.roles import JudgeArgs, PanelWay, Quorum, judge_roles
-from polymeter.cli.run_options import OnEnd
 from polymeter.cli.state import Debug, state_of
 
 
@@ -64,6 +64,11 @@ def score(  # noqa: PLR0917  (one parameter for each option)
             metavar="N",
         ),
     ] = None,
+    executor: option.Executor = None,
+    judge_replicas: option.JudgeReplicas = None,
+    gpus_per_replica: option.GpusPerReplica = None,
+    cpus_per_replica: option.CpusPerReplica = None,
+    address: option.Address = None,
     score_workers: Annotated[
         int | None, typer.Option("--score-workers", help="Threads for hooks and scoring.", metavar="N")
     ] = None,
@@ -80,7 +85,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     strict: Strict = False,
     fail_under: FailUnder = None,
     log_to: LogTo = None,
-    on_end: OnEnd = None,
+    on_end: option.OnEnd = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -92,6 +97,11 @@ def score(  # noqa: PLR0917  (one parameter for each option)
 
     options: dict[str, Any] = {
         "concurrency": number_or_auto(concurrency, "--concurrency"),
+        "executor": executor.value if executor else None,
+        "judge_replicas": judge_replicas,
+        "gpus_per_replica": gpus_per_replica,
+        "cpus_per_replica": cpus_per_replica,
+        "address": address,
         "score_workers": score_workers,
         "is_strict_resume": strict_resume,
         "report_samples": count_or_all(report_samples, "--report-samples"),

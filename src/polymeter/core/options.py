@@ -179,6 +179,11 @@ class RunOptions(Options):
         "Copies of the measured model that share its requests: processes, or servers if the run starts the model's "
         "server. auto: as many as the GPUs allow; default: none, the model is in this process.",
     )
+    judge_replicas: Count | None = runtime(
+        None,
+        "Copies of each judge on this machine, apart from the measured model: processes, Ray actors, or servers if the "
+        "run starts the judge's server. Default: none, it is in this process.",
+    )
     gpus_per_replica: float | None = runtime(
         None,
         "GPUs of each replica; a fraction such as 0.5 shares one. Default: one if there are GPUs; for a server, as "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.core.errors import PolymeterError, StorageError, UnfitError
 from polymeter.core.identity import fingerprint
-from polymeter.core.model import AsyncModel, Model, Surroundings
+from polymeter.core.model import AsyncModel, Surroundings
 from polymeter.core.needs import SKIP_UNFIT, unknown_needs
 from polymeter.core.progress import Progress
 from polymeter.core.records import dataclass
@@ -113,7 +113,7 @@ class Execution:
         rows = TaskRows(plan.opened, self._door)
         for model in (plan.model, *plan.roles.values()):
             model.rows = rows
-        self._replicas: ReplicaDispatcher | None = None
+        self._replicas: dict[str, ReplicaDispatcher] = {}
         self._crew: ScoringCrew | None = None
         with ExitStack() as undo:
             undo.callback(self._writer.close)
@@ -214,8 +214,8 @@ class Execution:
         n_tried = sum(work.completed[index] for work in work_lists for task, index in self._tried if work.task is task)
         n_before = sum(work.n_completed for work in work_lists) - n_tried
         self._progress.watch(self._driver.scores.read)
-        if self._replicas is not None:
-            self._progress.watch_replicas(self._replicas.state)
+        if self._replicas:
+            self._progress.watch_replicas(self._replica_state)
         self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
         if n_tried:
             self._progress.advance(n_tried, 0, 0)
@@ -233,11 +233,11 @@ class Execution:
             events.answers_through(recorder), events.failed, self._progress.note, events.waiting, events.gone
         )
         also = [f"the {role}" for role, model in plan.roles.items() if model is plan.model]
-        own = self._dispatcher(plan.model, listener, " and ".join(["the model", *also]))
+        own = self._dispatcher(MODEL_ROLE, listener, " and ".join(["the model", *also]))
         dispatchers = {MODEL_ROLE: own, OWN_PROMPT_ROLE: own}
         for role, model in plan.roles.items():
             is_same = model is plan.model
-            dispatchers[role] = dispatchers[MODEL_ROLE] if is_same else self._dispatcher(model, listener, f"the {role}")
+            dispatchers[role] = dispatchers[MODEL_ROLE] if is_same else self._dispatcher(role, listener, f"the {role}")
         self._crew = self._make_crew(recorder, events)
         settings = Settings(
             options.window or 0,
@@ -259,7 +259,7 @@ class Execution:
         )
 
     def _make_crew(self, recorder: Recorder, events: Events) -> ScoringCrew | None:
-        """Who scores in other processes, if the model is in others and something can be scored there."""
+        """Who scores in other processes, where there are some and something can be scored there."""
         if self._plan.place is None:
             return None
         from polymeter.engine.executors.planning import scoring_crew
@@ -269,8 +269,16 @@ class Execution:
         listener = CrewListener(events.ends_through(recorder), returned, asked, self._progress.note, events.gone)
         return scoring_crew(self._plan, self._plan.place, listener)
 
-    def _dispatcher(self, model: Model, listener: Listener, name: str) -> Dispatcher:
-        options = self._plan.options
+    def _replica_state(self) -> str:
+        """How the replicas fare now: those of the model, and by name those of judges."""
+        return "; ".join(
+            dispatcher.state() if role == MODEL_ROLE else f"{role}: {dispatcher.state()}"
+            for role, dispatcher in self._replicas.items()
+        )
+
+    def _dispatcher(self, role: str, listener: Listener, name: str) -> Dispatcher:
+        plan, options = self._plan, self._plan.options
+        model = plan.model if role == MODEL_ROLE else plan.roles[role]
         if isinstance(model, AsyncModel):
             from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 
@@ -289,11 +297,12 @@ class Execution:
                 on_note=listener.note,
                 on_failed=listener.failed,
             )
-        if self._plan.place is not None and model is self._plan.model:
+        room = None if plan.place is None else plan.place.rooms.get(role)
+        if room is not None:
             from polymeter.engine.executors.planning import replica_dispatcher
 
-            self._replicas = replica_dispatcher(self._plan, self._plan.place, self._prefetcher, listener)
-            return self._replicas
+            self._replicas[role] = replica_dispatcher(plan, room, model, name, self._prefetcher, listener)
+            return self._replicas[role]
         return BatchDispatcher(
             model,
             options.batch_size,
@@ -301,7 +310,7 @@ class Execution:
             listener,
             max_retries=options.max_retries,
             is_cut=not model.traits.is_foreign or options.apply_stops_to_foreign,
-            largest_own=max((task.batch_size or 0 for task in self._plan.opened), default=0),
+            largest_own=max((task.batch_size or 0 for task in plan.opened), default=0),
         )
 
     def _max_failed(self) -> float | None:

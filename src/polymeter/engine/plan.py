@@ -13,7 +13,7 @@ from polymeter.core.errors import DataError, PlanError, ScoreError, UnfitError, 
 from polymeter.core.format import OpenContext
 from polymeter.core.generated_code import refuse_generated_code
 from polymeter.core.guest_context import guest_context_with
-from polymeter.core.model import Model, ModelSpec, ModelTraits
+from polymeter.core.model import BatchModel, Model, ModelSpec, ModelTraits
 from polymeter.core.needs import check_needs, ignored_settings
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import Parity, parity_with
@@ -25,6 +25,7 @@ from polymeter.engine.data_places import AskedPlaces, check_places
 from polymeter.engine.generation_settings import passed_on_notes, with_passed_on
 from polymeter.engine.missing_packages import missing_later
 from polymeter.engine.selection import Selection, format_of
+from polymeter.engine.stored import StoredAnswers
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
 
@@ -52,7 +53,7 @@ class Plan:
         typed_data: The ids of datasets that the user has named a place for, for this run.
         pinned: The commits that a run that goes on has read until now: by task, then by id of the dataset.
         context: The settings that the tasks were compiled with; ``None`` before that.
-        place: Where the replicas of the model will be; ``None``: it is in this process.
+        place: Where replicas of models will be, and samples may be scored; ``None``: all that is in this process.
     """
 
     model: Model
@@ -294,6 +295,11 @@ def selected_samples(task: Task, options: RunOptions) -> range:
     return samples_to_run(
         len(task.samples), options.model_copy(update={"limit": None}) if task.limits_subsets else options
     )
+
+
+def computes_here(model: Model) -> bool:
+    """Whether a model computes on this machine, in this process unless it has replicas."""
+    return isinstance(model, BatchModel) and not isinstance(model, StoredAnswers)
 
 
 def model_name(plan: Plan) -> str:

@@ -28,7 +28,7 @@ from polymeter.engine.models import make_model
 from polymeter.engine.panel import panel_of
 from polymeter.engine.plan import Plan, cache_folder, compile_tasks, skip
 from polymeter.engine.preflight import check_endpoints
-from polymeter.engine.run import RunRequest, make_plan, refuse_changes, run_plan
+from polymeter.engine.run import RunRequest, make_plan, placed, refuse_changes, run_plan
 from polymeter.engine.stored import StoredAnswers, traits_from
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
@@ -101,6 +101,19 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     compile_tasks(plan, cache_folder(plan.options), is_begun=not _kept_answers_only(source))
     plan.notes = (*plan.notes, f"Scored again from the answers of {source.path.resolve().name}.")
     _check_same_scoring(target, plan)
+    with placed(plan):
+        return _run_taken_over(plan, source, target, manifest, request, progress)
+
+
+def _run_taken_over(
+    plan: Plan,
+    source: RunFolder,
+    target: RunFolder,
+    manifest: Mapping[str, Any],
+    request: ScoreRequest,
+    progress: Progress,
+) -> RunOutcome:
+    """Take over the answers of a run, and go on with them."""
     lock = target.lock()
     try:
         progress.stage("taking over answers")

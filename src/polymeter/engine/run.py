@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from polymeter.engine.generation_settings import check_typed_settings
 from polymeter.engine.missing_packages import check_packages
 from polymeter.engine.models import check_model, make_model, parse_model
 from polymeter.engine.panel import panel_of
-from polymeter.engine.plan import Plan, cache_folder, check_learned, compile_tasks, model_name, skip
+from polymeter.engine.plan import Plan, cache_folder, check_learned, compile_tasks, computes_here, model_name, skip
 from polymeter.engine.preflight import check_endpoints, may_miss_judge
 from polymeter.engine.selection import build_catalog, file_endings, named_place, select
 from polymeter.guests.door import random_state_kept
@@ -126,15 +126,33 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     if is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)
         check_learned(plan)
+    with placed(plan):
+        return run_plan(plan, folder, progress, command=request.command, began=request.began)
+
+
+@contextmanager
+def placed(plan: Plan) -> Iterator[None]:
+    """Within this, what a plan computes in other processes has its place.
+
+    Raises:
+        PlanError: if it cannot be computed there, or there is no room.
+    """
     if _names_replicas(plan.options):
         from polymeter.engine.executors.planning import planned_place
 
         plan.place = planned_place(plan, cache_folder(plan.options) / FETCHED_IMAGES)
-    return run_plan(plan, folder, progress, command=request.command, began=request.began)
+    try:
+        yield
+    finally:
+        if plan.place is not None:
+            plan.place.close()
 
 
 def _names_replicas(options: RunOptions) -> bool:
-    told = (options.replicas, options.gpus_per_replica, options.cpus_per_replica, options.address)
+    told = (
+        *(options.replicas, options.judge_replicas),
+        *(options.gpus_per_replica, options.cpus_per_replica, options.address),
+    )
     return options.executor != "local" or any(one is not None for one in told)
 
 
@@ -290,12 +308,17 @@ def make_plan(request: RunRequest) -> Plan:
     catalog.preferred = options.prefer
     selection = select(request.patterns, catalog)
     model, spec = _make(request.model, options)
-    if isinstance(model, AsyncModel) and (options.replicas is not None or options.gpus_per_replica is not None):
+    is_for_model = options.replicas is not None or (
+        options.gpus_per_replica is not None and options.judge_replicas is None
+    )
+    if isinstance(model, AsyncModel) and is_for_model:
         if options.executor == "ray":
             what = "An endpoint, also one that is started for the run, is asked from this machine and not through Ray."
             raise PlanError(what, where="--executor", hint="Leave --executor out; --replicas N starts several servers.")
         model.plan_replicas(options.replicas or 1, options.gpus_per_replica)
     made = {role: _role(which, options, model, spec) for role, which in request.roles.items()}
+    if options.judge_replicas is not None:
+        _plan_judges([judge for judge, _ in made.values() if judge is not model], options)
     return Plan(
         model,
         spec,
@@ -308,6 +331,24 @@ def make_plan(request: RunRequest) -> Plan:
         typed_data=request.typed_data,
         pinned=request.pinned,
     )
+
+
+def _plan_judges(judges: Sequence[Model], options: RunOptions) -> None:
+    """Note how many servers of judges are to be started. Those that compute here are planned when tasks are open.
+
+    Raises:
+        PlanError: if no judge can have replicas.
+    """
+    started = [judge for judge in judges if isinstance(judge, AsyncModel) and not judge.instances]
+    for judge in started:
+        judge.plan_replicas(options.judge_replicas or 1, options.gpus_per_replica)
+    if not started and not any(map(computes_here, judges)):
+        raise PlanError(
+            "The run has no judge on this machine that could have replicas.",
+            where="--judge-replicas",
+            hint="Name one with --judge: hf:…, or vllm:… for servers. A judge that is the measured model uses its "
+            "replicas.",
+        )
 
 
 def _folder(plan: Plan) -> RunFolder:
@@ -344,9 +385,9 @@ def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSp
 def _role(
     which: ModelSpec | Model, options: RunOptions, model: Model, spec: ModelSpec | None
 ) -> tuple[Model, ModelSpec | None]:
-    """The model of a role. One that is started for the run is not started twice, if it is also the measured one."""
-    is_started = isinstance(model, AsyncModel) and not model.instances
-    return (model, spec) if is_started and which == spec else _make(which, options)
+    """The model of a role. One that is loaded or started here is not there twice, if it is also the measured one."""
+    is_held_here = not isinstance(model, AsyncModel) or not model.instances
+    return (model, spec) if is_held_here and which == spec else _make(which, options)
 
 
 def _if_finished(plan: Plan, folder: RunFolder, progress: Progress) -> RunOutcome | None:

@@ -185,7 +185,7 @@ class RunningTask:
 class PendingRequest:
     """A request on its way. ``waiter`` is set for a request made through an RoleClient, whose caller is waiting;
     ``is_of_scorer`` for one that scoring has made in another process, where the sample is scored again once it is
-    answered. ``batch_key`` is set by a dispatcher that makes batches. ``may_show``: whether the request may carry media.
+    answered. ``batch_key`` is set by a dispatcher that makes batches. ``may_show``: whether it may carry media.
     """
 
     running: RunningSample

@@ -34,7 +34,7 @@ class Heard:
             lambda number, reason: put(("lost", reason)),
             lambda number, error: put(("failed", error)),
         )
-        self.host = LocalHost(setup, Division([[]], 1), self.listener)
+        self.host = LocalHost(setup, Division([1], [[]], 1), 0, self.listener)
 
     def next(self, kind: str) -> Any:
         """What is reported next, which must be of this kind."""

@@ -40,6 +40,19 @@ def options(**given: Any) -> RunOptions:
     return RunOptions.make({"executor": "ray", **given})
 
 
+def divided(nodes: list[dict[str, float]], given: dict[str, Any], *, is_growing: bool = True) -> cluster.Cluster:
+    return cluster.divided(nodes, options(**given), wanted(given), is_growing=is_growing)
+
+
+def join(**given: Any) -> cluster.Cluster:
+    return cluster.join(options(**given), wanted(given))
+
+
+def wanted(given: dict[str, Any]) -> list[Any]:
+    judges = given.get("judge_replicas")
+    return [given.get("replicas", "auto"), *([judges] if judges else [])]
+
+
 @pytest.mark.parametrize(
     ("nodes", "given", "expected"),
     [
@@ -55,19 +68,28 @@ def options(**given: Any) -> RunOptions:
     ],
 )
 def test_a_cluster_is_divided(nodes: list[dict[str, float]], given: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    found = cluster.divided(nodes, options(**given), is_growing=True)
-    assert (found.n_replicas, found.gpus_per_replica, found.cpus_per_replica, found.note) == (*expected, "")
+    found = divided(nodes, given)
+    assert (sum(found.numbers), found.gpus_per_replica, found.cpus_per_replica, found.note) == (*expected, "")
 
 
 def test_replicas_without_room_wait_where_nodes_can_join_and_are_said_to_wait_in_vain_elsewhere() -> None:
-    asked = options(replicas=9, cpus_per_replica=2)
-    growing = cluster.divided([CPU_NODE, CPU_NODE], asked, is_growing=True)
+    asked = {"replicas": 9, "cpus_per_replica": 2}
+    growing = divided([CPU_NODE, CPU_NODE], asked)
     assert growing.note == (
         "The Ray cluster has room for 4 of 9 replicas of 2 cores. The others start when nodes join."
     )
-    note = cluster.divided([CPU_NODE], asked, is_growing=False).note
+    note = divided([CPU_NODE], asked, is_growing=False).note
     assert "The others will never start: no node can join this cluster." in note
-    assert cluster.divided([], options(replicas=2), is_growing=True).n_replicas == 2, "the first node may join later"
+    assert [*divided([], {"replicas": 2}).numbers] == [2], "the first node may join later"
+
+
+def test_judges_have_room_of_their_own() -> None:
+    assert [*divided([GPU_NODE, GPU_NODE], {"judge_replicas": 4}).numbers] == [12, 4]
+    assert [*divided([CPU_NODE], {"judge_replicas": 3}).numbers] == [1, 3]
+    crowded = divided([GPU_NODE], {"replicas": 8, "judge_replicas": 1})
+    assert crowded.note.startswith("The Ray cluster has room for 8 of 9 replicas of 1 core and 1 GPU.")
+    nobody = cluster.divided([], options(), [], is_growing=False)
+    assert (sum(nobody.numbers), nobody.note) == (0, ""), "only scoring is spread"
 
 
 @pytest.mark.parametrize(
@@ -80,14 +102,14 @@ def test_replicas_without_room_wait_where_nodes_can_join_and_are_said_to_wait_in
 )
 def test_a_cluster_that_can_hold_no_replica_is_refused(given: dict[str, Any], is_growing: bool, said: str) -> None:
     with pytest.raises(PlanError, match=said):
-        cluster.divided([CPU_NODE], options(**given), is_growing=is_growing)
+        divided([CPU_NODE], given, is_growing=is_growing)
 
 
 def test_a_missing_ray_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "ray" else real(name, *more))
     with pytest.raises(PlanError, match=r"The package 'ray', needed by --executor ray, is not installed.*\[ray\]"):
-        cluster.join(options())
+        join()
 
 
 def test_ray_is_not_imported_unless_it_is_asked_for(tmp_path: Path) -> None:
@@ -207,8 +229,8 @@ ALL_FREE = {"CPU": 32.0, "GPU": 16.0}
 @pytest.mark.parametrize("address", [None, "auto", "127.0.0.1:6379", "localhost:6379", "ray://localhost:10001"])
 def test_a_process_stays_in_the_cluster_that_it_is_in(monkeypatch: pytest.MonkeyPatch, address: str | None) -> None:
     InCluster(monkeypatch, [ALL_FREE])
-    found = cluster.join(options(address=address))
-    assert (found.n_replicas, found.note, found.is_left) == (16, "", False)
+    found = join(address=address)
+    assert ([*found.numbers], found.note, found.is_left) == ([16], "", False)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:6380", "10.255.0.9:6379", "ray://10.255.0.9:10001", "local"])
@@ -217,30 +239,30 @@ def test_the_address_of_another_cluster_than_the_process_is_in_is_refused(
 ) -> None:
     InCluster(monkeypatch, [ALL_FREE])
     with pytest.raises(PlanError, match=r"is in the Ray cluster at 127.0.0.1:6379 already") as refused:
-        cluster.join(options(address=address))
+        join(address=address)
     assert f"cannot join the one at {address}" in str(refused.value)
     assert "ray.shutdown()" in refused.value.hint
 
 
 def test_auto_is_as_many_replicas_as_there_is_room_for_now(monkeypatch: pytest.MonkeyPatch) -> None:
     InCluster(monkeypatch, [{"CPU": 9.0, "GPU": 3.0}])
-    found = cluster.join(options(replicas="auto"))
-    assert found.n_replicas == 3
+    found = join(replicas="auto")
+    assert [*found.numbers] == [3]
     assert found.note == ("Others use the Ray cluster: of 16 replicas of 1 core and 1 GPU it has room for 3 now.")
-    assert cluster.join(options(replicas=5)).n_replicas == 5, "who says how many is not asked to wait for others"
+    assert [*join(replicas=5).numbers] == [5], "who says how many is not asked to wait for others"
 
 
 def test_a_cluster_that_others_use_entirely_has_one_replica_which_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     InCluster(monkeypatch, [{"CPU": 9.0}])
-    found = cluster.join(options())
-    assert found.n_replicas == 1
+    found = join()
+    assert [*found.numbers] == [1]
     assert found.note.endswith("it has room for 0 now. One is started, and waits.")
 
 
 def test_what_is_being_given_back_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
     InCluster(monkeypatch, [{"CPU": 31.0, "GPU": 15.0}, ALL_FREE])
     monkeypatch.setattr(cluster, "_RETURNING_S", 60.0, raising=False)
-    assert cluster.join(options()).n_replicas == 16
+    assert [*join().numbers] == [16]
 
 
 class Call:
@@ -273,25 +295,24 @@ class Actors:
         self.n_ended += 1
 
 
-def hosting(told: list[str], left: list[bool]) -> RayHost:
+def hosting(told: list[str]) -> RayHost:
     unheard = [lambda *told: pytest.fail(f"nothing is to be told: {told}")] * 4
     joined = Joined("", HeadWatch("127.0.0.1:6379"))
     listener = HostListener(*unheard, gone=told.append)
-    return RayHost(Opening(""), cluster.ONE_CORE, joined, listener, lambda: left.append(True))
+    return RayHost(Opening(""), cluster.ONE_CORE, joined, listener)
 
 
 def test_a_host_that_is_closed_starts_no_replica(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, left = Actors(monkeypatch), []
-    host = hosting([], left)
+    made = Actors(monkeypatch)
+    host = hosting([])
     host.close()
-    assert left == [True]
     host.start(0, 0)
     assert made.n_made == 0
 
 
 def test_scorers_end_when_a_replica_waits_for_their_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     actors, told = Actors(monkeypatch), []
-    replicas, scorers = hosting([], []), hosting(told, [])
+    replicas, scorers = hosting([]), hosting(told)
     began = time.monotonic()
     for number in range(3):
         scorers.start(number, number)
@@ -303,7 +324,7 @@ def test_scorers_end_when_a_replica_waits_for_their_cores(monkeypatch: pytest.Mo
         asked.append(n_scorers)
         return len(asked) == 2
 
-    room.make_room_when_needed(replicas, scorers, would_help, every_s=0.0, clock=lambda: next(seconds)).join(60)
+    room.make_room_when_needed([replicas], scorers, would_help, every_s=0.0, clock=lambda: next(seconds)).join(60)
     assert asked == [3, 3], "nothing is asked before it has waited for a minute"
     assert (actors.n_ended, scorers.n_actors, replicas.n_actors) == (3, 0, 1)
     assert told == ["a replica that was lost can be started again only on cores that scorers had."]
@@ -313,7 +334,7 @@ def test_scorers_end_when_a_replica_waits_for_their_cores(monkeypatch: pytest.Mo
 
 def test_a_replica_that_waited_before_there_were_scorers_does_not_end_them(monkeypatch: pytest.MonkeyPatch) -> None:
     Actors(monkeypatch)
-    replicas = hosting([], [])
+    replicas = hosting([])
     replicas.start(0, 0)
     assert replicas.waiting_since(0.0) is not None
     assert replicas.waiting_since(time.monotonic()) is None
@@ -321,9 +342,9 @@ def test_a_replica_that_waited_before_there_were_scorers_does_not_end_them(monke
 
 def test_room_is_asked_of_the_whole_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     InCluster(monkeypatch, [{"CPU": 1.0, "GPU": 1.0}])
-    assert room.has_room_but_for(cluster.Cluster(1, 1.0, 4, "", is_left=False), 3)
-    assert not room.has_room_but_for(cluster.Cluster(1, 1.0, 4, "", is_left=False), 2), "cores of others are missing"
-    assert not room.has_room_but_for(cluster.Cluster(1, 2.0, 1, "", is_left=False), 64), "a GPU is missing"
+    assert room.has_room_but_for(cluster.Cluster((1,), 1.0, 4, "", is_left=False), 3)
+    assert not room.has_room_but_for(cluster.Cluster((1,), 1.0, 4, "", is_left=False), 2), "cores of others are missing"
+    assert not room.has_room_but_for(cluster.Cluster((1,), 2.0, 1, "", is_left=False), 64), "a GPU is missing"
 
 
 @dataclass(frozen=True)

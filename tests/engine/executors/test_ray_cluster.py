@@ -30,6 +30,7 @@ from polymeter.engine.executors.ray.head_watch import HeadWatch
 from polymeter.engine.executors.ray.host import Joined, RayHost
 from polymeter.engine.executors.replica import ReplicaSetup
 from polymeter.engine.executors.scoring_pace import PaceLimits
+from polymeter.store.comparing import first_difference
 from tests.helpers.replicated import KINDS, Counted, When, assert_equal_runs, kill, replicas_of
 from tests.helpers.slow_scoring import Benchmark, assert_same_journal
 
@@ -263,6 +264,26 @@ def test_scoring_is_spread_over_free_cores_and_nothing_changes(
     assert record["n_lost"] == 0
 
 
+def test_the_scores_of_an_endpoint_s_answers_and_their_judges_are_spread_and_scored_again(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored = Benchmark(tmp_path / "a", asks=True)
+    roles = {"judge": polymeter.ModelSpec("mock", args={"mode": "echo"})}
+    single = scored.run("single", is_endpoint=True, roles=roles)
+    monkeypatch.setattr(planning, "SPREAD_FROM", AT_ONCE)
+    place = {"executor": "ray", "address": nodes.address, "judge_replicas": 1, "cpus_per_replica": 1}
+    spread = scored.run("spread", is_endpoint=True, roles=roles, **place)
+    assert_same_journal(single, spread)
+    session = spread.folder.read_manifest()["sessions"][-1]
+    assert session["lanes"]["judge"]["replicas"]["planned"] == 1
+    assert session["spread_scoring"]["tasks"]["slowly_scored"] > scored.n // 2
+    assert "replicas" not in session["lanes"]["model"]
+
+    again = scored.score_again(single, "again", executor="ray", address=nodes.address)
+    assert first_difference(scored.score_again(single, "here").folder, again.folder) is None
+    assert again.folder.read_manifest()["sessions"][-1]["spread_scoring"]["tasks"]["slowly_scored"] > scored.n // 2
+
+
 def test_verdicts_on_the_answers_of_a_data_adapter_are_asked_from_elsewhere(
     nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,18 +308,15 @@ def test_a_replica_that_waits_for_the_cores_of_scorers_gets_them(
         ONE_CORE,
         joined,
         HostListener(lambda number: are_ready.release(), unheard, unheard, unheard, gone=told.append),
-        lambda: None,
     )
-    of_two = Cluster(1, 0.0, 2, "", is_left=False)
-    replicas = RayHost(
-        setup, of_two, joined, HostListener(lambda number: is_ready.set(), unheard, unheard, unheard), lambda: None
-    )
+    of_two = Cluster((1,), 0.0, 2, "", is_left=False)
+    replicas = RayHost(setup, of_two, joined, HostListener(lambda number: is_ready.set(), unheard, unheard, unheard))
     try:
         for number in range(4):
             scorers.start(number, number)
         for _ in range(4):
             assert are_ready.acquire(timeout=100), told
-        room.make_room_when_needed(replicas, scorers, partial(room.has_room_but_for, of_two), every_s=0.1)
+        room.make_room_when_needed([replicas], scorers, partial(room.has_room_but_for, of_two), every_s=0.1)
         replicas.start(0, 0)
         assert is_ready.wait(100), told
     finally:

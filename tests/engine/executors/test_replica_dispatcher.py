@@ -16,7 +16,7 @@ from polymeter.core.request import Error, Response
 from polymeter.engine.batch_choice import BatchChoice
 from polymeter.engine.batch_size import BatchSizes
 from polymeter.engine.dispatchers import Listener
-from polymeter.engine.executors.hosts import Computed, HostListener, Work
+from polymeter.engine.executors.hosts import Computed, HostListener, Room, Work
 from polymeter.engine.executors.leases import LeaseLimits
 from polymeter.engine.executors.replica_dispatcher import ReplicaDispatcher
 from polymeter.engine.running_samples import PendingRequest, RunningSample, RunningTask
@@ -127,8 +127,7 @@ def made(
 
     model = MockBatch(lambda request: pytest.fail("the model of this process is never asked"), batch_size=batch_size)
     dispatcher = ReplicaDispatcher(
-        n_replicas,
-        make_host,
+        Room(n_replicas, make_host),
         BatchChoice(model, None),
         prefetcher or NoMedia(),
         told.listener,

@@ -16,7 +16,7 @@ from polymeter.core.progress import Silence
 from polymeter.core.request import Response
 from polymeter.core.task import SampleStatus
 from polymeter.engine.executors import planning, processes
-from polymeter.engine.executors.hosts import Computed, HostListener, Setup, Work
+from polymeter.engine.executors.hosts import Computed, HostListener, Place, Setup, Work
 from polymeter.engine.executors.scorer import NotScoredYet, Scored
 from polymeter.engine.executors.scoring_crew import CrewListener, ScoringCrew
 from polymeter.engine.executors.scoring_pace import PaceLimits
@@ -310,7 +310,10 @@ def with_scorer(monkeypatch: pytest.MonkeyPatch) -> None:
     def make_scorers(setup: Setup, most: int, listener: HostListener) -> tuple[Host, int]:
         return Here(setup, listener), 1
 
-    monkeypatch.setattr(processes, "place", lambda *told: replace(place(*told), make_scorers=make_scorers))
+    def with_scorers(*told: Any, **here: Any) -> Place:
+        return replace(place(*told, **here), make_scorers=make_scorers)
+
+    monkeypatch.setattr(processes, "place", with_scorers)
 
 
 @pytest.mark.usefixtures("with_scorer")

@@ -19,7 +19,8 @@ class Division:
     """What each replica of this machine gets.
 
     Attributes:
-        gpus: For each replica, its GPUs by the names that ``CUDA_VISIBLE_DEVICES`` takes.
+        numbers: How many replicas each model has.
+        gpus: For each replica of all models, its GPUs by the names that ``CUDA_VISIBLE_DEVICES`` takes.
         cores: How many threads each replica computes with.
         is_told: Whether the user has said how many threads: then variables of the environment count for nothing.
         note: What the user should know of the choice; empty if nothing.
@@ -27,16 +28,12 @@ class Division:
             every GPU is listed where it is looked for.
     """
 
+    numbers: Sequence[int]
     gpus: Sequence[Sequence[str]]
     cores: int
     is_told: bool = False
     note: str = ""
     is_without_gpus: bool = False
-
-    @property
-    def n_replicas(self) -> int:
-        """How many replicas there are."""
-        return len(self.gpus)
 
     def environment(self, slot: int) -> dict[str, str]:
         """The variables that tell the replica in a slot what is its own."""
@@ -47,18 +44,22 @@ class Division:
 
 
 def divided(
-    replicas: int | Literal["auto"],
+    replicas: Sequence[int | Literal["auto"]],
     gpus_per_replica: float | None,
     cpus_per_replica: int | None,
     gpus: Sequence[str] | None = None,
+    *,
+    n_here: int = 0,
 ) -> Division:
-    """Divide this machine among replicas.
+    """Divide this machine among the replicas of some models.
 
     Args:
-        replicas: How many; ``auto``: as many as the GPUs allow, or one.
+        replicas: How many of each model; ``auto``, of one of them: as many as the GPUs allow beside the others, or one.
         gpus_per_replica: GPUs of each; ``None``: one if there are any; 0: none.
         cpus_per_replica: Threads of each; ``None``: its share of the cores.
         gpus: The GPUs that there are; ``None``: found out.
+        n_here: How many models compute in this process: they count for the cores, and have the first GPU if there are
+            several.
 
     Raises:
         PlanError: if there are not enough GPUs, or their number is neither whole nor a share of one.
@@ -70,9 +71,15 @@ def divided(
             where="--gpus-per-replica",
             hint="Leave it out: replicas then compute on the cores.",
         )
-    shares = share_out(found, replicas, gpus_per_replica or 1)
+    found = found[1:] if n_here and len(found) > 1 else found
+    each = gpus_per_replica or 1
+    n_told = sum(n for n in replicas if n != "auto")
+    is_auto = "auto" in replicas
+    n_auto = max(1, len(share_out(found, "auto", each)) - n_told) if is_auto and found else 1
+    shares = share_out(found, n_told + n_auto * is_auto, each)
     note = ""
-    if replicas == "auto" and not found:
+    if is_auto and not found:
         note = "There is no GPU to divide, so there is one replica: --replicas N makes more."
-    cores = cpus_per_replica or max(1, available_cores() // len(shares))
-    return Division(shares, cores, cpus_per_replica is not None, note, gpus_per_replica == 0)
+    cores = cpus_per_replica or max(1, available_cores() // (len(shares) + n_here))
+    numbers = [n_auto if n == "auto" else n for n in replicas]
+    return Division(numbers, shares, cores, cpus_per_replica is not None, note, gpus_per_replica == 0)

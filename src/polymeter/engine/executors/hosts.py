@@ -7,8 +7,8 @@ carries either: a place that holds scorers (``scorer``) is one too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 from polymeter.core.records import dataclass
 
@@ -50,6 +50,10 @@ class Computed:
 
 
 def _heard_by_nobody(what: object) -> None:
+    return None
+
+
+def _nothing_to_close() -> None:
     return None
 
 
@@ -150,18 +154,44 @@ class ReplicaHost(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the replicas of a run will be.
+class Wanted:
+    """The replicas of one model that a place is asked for.
+
+    Attributes:
+        setup: What each of them is made from.
+        n: How many; ``auto``: as many as there is room for beside those of the other models.
+    """
+
+    setup: Setup
+    n: int | Literal["auto"]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where the replicas of one model will be.
 
     Attributes:
         n_replicas: How many.
-        make_host: Makes the host, when the first request is there.
-        note: What the user should know of the choice; empty if nothing.
-        make_scorers: Makes a host of scorers from their setup, at most so many, and says how many there is room for;
-            ``None``: samples are scored by the run alone.
+        make_host: Makes the host, which is closed by whoever has made it.
     """
 
     n_replicas: int
     make_host: Callable[[HostListener], ReplicaHost]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where what a run computes outside of its own process will be.
+
+    Attributes:
+        rooms: For each role whose model has replicas, where they will be.
+        note: What the user should know of the choice; empty if nothing.
+        make_scorers: Makes a host of scorers from their setup, at most so many, and says how many there is room for;
+            ``None``: samples are scored by the run alone.
+        close: Lets go of the place, when its hosts are closed.
+    """
+
+    rooms: Mapping[str, Room]
     note: str = ""
     make_scorers: Callable[[Setup, int, HostListener], tuple[ReplicaHost, int]] | None = None
+    close: Callable[[], None] = _nothing_to_close

@@ -1,18 +1,21 @@
-"""Whether a plan can be carried out by replicas, where these are, the dispatcher to them, and the crew that scores."""
+"""Whether a plan can be carried out by replicas of its models, where these are, the dispatchers to them, and the crew
+that scores.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
 from pathlib import Path
+from typing import Literal
 
 from polymeter.core.errors import PlanError, PolymeterError
-from polymeter.core.model import AsyncModel, BatchModel, ModelSpec
+from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.registries import MODELS
 from polymeter.core.task import TaskSpec
 from polymeter.engine.batch_choice import BatchChoice
 from polymeter.engine.dispatchers import Listener
-from polymeter.engine.executors.hosts import Place
+from polymeter.engine.executors.hosts import Place, Room, Wanted
 from polymeter.engine.executors.leases import LeaseLimits
 from polymeter.engine.executors.replica import ReplicaSetup
 from polymeter.engine.executors.replica_dispatcher import ReplicaDispatcher
@@ -21,17 +24,19 @@ from polymeter.engine.executors.scoring_crew import CrewListener, ScoringCrew
 from polymeter.engine.executors.scoring_pace import PaceLimits
 from polymeter.engine.executors.wire import packed
 from polymeter.engine.panel import panel_of
-from polymeter.engine.plan import Plan, model_name
+from polymeter.engine.plan import Plan, computes_here
 from polymeter.engine.prefetch import Prefetcher
+from polymeter.engine.running_samples import MODEL_ROLE
 
 _PLACES = {"local": "polymeter.engine.executors.processes", "ray": "polymeter.engine.executors.ray.host"}
-"""Modules with ``place(setup, options)``, which gives a ``Place``. Only the one that is asked for is imported."""
+"""Modules with ``place(wanted, options)``, which gives a ``Place``. Only the one that is asked for is imported."""
 SPREAD_FROM = PaceLimits()
 """When scoring is spread over other processes."""
 
 
 def planned_place(plan: Plan, fetched: Path) -> Place | None:
-    """Where the replicas of a plan are; ``None`` if its model is in this process.
+    """Where the replicas of a plan's models are, and where its samples may be scored; ``None`` if all that is in this
+    process.
 
     Args:
         plan: The plan, its tasks open.
@@ -41,43 +46,71 @@ def planned_place(plan: Plan, fetched: Path) -> Place | None:
         PlanError: if something of the plan cannot be sent to another process, or there is no room for so many replicas.
     """
     options = plan.options
-    if options.executor == "local" and isinstance(plan.model, AsyncModel):
-        return None  # an endpoint that can be there several times sees to it by itself
-    if options.executor == "local" and options.replicas is None:
+    models = {MODEL_ROLE: plan.model, **plan.roles}
+    computing = {role: model for role, model in models.items() if computes_here(model)}
+    wanted: dict[str, int | Literal["auto"]] = {}
+    if MODEL_ROLE in computing and (options.replicas is not None or options.executor != "local"):
+        wanted[MODEL_ROLE] = options.replicas or "auto"
+    if options.judge_replicas is not None:
+        apart = (role for role, model in computing.items() if model is not plan.model)
+        wanted |= dict.fromkeys(apart, options.judge_replicas)
+    if options.executor == "local" and not wanted:
+        if isinstance(plan.model, AsyncModel):
+            return None  # an endpoint that can be there several times sees to it by itself
         raise PlanError(
             "--gpus-per-replica, --cpus-per-replica and --address apply to replicas, and the run has none.",
             where="--replicas",
             hint="Add --replicas N, or --executor ray.",
         )
-    spec = _crossing_model(plan)
+    setups = {role: Wanted(_setup(plan, role, models[role], fetched), n) for role, n in wanted.items()}
+    n_here = len({id(model) for model in computing.values()} - {id(models[role]) for role in wanted})
+    place: Place = importlib.import_module(_PLACES[options.executor]).place(setups, options, n_here=n_here)
+    return place
+
+
+def _setup(plan: Plan, role: str, model: Model, fetched: Path) -> ReplicaSetup:
+    """What each replica of a model is made from.
+
+    Raises:
+        PlanError: if something of it cannot be sent to another process.
+    """
+    spec = _crossing_model(plan, role)
     assert plan.context is not None, "the tasks are open"
-    staying = _staying_tasks(plan)
-    setup = ReplicaSetup(
+    staying = _staying_tasks(plan, model)
+    return ReplicaSetup(
         spec,
         tuple(task.spec for task in plan.opened if task.spec.name not in staying),
         staying,
         plan.context,
-        options,
-        not plan.model.traits.is_foreign or options.apply_stops_to_foreign,
+        plan.options,
+        not model.traits.is_foreign or plan.options.apply_stops_to_foreign,
         fetched,
     )
-    place: Place = importlib.import_module(_PLACES[options.executor]).place(setup, options)
-    return place
 
 
-def replica_dispatcher(plan: Plan, place: Place, prefetcher: Prefetcher, listener: Listener) -> ReplicaDispatcher:
-    """The dispatcher to the replicas of a plan's model."""
-    assert isinstance(plan.model, BatchModel)
+def replica_dispatcher(
+    plan: Plan, room: Room, model: BatchModel, name: str, prefetcher: Prefetcher, listener: Listener
+) -> ReplicaDispatcher:
+    """The dispatcher to the replicas of a model.
+
+    Args:
+        plan: The plan.
+        room: Where they are.
+        model: The model, which stays unloaded.
+        name: What to call it in messages.
+        prefetcher: Looks at media before it is sent.
+        listener: Hears of answers and failures.
+    """
     options = plan.options
     largest_own = max((task.batch_size or 0 for task in plan.opened), default=0)
     return ReplicaDispatcher(
-        place.n_replicas,
-        place.make_host,
-        BatchChoice(plan.model, options.batch_size, largest_own),
+        room,
+        BatchChoice(model, options.batch_size, largest_own),
         prefetcher,
         listener,
         max_retries=options.max_retries,
         limits=LeaseLimits(deadline_s=options.lease_timeout_s),
+        name=name,
     )
 
 
@@ -108,14 +141,14 @@ def scoring_crew(plan: Plan, place: Place, listener: CrewListener) -> ScoringCre
     )
 
 
-def _staying_tasks(plan: Plan) -> dict[str, str]:
+def _staying_tasks(plan: Plan, model: Model) -> dict[str, str]:
     """The tasks that a replica cannot open again, each with the reason.
 
     Raises:
         PlanError: if there is one, and the model is a wrapper, which may ask for the rows of each.
     """
     found = {task.spec.name: why for task in plan.opened if (why := _why_it_stays(task.spec))}
-    if found and plan.model.traits.is_foreign:
+    if found and model.traits.is_foreign:
         name, why = next(iter(found.items()))
         raise PlanError(
             f"A replica of a wrapped model opens the run's tasks again, and cannot open task {name!r}: {why}.",
@@ -138,23 +171,19 @@ def _why_it_stays(spec: TaskSpec) -> str:
     return ""
 
 
-def _crossing_model(plan: Plan) -> ModelSpec:
-    """The spec from which each replica makes the model.
+def _crossing_model(plan: Plan, role: str) -> ModelSpec:
+    """The spec from which each replica makes the model in a role.
 
     Raises:
         PlanError: if there is none, or it means something to this process only.
     """
-    where = "--replicas" if plan.options.replicas is not None else "--executor"
-    if isinstance(plan.model, AsyncModel):
-        raise PlanError(
-            f"Model {model_name(plan)!r} is an endpoint, and this executor has no replicas of endpoints.",
-            where=where,
-            hint="--concurrency says how many requests it gets at a time.",
-        )
-    spec = plan.model_spec
+    is_measured = role == MODEL_ROLE
+    where = "--executor" if plan.options.replicas is None else "--replicas"
+    where = where if is_measured else "--judge-replicas"
+    spec = plan.model_spec if is_measured else plan.role_specs.get(role)
     if spec is None:
         raise PlanError(
-            "The model is a Python object of this process; replicas cannot make it again.",
+            f"The {role} is a Python object of this process; replicas cannot make it again.",
             where=where,
             hint="Give its name (hf:…, lmms:…), or register its class in a file that is named with --import.",
         )

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -29,7 +29,7 @@ from polymeter.core.request import Response
 from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
 from polymeter.engine.executors.devices import Division, divided
-from polymeter.engine.executors.hosts import Computed, Computer, HostListener, Place, Setup, Work
+from polymeter.engine.executors.hosts import Computed, Computer, HostListener, Place, Room, Setup, Wanted, Work
 from polymeter.engine.executors.replica import packed_answers, portable_error, read_answers, unsent
 from polymeter.engine.executors.wire import packed, unpacked
 
@@ -46,16 +46,26 @@ _LAST_LINES, _LAST_BYTES = 8, 4000
 Kind = Literal["setup", "ready", "failed", "work", "computed", "close"]
 
 
-def place(setup: Setup, options: RunOptions) -> Place:
+def place(wanted: Mapping[str, Wanted], options: RunOptions, *, n_here: int = 0) -> Place:
     """Where replicas are on this machine.
+
+    Args:
+        wanted: By role, the replicas that are wanted.
+        options: The run's.
+        n_here: How many models stay in this process, and compute beside them.
 
     Raises:
         PlanError: if it has fewer GPUs than they need.
     """
     if options.address is not None:
         raise PlanError("An address names a Ray cluster.", where="--address", hint="Add --executor ray.")
-    division = divided(options.replicas or "auto", options.gpus_per_replica, options.cpus_per_replica)
-    return Place(division.n_replicas, partial(LocalHost, setup, division), division.note)
+    numbers = [one.n for one in wanted.values()]
+    division = divided(numbers, options.gpus_per_replica, options.cpus_per_replica, n_here=n_here)
+    rooms, first = {}, 0
+    for (role, one), n_replicas in zip(wanted.items(), division.numbers, strict=True):
+        rooms[role] = Room(n_replicas, partial(LocalHost, one.setup, division, first))
+        first += n_replicas
+    return Place(rooms, division.note)
 
 
 class LocalHost:
@@ -63,13 +73,15 @@ class LocalHost:
 
     Args:
         setup: What a replica is made from.
-        division: What of this machine each gets.
+        division: What of this machine each replica of the run gets.
+        first: The number of these replicas' first one in it.
         listener: Who hears of them.
     """
 
-    def __init__(self, setup: Setup, division: Division, listener: HostListener) -> None:
+    def __init__(self, setup: Setup, division: Division, first: int, listener: HostListener) -> None:
         self._setup = packed(setup)
         self._division = division
+        self._first = first
         self._listener = listener
         self._children: dict[int, _Child] = {}
         self._lock = threading.Lock()
@@ -79,7 +91,8 @@ class LocalHost:
         """Start a child. One that cannot be started counts as lost; after ``close`` nobody is started."""
         if self._is_closed:
             return
-        started = attempt(lambda: _Child(number, self._division.environment(slot), self._listener, self._setup))
+        own = self._division.environment(self._first + slot)
+        started = attempt(lambda: _Child(number, own, self._listener, self._setup))
         if isinstance(started, Raised):
             self._listener.lost(number, f"its process cannot be started: {started.error}")
             return

@@ -21,7 +21,7 @@ from polymeter.core.request import Response
 from polymeter.engine.batch_choice import BatchChoice, longest_of
 from polymeter.engine.batch_size import BatchSizes, CommonScale
 from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, did_not_fit, pause_s
-from polymeter.engine.executors.hosts import Computed, HostListener, ReplicaHost, Work
+from polymeter.engine.executors.hosts import Computed, HostListener, Room, Work
 from polymeter.engine.executors.leases import Lease, LeaseLimits, Leases
 from polymeter.engine.image_writers import ImageWriters, sizes_of_images
 from polymeter.engine.prefetch import Prefetcher
@@ -39,29 +39,31 @@ class ReplicaDispatcher:
     """The way to replicas of a model.
 
     Args:
-        n_replicas: How many replicas.
-        make_host: Makes the place that holds them, which reports to the listener that it is given.
+        room: How many replicas there are, and what makes the host that holds them.
         choice: Chooses batches; its model is asked what may share one, and never loaded.
         prefetcher: Looks at media before it is sent.
         listener: Hears of answers and failures.
         max_retries: How often a request is asked again after a transient failure.
         limits: What scheduling goes by.
+        name: What to call the model in messages.
         clock: Gives seconds.
     """
 
     def __init__(
         self,
-        n_replicas: int,
-        make_host: Callable[[HostListener], ReplicaHost],
+        room: Room,
         choice: BatchChoice,
         prefetcher: Prefetcher,
         listener: Listener,
         *,
         max_retries: int,
         limits: LeaseLimits,
+        name: str = "the model",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._n_replicas = n_replicas
+        self._n_replicas = room.n_replicas
+        self._name = name
+        self._of = "" if name == "the model" else f" of {name}"
         self._choice = choice
         self._prefetcher = prefetcher
         self._listener = listener
@@ -78,7 +80,7 @@ class ReplicaDispatcher:
         self._sending = threading.RLock()
         self._is_begun = self._is_closed = self._was_ready = False
         self._images = ImageWriters(listener.done)
-        self._host = make_host(
+        self._host = room.make_host(
             HostListener(self._ready, self._computed, self._lost, self._failed, self._loading, self._gone)
         )
 
@@ -234,7 +236,7 @@ class ReplicaDispatcher:
             if computed.did_not_fit is not None:
                 smaller = sizes.did_not_fit(lease.key, computed.did_not_fit, longest)
         if smaller:
-            self._listener.note(f"Replica {lease.slot}: {did_not_fit(computed.did_not_fit or 0, smaller)}")
+            self._listener.note(f"Replica {lease.slot}{self._of}: {did_not_fit(computed.did_not_fit or 0, smaller)}")
         asked = [one for group in groups for one in group]
         self._ask_again(self._take_answers(asked, computed.responses), n_asked=len(asked))
         self._give(is_quiet=False)
@@ -291,7 +293,7 @@ class ReplicaDispatcher:
             self._asked.pop(number, None)
             fresh = self._leases.join(loss.slot) if loss.may_restart else None
             is_over = self._leases.n_alive == 0
-        text = f"Replica {loss.slot} was lost: {reason}"
+        text = f"Replica {loss.slot}{self._of} was lost: {reason}"
         back = f" Others take over {count(loss.n_returned, 'request')}." if loss.n_returned else ""
         n_losses = self._limits.losses_in_a_row
         then = "" if fresh is not None else f" It is not restarted after {n_losses} losses in a row."
@@ -305,7 +307,7 @@ class ReplicaDispatcher:
         if given_up:
             self._listener.done(given_up)
         if is_over:
-            self._listener.gone(f"No replica of the model is left. {text}")
+            self._listener.gone(f"No replica of {self._name} is left. {text}")
             return
         if fresh is not None:
             self._host.start(fresh, loss.slot)
@@ -362,6 +364,6 @@ class ReplicaDispatcher:
             self._lost(number, f"it did not load the model within {limit}.{said}")
         else:
             self._listener.gone(
-                f"A replica did not load the model within {limit}, and no other one has. If the model only takes "
-                f"longer, continue with a larger --lease-timeout.{said}"
+                f"A replica{self._of} did not load the model within {limit}, and no other one has. If the model only "
+                f"takes longer, continue with a larger --lease-timeout.{said}"
             )

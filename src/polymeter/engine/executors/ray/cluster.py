@@ -48,14 +48,14 @@ class Cluster:
     """A cluster that this process has joined.
 
     Attributes:
-        n_replicas: How many replicas there are to be. Those that find no room wait until a node joins.
+        numbers: How many replicas of each model there are to be. Those that find no room wait until a node joins.
         gpus_per_replica: GPUs of each.
         cpus_per_replica: Cores of each.
         note: What the user should know of the choice; empty if nothing.
         is_left: Whether this process leaves the cluster after the run, because the run has joined it.
     """
 
-    n_replicas: int
+    numbers: Sequence[int]
     gpus_per_replica: float
     cpus_per_replica: int
     note: str
@@ -81,7 +81,7 @@ def head() -> str:
     return str(ray.get_runtime_context().gcs_address)
 
 
-ONE_CORE = Cluster(1, 0.0, 1, "", is_left=False)
+ONE_CORE = Cluster((1,), 0.0, 1, "", is_left=False)
 """The part of a cluster that this process is in which one scorer has."""
 
 
@@ -92,10 +92,14 @@ def free_cores() -> int:
     return int(ray.available_resources().get("CPU", 0))
 
 
-def join(options: RunOptions) -> Cluster:
+def join(options: RunOptions, replicas: Sequence[int | Literal["auto"]]) -> Cluster:
     """Join the cluster that the options name, or start one on this machine.
 
     A process that is part of a cluster already, because its user's script has joined one, stays in it.
+
+    Args:
+        options: The run's.
+        replicas: How many of each model are wanted; ``auto``, of one of them: as many as there is room for.
 
     Raises:
         PlanError: if Ray is missing, there is no cluster at the address, this process is in another one, or it can
@@ -109,7 +113,8 @@ def join(options: RunOptions) -> Cluster:
         os.environ.setdefault(_NO_REPORT, "0")  # of the cluster that is started here
         if len(tempfile.gettempdir()) > _LONGEST_PLACE and os.path.isdir(_SHORT_PLACE):
             os.environ.setdefault(_FILES, _SHORT_PLACE)
-        if "num_cpus" not in _where(options):  # of a cluster that is started here, all parts would have it
+        where = _where(options, replicas)
+        if "num_cpus" not in where:  # of a cluster that is started here, all parts would have it
             os.environ.setdefault(_PATIENCE, _PATIENCE_S)
         place = f"the Ray cluster at {options.address}" if options.address else "a Ray cluster"
         hint = (
@@ -117,27 +122,27 @@ def join(options: RunOptions) -> Cluster:
             "--address a cluster is started on this machine."
         )
         with boundary(PlanError, f"Joining {place}", hint=hint), _handlers_kept():
-            ray.init(log_to_driver=False, logging_level="error", include_dashboard=False, **_where(options))
+            ray.init(log_to_driver=False, logging_level="error", include_dashboard=False, **where)
     elif options.address:
         _require_same(options.address, head())
     try:
-        is_shared = not is_left or "num_cpus" not in _where(options)
+        is_shared = not is_left or "num_cpus" not in _where(options, replicas)
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        free = _free(nodes) if is_shared and options.replicas in (None, "auto") else None
-        return divided(nodes, options, is_shared, is_left, free)
+        free = _free(nodes) if is_shared and "auto" in replicas else None
+        return divided(nodes, options, replicas, is_shared, is_left, free)
     except PlanError:
         if is_left:
             ray.shutdown()
         raise
 
 
-def _where(options: RunOptions) -> dict[str, Any]:
+def _where(options: RunOptions, replicas: Sequence[int | Literal["auto"]]) -> dict[str, Any]:
     """Which cluster to join. One that is started for the run has as many cores as the user gives away, which is nobody
     else's business. It is asked for by name: without an address Ray joins what ``ray start`` left running here.
     """
     if options.address or os.environ.get("RAY_ADDRESS"):
         return {"address": options.address}
-    wanted = options.replicas if isinstance(options.replicas, int) else 1
+    wanted = sum(1 if n == "auto" else n for n in replicas)
     return {"address": "local", "num_cpus": max(available_cores(), wanted * (options.cpus_per_replica or 1))}
 
 
@@ -194,6 +199,7 @@ def _free(nodes: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
 def divided(
     nodes: Sequence[Mapping[str, float]],
     options: RunOptions,
+    replicas: Sequence[int | Literal["auto"]],
     is_growing: bool,
     is_left: bool = False,
     free: Mapping[str, float] | None = None,
@@ -202,7 +208,8 @@ def divided(
 
     Args:
         nodes: What each node of the cluster has: ``CPU``, ``GPU``.
-        options: How many replicas of which size are wanted.
+        options: Of which size replicas are wanted.
+        replicas: How many of each model.
         is_growing: Whether nodes may join; a cluster that is started for the run stays as it is.
         is_left: See ``Cluster``.
         free: What of all nodes together nobody has reserved; ``None``: all. Only ``auto`` goes by it, and has one
@@ -220,30 +227,32 @@ def divided(
             where="--gpus-per-replica",
             hint="Write 2 for two GPUs, or 0.5 for half of one.",
         )
-    wanted: int | Literal["auto"] = options.replicas or "auto"
+    is_auto = "auto" in replicas
     if cpus is None:
         # Without GPUs the cores of a node are what computes, and one replica uses them all.
         least = min((int(node["CPU"]) for node in nodes if node.get("CPU", 0) >= 1), default=1)
-        cpus = least if wanted == "auto" and not gpus else 1
+        cpus = least if [*replicas] == ["auto"] and not gpus else 1
     places = sum(_places(node, gpus, cpus) for node in nodes)
     each = count(cpus, "core") + (f" and {gpus:g} GPU{'s' if gpus != 1 else ''}" if gpus else "")
-    if not places and (wanted == "auto" or not is_growing):
+    if replicas and not places and (is_auto or not is_growing):
         raise PlanError(
             f"No node of the Ray cluster has room for a replica of {each}.",
             where="--replicas",
             hint="Ask for less with --gpus-per-replica and --cpus-per-replica, or name a larger cluster: --address.",
         )
     free_places = places if free is None else min(places, _places(free, gpus, cpus))
-    n_replicas = max(1, free_places) if wanted == "auto" else wanted
+    n_told = sum(n for n in replicas if n != "auto")
+    numbers = [max(1, free_places - n_told) if n == "auto" else n for n in replicas]
+    n_replicas = sum(numbers)
     note = ""
-    if wanted == "auto" and free_places < places:
+    if is_auto and free_places < places:
         note = f"Others use the Ray cluster: of {places} replicas of {each} it has room for {free_places} now."
-        note += "" if free_places else " One is started, and waits."
+        note += "" if free_places > n_told else " One is started, and waits."
     if n_replicas > places:
         note = f"The Ray cluster has room for {places} of {n_replicas} replicas of {each}."
         never = " The others will never start: no node can join this cluster."
         note += " The others start when nodes join." if is_growing else never
-    return Cluster(n_replicas, gpus, cpus, note, is_left)
+    return Cluster(numbers, gpus, cpus, note, is_left)
 
 
 def _places(node: Mapping[str, Any], gpus: float, cpus: int) -> int:

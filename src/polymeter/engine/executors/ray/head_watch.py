@@ -42,7 +42,7 @@ class HeadWatch:
         every_s: float = _EVERY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.is_gone = False
+        self.is_gone = self._is_begun = False
         self._address = address
         self._is_there = is_there or answers
         self._patience_s = PATIENCE_S if patience_s is None else patience_s
@@ -51,11 +51,14 @@ class HeadWatch:
         self._is_closed = threading.Event()
 
     def begin(self, on_gone: Callable[[str], None]) -> None:
-        """Begin to watch.
+        """Begin to watch, unless that has begun.
 
         Args:
             on_gone: Told once, and why, when the head has been away for too long.
         """
+        if self._is_begun:
+            return
+        self._is_begun = True
         threading.Thread(target=self._watch, args=(on_gone,), name="polymeter-ray-head", daemon=True).start()
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +20,7 @@ from polymeter.core.options import RunOptions
 from polymeter.core.records import dataclass
 from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
-from polymeter.engine.executors.hosts import Computed, HostListener, Place, ReplicaHost, Setup, Work
+from polymeter.engine.executors.hosts import Computed, HostListener, Place, ReplicaHost, Room, Setup, Wanted, Work
 from polymeter.engine.executors.ray.actor import CALLS_AT_ONCE, RayReplica, code_mark, sent
 from polymeter.engine.executors.ray.cluster import ONE_CORE, Cluster, free_cores, head, join
 from polymeter.engine.executors.ray.head_watch import HeadWatch
@@ -45,32 +45,41 @@ at once takes the answers before it along; so it is found out when it is asked f
 _SHOWN_LINES = 3
 
 
-def place(setup: Setup, options: RunOptions) -> Place:
+def place(wanted: Mapping[str, Wanted], options: RunOptions, *, n_here: int = 0) -> Place:
     """Join the Ray cluster that the options name, or start one.
+
+    Args:
+        wanted: By role, the replicas that are wanted; none where only scoring may be spread.
+        options: The run's.
+        n_here: How many models stay in this process; a cluster has room of its own for the others.
 
     Raises:
         PlanError: if Ray is missing, there is no such cluster, or it has no room for a replica.
     """
-    cluster = join(options)
+    cluster = join(options, [one.n for one in wanted.values()])
     joined = Joined(here(), HeadWatch(head()))  # now: what the run calls may enter another folder
-
     hosts: list[RayHost] = []
 
-    def make_host(listener: HostListener) -> ReplicaHost:
+    def make_host(setup: Setup, listener: HostListener) -> ReplicaHost:
         joined.watch.begin(listener.gone)
-        hosts.append(RayHost(setup, cluster, joined, listener, leave))
-        return hosts[0]
+        hosts.append(RayHost(setup, cluster, joined, listener))
+        return hosts[-1]
 
     def make_scorers(setup: Setup, most: int, listener: HostListener) -> tuple[ReplicaHost, int]:
-        scorers = RayHost(setup, ONE_CORE, joined, listener, lambda: None)
-        make_room_when_needed(hosts[0], scorers, partial(has_room_but_for, cluster))
+        joined.watch.begin(listener.gone)
+        scorers = RayHost(setup, ONE_CORE, joined, listener)
+        make_room_when_needed(hosts, scorers, partial(has_room_but_for, cluster))
         return scorers, min(most, free_cores())
 
     def leave() -> None:
         joined.watch.close()
         cluster.leave(is_gone=joined.watch.is_gone)
 
-    return Place(cluster.n_replicas, make_host, cluster.note, make_scorers)
+    rooms = {
+        role: Room(n_replicas, partial(make_host, one.setup))
+        for (role, one), n_replicas in zip(wanted.items(), cluster.numbers, strict=True)
+    }
+    return Place(rooms, cluster.note, make_scorers, leave)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +122,16 @@ class RayHost:
         cluster: What of the cluster each gets.
         joined: What is known of the run and of the cluster.
         listener: Who hears of them.
-        leave: Called when the last of them has ended.
 
     Attributes:
         closed: Set when no actor is started any more.
     """
 
-    def __init__(
-        self, setup: Setup, cluster: Cluster, joined: Joined, listener: HostListener, leave: Callable[[], None]
-    ) -> None:
+    def __init__(self, setup: Setup, cluster: Cluster, joined: Joined, listener: HostListener) -> None:
         import ray
 
         self._cluster = cluster
         self._joined = joined
-        self._leave = leave
         self._listener = listener
         self._actor_of = ray.remote(
             num_cpus=cluster.cpus_per_replica,
@@ -229,7 +234,6 @@ class RayHost:
                 ray.wait(waiting, num_returns=len(waiting), timeout=max(0.0, began + limit_s - time.monotonic()))
         for actor in actors:
             self._end(actor)
-        self._leave()
 
     def end_all(self, reason: str) -> None:
         """End all actors at once, and start none any more.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import attempt
@@ -24,7 +24,7 @@ _EVERY_S = 5.0
 
 
 def make_room_when_needed(
-    replicas: RayHost,
+    replicas: Sequence[RayHost],
     scorers: RayHost,
     would_help: Callable[[int], bool],
     *,
@@ -34,7 +34,7 @@ def make_room_when_needed(
     """End scorers, on a thread, when a replica has waited too long for what they hold.
 
     Args:
-        replicas: Holds the replicas.
+        replicas: Hold the replicas.
         scorers: Holds the scorers, which are about to be started.
         would_help: Whether a replica would find room if so many scorers ended.
         every_s: How often to look.
@@ -44,7 +44,7 @@ def make_room_when_needed(
 
     def watch() -> None:
         while not scorers.closed.wait(every_s):
-            since = replicas.waiting_since(began)
+            since = min((one for host in replicas if (one := host.waiting_since(began)) is not None), default=None)
             if since is None or clock() - since < _PATIENCE_S:
                 continue
             if attempt(lambda: would_help(scorers.n_actors)) is True:  # Ray may have been left meanwhile
