@@ -32,6 +32,7 @@ OTHER_VALUES: dict[str, Any] = {
     "concurrency": 3,
     "executor": "ray",
     "replicas": 2,
+    "judge_replicas": 3,
     "gpus_per_replica": 0.5,
     "cpus_per_replica": 3,
     "address": "10.0.0.1:6379",
