@@ -2,8 +2,9 @@
 
 The first one stops the run where it is: its answers are kept, its status becomes *interrupted*. From then on all of
 them have their default effect, so a second one ends the process at once, even inside code that does not return to
-Python. A signal that the process was started to ignore stays ignored: ``SIGHUP`` under ``nohup``, ``SIGINT`` of a
-shell's background job.
+Python. Signals within half a second of the first count as the same: ``scancel`` and ``timeout`` signal every process,
+and a shell or launcher in between passes on the one that it got itself. A signal that the process was started to ignore
+stays ignored: ``SIGHUP`` under ``nohup``, ``SIGINT`` of a shell's background job.
 
 Only the command line installs this. It imports nothing but the standard library, so that it is in place before anything
 that takes long to import.
@@ -22,6 +23,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 INTERRUPTED = 130
 _SHOW_CURSOR = b"\x1b[?25h"
 _AGAIN_S = 0.002
+_SAME_S = 0.5
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 _SAID = b"\nInterrupted: stopping. A second signal ends the process at once.\n"
 
@@ -54,9 +56,13 @@ class Signals:
             # other code are interrupted at once.
             _thread.start_new_thread(_send_again, (number, _thread.get_ident()))
             return
-        for each in self._handled:
-            if signal.getsignal(each) == self._on_signal:
-                signal.signal(each, signal.SIG_DFL)
+        ours = [each for each in self._handled if signal.getsignal(each) == self._on_signal]
+        if os.getpid() == self._process:
+            for each in ours:
+                signal.signal(each, _dropped)  # not SIG_IGN, which processes that are started meanwhile would inherit
+            time.sleep(_SAME_S)
+        for each in ours:
+            signal.signal(each, signal.SIG_DFL)
         if os.getpid() != self._process:  # a worker process that was forked: it has no run to end in order
             signal.raise_signal(number)
             return
@@ -66,6 +72,10 @@ class Signals:
             # hides the cursor, and a second signal would leave it hidden.
             os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + _SAID)
         raise KeyboardInterrupt
+
+
+def _dropped(number: int, frame: FrameType | None) -> None:
+    """The same signal once more."""
 
 
 def _send_again(number: int, thread: int) -> None:
