@@ -67,12 +67,22 @@ def scalar_json(value: Any) -> str:
     return compact_json(value)
 
 
-_decode_text = json.JSONDecoder().raw_decode
+_scanned = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text that was written here, with nothing before or behind it."""
-    return _decode_text(text)[0]
+    """The value of a JSON text that was written here, with nothing before or behind it.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    try:
+        value, end = _scanned(text, 0)
+    except StopIteration as stop:
+        raise json.JSONDecodeError("Expecting value", text, stop.value) from None
+    if end != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
 
 
 class NotExactError(PolymeterError):

@@ -31,6 +31,9 @@ Record = dict[str, Any]
 """A sample as ``simple_evaluate`` returns it."""
 
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_NO_SETTINGS = frozenset({"kind", "extra", "seeds", "template"})
+"""What the parameters of a stored request hold beside generation settings, or apart from them."""
 Render = Callable[[list[dict[str, str]]], str]
 """A conversation as the text that the model continues."""
 
@@ -92,7 +95,9 @@ def file_line(record: Record) -> Record:
 
 def as_texts(value: Any) -> Any:
     """Nested lists of values as nested lists of texts."""
-    return [as_texts(item) for item in value] if isinstance(value, (list, tuple)) else str(value)
+    if not isinstance(value, (list, tuple)):
+        return str(value)
+    return [item if type(item) is str else as_texts(item) for item in value]
 
 
 class TaskHash:
@@ -132,7 +137,7 @@ def indented(doc: Any, margin: str = "\n") -> str:
         return _encoder(", ")(doc)
     inner = f"{margin}  "
     items = doc.values() if isinstance(doc, dict) else doc
-    if not any(isinstance(item, (dict, list)) for item in items):
+    if _SCALARS.issuperset(map(type, items)):
         text = _encoder(f",{inner}")(doc)
         return f"{text[0]}{inner}{text[1:-1]}{margin}{text[-1]}"
     if isinstance(doc, list):
@@ -177,7 +182,7 @@ def _encoder(separator: str) -> Callable[[Any], str]:
 
 
 def _as_written(arguments: tuple[Any, ...], reread: Rereading) -> tuple[Any, ...]:
-    return tuple(dict(reread.settings(item)) if isinstance(item, Mapping) else item for item in arguments)
+    return tuple([item if type(item) is str else dict(reread.settings(item)) for item in arguments])
 
 
 def _asked_and_answered(sample: StoredSample, render: Render | None) -> tuple[Arguments, list[Any]]:
@@ -215,8 +220,8 @@ def _asked_alike(exchange: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _settings(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The generation settings of a stored request."""
-    settings = {key: value for key, value in asked.items() if key not in ("kind", "extra", "seeds", "template")}
-    return {**settings, **(asked.get("extra") or {})}
+    settings = {key: value for key, value in asked.items() if key not in _NO_SETTINGS}
+    return {**settings, **asked["extra"]} if asked.get("extra") else settings
 
 
 def _context(messages: Sequence[Mapping[str, Any]], asked: Mapping[str, Any], render: Render | None) -> str:
