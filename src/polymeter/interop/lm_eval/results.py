@@ -35,9 +35,9 @@ from polymeter.interop.lm_eval.sample_lines import (
     Record,
     Render,
     TaskHash,
-    file_line,
     filters_of,
     hash_text,
+    line_text,
     sample_records,
 )
 from polymeter.interop.lm_eval.tasks.groups import stated_group
@@ -223,7 +223,7 @@ def write_files(run: StoredRun, output_path: str, name: str, *, has_samples: boo
         with stored_at(samples, "Writing samples"), replacing(samples) as file:
             for record in run.records(task):
                 state.add(record)
-                file.write(f"{json_text(file_line(record), nan=None, is_compact=True)}\n")
+                file.write(f"{line_text(record)}\n")
         hashes[task] = state.hexdigest()
         written.append(samples)
     document = {**results_document(run), "task_hashes": hashes, **_experiment(run, name)}

@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from polymeter.core.codec import json_encoder
+from polymeter.core.json_text import json_text
 from polymeter.core.stored_samples import (
     StoredSample,
     answer_text,
@@ -32,6 +33,8 @@ Record = dict[str, Any]
 
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+_BEFORE_ARGUMENTS = ("doc_id", "doc", "target")
+"""The keys of a record before its arguments."""
 _NO_SETTINGS = frozenset({"kind", "extra", "seeds", "template"})
 """What the parameters of a stored request hold beside generation settings, or apart from them."""
 Render = Callable[[list[dict[str, str]]], str]
@@ -84,13 +87,39 @@ def file_line(record: Record) -> Record:
         f"gen_args_{number}": {f"arg_{place}": item for place, item in enumerate(arguments)}
         for number, arguments in enumerate(record["arguments"])
     }
+    return {**_with_texts(record), "arguments": arguments}
+
+
+def line_text(record: Record) -> str:
+    """``file_line`` as JSON. A context that all requests of a row share becomes text once: with examples in it, it is
+    nearly all of the line.
+    """
+    arguments = record["arguments"]
+    shared = arguments[0][0] if len(arguments) > 1 else None
+    if shared is None or any(each[0] is not shared for each in arguments):
+        return _as_json(file_line(record))
+    context = _as_json(shared)
+    numbered = []
+    for number, (_, *others) in enumerate(arguments):
+        behind = "".join([f',"arg_{place}":{_as_json(item)}' for place, item in enumerate(others, 1)])
+        numbered.append(f'"gen_args_{number}":{{"arg_0":{context}{behind}}}')
+    line = _with_texts(record)
+    before = {key: line.pop(key) for key in _BEFORE_ARGUMENTS}
+    del line["arguments"]
+    return f'{_as_json(before)[:-1]},"arguments":{{{",".join(numbered)}}},{_as_json(line)[1:]}'
+
+
+def _with_texts(record: Record) -> Record:
     return {
         **record,
-        "arguments": arguments,
         "resps": as_texts(record["resps"]),
         "filtered_resps": as_texts(record["filtered_resps"]),
         "target": str(record["target"]),
     }
+
+
+def _as_json(value: Any) -> str:
+    return json_text(value, nan=None, is_compact=True)
 
 
 def as_texts(value: Any) -> Any:
