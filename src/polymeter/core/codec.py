@@ -139,13 +139,23 @@ def jsonable(value: Any, *, depth: int = 12) -> Any:
 
 def jsonable_as_json(value: Any) -> str:
     """``jsonable`` of a value as ``compact_json`` writes it."""
-    is_plain = type(value) is dict and _is_flat(value)  # as most rows are
-    return compact_json(value if is_plain else jsonable(value))
+    return compact_json(value if type(value) is dict and _is_row(value) else jsonable(value))
 
 
 def _is_flat(value: dict[Any, Any]) -> bool:
     """Whether a dictionary holds nothing but plain values under texts, as most rows do."""
     return _TEXT.issuperset(map(type, value)) and _PLAIN.issuperset(map(type, value.values()))
+
+
+def _is_row(value: dict[Any, Any]) -> bool:
+    """Whether a dictionary holds nothing but plain values, and lists of them, under texts, as nearly all rows do."""
+    if not _TEXT.issuperset(map(type, value)):
+        return False
+    for item in value.values():
+        kind = type(item)
+        if kind not in _PLAIN and not (kind is list and _PLAIN.issuperset(map(type, item))):
+            return False
+    return True
 
 
 def is_nan(value: Any) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +89,7 @@ class FilesBehind:
 
 _FILES = ',"files":'
 _EXACT = frozenset({str, int, float})
+_SHOWN = frozenset({"values", "target", "answer"})
 _COUNTS = frozenset({int, type(None)})
 
 
@@ -188,36 +188,26 @@ def write_score(score: Score) -> WrittenScore:
 
 def _write_values(values: Mapping[MetricKey, Any]) -> tuple[str, bool]:
     """The values of a score as JSON, and whether they can be restored exactly."""
-    if _EXACT.issuperset(map(type, values.values())):
-        try:
-            written = [f"{_before_value(key)}{scalar_json(value)}]" for key, value in values.items()]
-            return f"[{','.join(written)}]", True
-        except TypeError:  # an author's metric whose name is no text
-            pass
-    pairs = [[metric, name, value] for (metric, name), value in values.items()]
+    pairs, is_plain = [], True
+    for (metric, name), value in values.items():
+        pairs.append([metric, name, value])
+        is_plain = is_plain and type(value) in _EXACT and type(metric) is str and type(name) is str
+    if is_plain:
+        return compact_json(pairs), True
     try:
         return encode(pairs), True
     except NotExactError:
         return encode(jsonable(pairs)), False
 
 
-@lru_cache(maxsize=1024)
-def _before_value(key: MetricKey) -> str:
-    """What stands before a value: its metric and its filter.
-
-    Raises:
-        TypeError: if these are no texts.
-    """
-    if any(type(name) is not str for name in key):
-        raise TypeError("A metric and a filter are named by texts.")
-    return f"[{json_string(key[0])},{json_string(key[1])},"
-
-
 def read_score(body: str) -> Score:
     """The score in a text from ``write_score``."""
     value = decode(body)
+    values = {(metric, name): item for metric, name, item in value["values"]}
+    if value.keys() <= _SHOWN:  # as of most samples
+        return Score(values, value.get("target"), value.get("answer"))
     return Score(
-        {(metric, name): item for metric, name, item in value["values"]},
+        values,
         target=value.get("target"),
         answer=value.get("answer"),
         explanation=value.get("explanation"),
