@@ -253,7 +253,7 @@ def test_a_target_that_is_no_choice_is_no_wrong_answer(parity: str, expected: An
 
 @given(st.lists(st.tuples(st.floats(), st.integers(0, 9)), min_size=1, max_size=6))
 def test_the_likeliest_choice_is_the_one_that_numpy_takes(pairs: list[tuple[float, int]]) -> None:
-    values, lengths = ([pair[place] for pair in pairs] for place in (0, 1))
+    values, lengths = [value for value, _ in pairs], [length for _, length in pairs]
     assert _largest(values) == int(np.argmax(values))
     with np.errstate(all="ignore"):
         per_length = np.array(values) / np.array(lengths, dtype=np.float64)
