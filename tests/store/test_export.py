@@ -223,3 +223,11 @@ def test_a_text_or_a_log_that_looks_like_the_beginning_of_a_row_is_none(folder: 
         write_samples(folder, journal, "mme")
     (head,) = read_sample_heads(folder, "mme")
     assert (head["target"], head["log"]["doc"], head["doc"]["doc"]) == (',"doc":', {"b": ',"doc":'}, 2)
+
+
+@pytest.mark.parametrize("task", ["mme", "other"])
+def test_samples_are_read_as_their_lines_say(folder: RunFolder, journal: Journal, task: str) -> None:
+    lines = [json.loads(line) for line in sample_lines(journal, task)]
+    found = [*read_samples(folder, task)]
+    assert repr(found) == repr(lines)  # NaN equals nothing
+    assert [list(one) for one in found] == [list(line) for line in lines]

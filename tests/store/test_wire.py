@@ -184,3 +184,13 @@ def test_a_request_is_written_with_references_to_its_media() -> None:
 )
 def test_an_ask_is_written_with_what_differs_from_the_default(ask: Any, expected: dict[str, Any]) -> None:
     assert written(ask)["ask"] == expected
+
+
+@settings(deadline=None)
+@given(
+    st.builds(Output, text=texts, finish_reason=st.sampled_from([None, "stop"]), usage=outputs.map(lambda o: o.usage))
+)
+def test_an_answer_of_text_is_written_as_one_that_holds_more(output: Output) -> None:
+    plain = Response((output,), latency_ms=0.25)
+    more = Response((replace(output, note="said"),), latency_ms=0.25)
+    assert write_response(plain, refuse) == write_response(more, refuse).replace(',"note":"said"', "", 1)

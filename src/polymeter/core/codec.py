@@ -67,12 +67,22 @@ def scalar_json(value: Any) -> str:
     return compact_json(value)
 
 
-_decode_text = json.JSONDecoder().raw_decode
+_scanned = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text that was written here, with nothing before or behind it."""
-    return _decode_text(text)[0]
+    """The value of a JSON text that was written here, with nothing before or behind it.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    try:
+        value, end = _scanned(text, 0)
+    except StopIteration as stop:
+        raise json.JSONDecodeError("Expecting value", text, stop.value) from None
+    if end != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
 
 
 class NotExactError(PolymeterError):
@@ -129,13 +139,23 @@ def jsonable(value: Any, *, depth: int = 12) -> Any:
 
 def jsonable_as_json(value: Any) -> str:
     """``jsonable`` of a value as ``compact_json`` writes it."""
-    is_plain = type(value) is dict and _is_flat(value)  # as most rows are
-    return compact_json(value if is_plain else jsonable(value))
+    return compact_json(value if type(value) is dict and _is_row(value) else jsonable(value))
 
 
 def _is_flat(value: dict[Any, Any]) -> bool:
     """Whether a dictionary holds nothing but plain values under texts, as most rows do."""
     return _TEXT.issuperset(map(type, value)) and _PLAIN.issuperset(map(type, value.values()))
+
+
+def _is_row(value: dict[Any, Any]) -> bool:
+    """Whether a dictionary holds nothing but plain values, and lists of them, under texts, as nearly all rows do."""
+    if not _TEXT.issuperset(map(type, value)):
+        return False
+    for item in value.values():
+        kind = type(item)
+        if kind not in _PLAIN and not (kind is list and _PLAIN.issuperset(map(type, item))):
+            return False
+    return True
 
 
 def is_nan(value: Any) -> bool:

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +25,7 @@ T = TypeVar("T")
 _SEED_BITS = 31
 _MOST_SETTINGS = 64
 _ascii_json = json_encoder(is_ascii=True)
+_ascii_string = encode_basestring_ascii
 
 
 class OfSettings:
@@ -138,10 +140,12 @@ def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int
     messages = []
     for message in request.messages:
         parts = [
-            _ascii_json(part.text if isinstance(part, Text) else [part.modality, _media_identity(part, by_content)])
+            _ascii_string(part.text)
+            if isinstance(part, Text)
+            else _ascii_json([part.modality, _media_identity(part, by_content)])
             for part in message.parts
         ]
-        messages.append(f"[{_ascii_json(message.role)},[{','.join(parts)}]]")
+        messages.append(f"[{_ascii_string(message.role)},[{','.join(parts)}]]")
     # Inside a run the row says all that stood beside its texts and media.
     written = "".join([f",{_ascii_json(each)}" for each in written_beside(request)]) if by_content else ""
     parameters = _parameters_identity(request.parameters, n, seeds)
@@ -199,7 +203,8 @@ def _seeds(request: Request) -> tuple[int, ...]:
 def _parameters_identity(parameters: Parameters, n: int, seeds: Sequence[int]) -> str:
     if isinstance(parameters, Generate):
         before, after = _around_seeds(parameters)
-        return f"{before},{n},[{','.join(map(_ascii_json, seeds))}],{after}"
+        written = [repr(seed) if type(seed) is int else _ascii_json(seed) for seed in seeds]
+        return f"{before},{n},[{','.join(written)}],{after}"
     if isinstance(parameters, Loglikelihood):
         as_usual = parameters.template == "auto" and not parameters.is_last_token and not parameters.is_rolling
         otherwise: list[str | bool] = [] if as_usual else [parameters.template, parameters.is_last_token]

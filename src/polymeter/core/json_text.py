@@ -43,11 +43,14 @@ def json_text(
         nan: What is written for a NaN: a string, or ``None`` for ``null``.
         default: Turns a value that JSON cannot hold into one that it can.
     """
+    if is_compact and indent is None and default is None:  # as the lines of files of samples, one after the other
+        try:
+            return encodable(_COMPACT[is_ascii](value))
+        except ValueError:
+            return encodable(_COMPACT[is_ascii](_spelled(value, nan)))
     separators = (",", ":") if is_compact else None
 
     def dumps(item: Any, default: Callable[[Any], Any] | None) -> str:
-        if is_compact and indent is None and default is None:
-            return _COMPACT[is_ascii](item)
         return json.dumps(
             item, indent=indent, separators=separators, ensure_ascii=is_ascii, allow_nan=False, default=default
         )

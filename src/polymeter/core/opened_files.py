@@ -60,8 +60,8 @@ class FileState:
 class _Here(threading.local):
     """Where this thread notes files."""
 
-    noted: Noted | None = None
-    is_wanted: Callable[[str], bool] | None = None
+    now: tuple[Noted | None, Callable[[str], bool] | None] = (None, None)
+    """Where, and which files count; both in one, because each sample passes through several blocks."""
 
 
 _here = _Here()
@@ -83,23 +83,23 @@ class noting:
         is_wanted: Tells whether a file of this absolute path counts.
     """
 
-    __slots__ = ("_before", "_is_wanted", "_noted")
+    __slots__ = ("_before", "_noted", "_now")
 
     def __init__(self, noted: Noted, is_wanted: Callable[[str], bool]) -> None:
         self._noted = noted
-        self._is_wanted = is_wanted
+        self._now = noted, is_wanted
 
     def __enter__(self) -> Noted:
         if not _installed:
             _install()
-        self._before = _here.noted, _here.is_wanted
-        _here.noted, _here.is_wanted = self._noted, self._is_wanted
+        self._before = _here.now
+        _here.now = self._now
         return self._noted
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        outer, is_wanted = _here.noted, _here.is_wanted = self._before
+        outer, is_wanted = _here.now = self._before
         if outer is not None and is_wanted is not None and outer is not self._noted:
             for path, size_and_time in self._noted.items():
                 if path not in outer and is_wanted(path):
@@ -112,18 +112,18 @@ class not_noting:
     __slots__ = ("_before",)
 
     def __enter__(self) -> None:
-        self._before = _here.noted, _here.is_wanted
-        _here.noted = _here.is_wanted = None
+        self._before = _here.now
+        _here.now = None, None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        _here.noted, _here.is_wanted = self._before
+        _here.now = self._before
 
 
 def note_here(paths: Iterable[str]) -> None:
     """Note files on this thread as if they were opened now, if it notes any."""
-    noted, is_wanted = _here.noted, _here.is_wanted
+    noted, is_wanted = _here.now
     if noted is None or is_wanted is None:
         return
     for path in paths:
@@ -133,7 +133,7 @@ def note_here(paths: Iterable[str]) -> None:
 
 def is_noting(is_wanted: Callable[[str], bool]) -> bool:
     """Whether this thread notes the files that this tells of."""
-    return _here.is_wanted is is_wanted
+    return _here.now[1] is is_wanted
 
 
 def note(noted: Noted, path: str | Path) -> None:
@@ -285,7 +285,7 @@ def _install() -> None:
 def _on_event(event: str, args: tuple[Any, ...], here: _Here = _here) -> None:
     if event not in ("open", "os.rename"):
         return
-    noted, is_wanted = here.noted, here.is_wanted
+    noted, is_wanted = here.now
     if noted is None or is_wanted is None:
         return
     name = args[1] if event == "os.rename" else args[0]

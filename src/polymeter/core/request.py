@@ -43,7 +43,7 @@ class Message:
     @property
     def text(self) -> str:
         """The text parts, joined."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        return "".join([part.text for part in self.parts if isinstance(part, Text)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Request:
     @property
     def text(self) -> str:
         """All text of all messages, separated by empty lines: for simple models and for estimates of length."""
-        return "\n\n".join(text for message in self.messages if (text := message.text))
+        return "\n\n".join([text for message in self.messages if (text := message.text)])
 
 
 @dataclass(frozen=True, slots=True)

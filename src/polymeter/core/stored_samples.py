@@ -34,6 +34,8 @@ def first_messages(sample: StoredSample) -> Sequence[Mapping[str, Any]]:
 
 def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
     """The text of messages, without media; messages are separated by a blank line."""
+    if len(messages) == 1 and len(messages[0]["parts"]) == 1:  # as in most prompts
+        return str(messages[0]["parts"][0].get("text", ""))
     return "\n\n".join("".join(part["text"] for part in message["parts"] if "text" in part) for message in messages)
 
 

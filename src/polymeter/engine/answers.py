@@ -39,7 +39,7 @@ def finish_response(request: Request, response: Response) -> Response:
     if not isinstance(ask, Generate) or not ask.stop or response.error is not None:
         return response
     tags = REASONING_TAGS if request.origin is None else request.origin.reasoning_tags
-    outputs = tuple(_cut(output, ask.stop, tags) for output in response.outputs)
+    outputs = tuple([_cut(output, ask.stop, tags) for output in response.outputs])
     return response if outputs == response.outputs else replace(response, outputs=outputs)
 
 
@@ -105,6 +105,11 @@ def _shortened(text: str) -> str:
 def _cut(output: Output, stops: tuple[str, ...], tags: Tags) -> Output:
     text = output.text
     if text is None:
+        return output
+    for stop in stops:
+        if stop in text:
+            break
+    else:  # in most answers
         return output
     start = answer_start(text, tags)
     found = [place for stop in stops if stop and (place := text.find(stop, start)) >= 0]

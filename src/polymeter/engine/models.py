@@ -93,23 +93,22 @@ def check_model(model: Any) -> Model:
     Raises:
         PlanError: It is of neither shape, or lacks what planning asks of it.
     """
-    place = _place_of_class(type(model))
     if isinstance(model, type) and issubclass(model, (BatchModel, AsyncModel)):
         raise PlanError(f"{model.__name__} is a class of models.", hint=f"Give an instance: {model.__name__}(…)")
     if not isinstance(model, (BatchModel, AsyncModel)):
         raise PlanError(
             f"{type(model).__name__} is no model: it is neither a BatchModel nor an AsyncModel.",
-            where=place,
+            where=_place_of_class(type(model)),
             hint="Give a model's name, or an instance of a class that derives from polymeter.BatchModel or "
             "polymeter.AsyncModel.",
         )
     if not isinstance(getattr(model, "traits", None), ModelTraits):
         raise PlanError(
             f"{type(model).__name__} has no traits, which say what it can do.",
-            where=place,
+            where=_place_of_class(type(model)),
             hint=f"Write in its __init__: self.traits = polymeter.ModelTraits(family={type(model).__name__.lower()!r})",
         )
-    _check_members(type(model), place)
+    _check_members(type(model))
     if isinstance(model, AsyncModel) and model.traits.has_own_prompts:
         raise PlanError(
             f"{type(model).__name__} is an endpoint and says that it has prompts of its own.",
@@ -159,10 +158,12 @@ def _place_of_class(cls: Any) -> str:
         return "" if getattr(cls, "__module__", "") == "builtins" else place_of(cls)
 
 
-def _check_members(cls: type, place: str) -> None:
+def _check_members(cls: type) -> None:
     """Refuse members of a model's class that are not of the kind that the engine uses."""
     if inspect.isfunction(inspect.getattr_static(cls, "identity", None)):
-        raise PlanError(f"identity of {cls.__name__} is a method.", where=place, hint="Write @property above it.")
+        raise PlanError(
+            f"identity of {cls.__name__} is a method.", where=_place_of_class(cls), hint="Write @property above it."
+        )
     is_async = inspect.iscoroutinefunction(getattr(cls, "respond", None))
     if is_async and issubclass(cls, BatchModel):
         raise PlanError(

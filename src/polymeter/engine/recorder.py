@@ -24,6 +24,7 @@ from polymeter.store.media import MediaStore
 from polymeter.store.wire import write_request, write_response, write_score
 
 _WRITING = boundary(ModelError, "Writing down the model's answer")
+_MAYBE_EXACT = frozenset({str, int, float, bool, type(None), list, dict, tuple})
 _SEALED = frozenset({SampleStatus.OK, SampleStatus.REFUSED, SampleStatus.TRUNCATED})
 
 
@@ -184,10 +185,20 @@ def _write_error(error: Error | None) -> str | None:
     return None if error is None else json.dumps({"kind": error.kind, "message": error.message}, ensure_ascii=False)
 
 
+@lru_cache(maxsize=1024)
+def _is_never_exact(kind: type) -> bool:
+    """Whether no value of a type can be restored exactly. Some tasks return such for every sample."""
+    return kind not in _MAYBE_EXACT and kind.__module__ != "numpy"
+
+
 def write_returned(returned: Any) -> str | None:
     """What a rollout returned, as text for the journal; ``None`` if it cannot be restored exactly from any."""
     if returned is None:
         return None
+    if type(returned) is list and returned:
+        first: Any = type(returned[0])
+        if _is_never_exact(first):
+            return None
     try:
         return encode(returned)
     except NotExactError:

@@ -19,6 +19,8 @@ _FAILED_IN_TURN = 3
 """Of so many samples without a score, and then one with a score, each stretch of the order consists."""
 _WORST_IN_TURN = 3
 """Of so many of the worst, and then one of the even spread, each stretch of those with a score consists."""
+_MOST_KNOWN = 1024
+"""Different scores whose values are kept while the samples are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,20 @@ def order_of(task: Mapping[str, Any], samples: Iterable[Sample]) -> Order:
     metrics = [*metrics_of(task)]
     failed = bytearray()
     values = [array("d") for _ in metrics]
+    known: dict[int, tuple[Any, list[float]]] = {}
     for sample in samples:
         is_failed = sample.get("status") != "ok"
         failed.append(is_failed)
-        for column, value in zip(values, _values(metrics, sample, is_failed=is_failed), strict=True):
+        # Lines of samples share the scores that are alike. They are held, so that no others get their number.
+        scores = sample.get("scores")
+        found = known.get(id(scores)) if not is_failed else None
+        if found is None:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            found = scores, _values(metrics, sample, is_failed=is_failed)
+            if not is_failed:
+                known[id(scores)] = found
+        for column, value in zip(values, found[1], strict=True):
             column.append(value)
     main, goods = _main(metrics, values)
     without = [place for place, is_failed in enumerate(failed) if is_failed]

@@ -48,7 +48,8 @@ class Cut:
     @property
     def n_bytes(self) -> int:
         """What the text takes in the file."""
-        return len(self.text.encode("utf-8", "replace")) + _COMMA
+        text = self.text
+        return (len(text) if text.isascii() else len(text.encode("utf-8", "replace"))) + _COMMA
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ _FRAME_SPARE = 4_000
 _IN_MEMORY = 1 << 25
 _PIECE = 1 << 20
 _AT_ONCE = 16
+_WRITTEN_AT_ONCE = 64
+"""Samples that reach the temporary file in one call of it."""
 _STYLES = ("base.css", "table.css", "samples.css", "detail.css")
 _SCRIPTS = ("dom.js", "diff.js", "exchange.js", "drawn.js", "answer.js", "detail.js", "filters.js", "samples.js")
 
@@ -170,15 +172,21 @@ def _write_samples(file: Any, tasks: Sequence[TaskSamples], shown: Fitting) -> t
     many bytes were written.
     """
     names: dict[str, None] = {}
-    comma = ""
     n_bytes = 0
+    texts: list[str] = []
+    comma = ""
     for task, places in zip(tasks, shown.places, strict=True):
         for place in places:
             cut = shown.cuts.get((task.number, place)) or task.cut(place)
-            names.update(dict.fromkeys(cut.files))
-            file.write(comma + writable(cut.text))
-            comma = ","
+            if cut.files:
+                names.update(dict.fromkeys(cut.files))
+            texts.append(cut.text)
             n_bytes += cut.n_bytes
+            if len(texts) == _WRITTEN_AT_ONCE:
+                file.write(comma + writable(",".join(texts)))
+                comma, texts = ",", []
+    if texts:
+        file.write(comma + writable(",".join(texts)))
     return [*names], n_bytes
 
 

@@ -99,7 +99,7 @@ class Page:
 
 def writable(text: str) -> str:
     """The text without lone surrogates, as in a model's answer that was cut off, which UTF-8 cannot hold."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 @lru_cache(maxsize=1)

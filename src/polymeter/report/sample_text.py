@@ -25,8 +25,6 @@ _EMPTY = frozenset({"null", "[]", "{}", '""'})
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 _NO_STRUCTURE = dict.fromkeys(code for code in range(128) if chr(code) not in "[]{},")
 """What ``str.translate`` leaves out of a JSON text without strings, which is ASCII, to get its brackets and commas."""
-_MEDIA = ('"file":', '"images":')
-"""The keys under which media are named."""
 
 
 def unchanged_text(texts: SampleTexts, task: int, main: MainMetric | None) -> str | None:
@@ -41,7 +39,11 @@ def unchanged_text(texts: SampleTexts, task: int, main: MainMetric | None) -> st
     if max(map(len, said)) > TEXT_LENGTH or max(len(texts.doc), len(texts.log)) > DOC_TEXT_LENGTH:
         return None
     for text in (texts.doc, texts.log, texts.exchanges):
-        if not _is_shown_whole(_STRING.sub("", text).translate(_NO_STRUCTURE)) or any(key in text for key in _MEDIA):
+        if '"file":' in text or '"images":' in text:  # the keys under which media are named
+            return None
+        # Most rows are too small to be searched for brackets and commas that stand in no string.
+        is_small = text.count("[") + text.count("{") <= MAX_DEPTH and text.count(",") < LIST_LENGTH
+        if not is_small and not _is_shown_whole(_structure(text)):
             return None
     return script_text(
         f'{{"task":{task},"id":{texts.id},"index":{texts.position}{_member("subset", texts.subset)},"status":"ok"'
@@ -61,6 +63,13 @@ def _scores(text: str, main: MainMetric | None) -> str:
     """The members that scores give. Samples have few different ones, or one short one each."""
     members = script_json(sample_scores({"status": "ok", "scores": read_scores(text)}, main))
     return f",{members[1:-1]}" if len(members) > 2 else ""
+
+
+def _structure(text: str) -> str:
+    """The brackets and commas of a JSON text, without those within strings."""
+    has_escapes = '\\"' in text or "\\\\" in text  # else every quote begins or ends a string
+    bare = _STRING.sub("", text) if has_escapes else "".join(text.split('"')[::2])
+    return bare.translate(_NO_STRUCTURE)
 
 
 @lru_cache(maxsize=4096)

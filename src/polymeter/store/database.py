@@ -28,6 +28,11 @@ _HINTS = (
 
 
 _ROWS_AT_ONCE = 64
+_CACHE_KB = 16_384
+"""Requests are kept in the order of their fingerprints, which is none. SQLite's own 2 MB hold fewer pages than a
+transaction of requests touches, or than the requests of neighbouring samples lie on, so that each is read, and written,
+several times.
+"""
 
 
 class JournalError(StorageError):
@@ -49,7 +54,7 @@ def connect(path: Path, *, may_create: bool = False) -> sqlite3.Connection:
     with journal_at(path):
         db: _Connection = sqlite3.connect(place, timeout=60, check_same_thread=False, factory=_Connection, uri=True)
         db.path = path
-        for setting in ("journal_mode=WAL", "synchronous=NORMAL"):
+        for setting in ("journal_mode=WAL", "synchronous=NORMAL", f"cache_size=-{_CACHE_KB}"):
             # SQLite counts a statement whose rows were not all read as one that writes, and commits nothing beside it.
             # It would end with its cursor, which a debugger or a profiler may hold.
             with closing(db.execute(f"PRAGMA {setting}")):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from polymeter.core.codec import compact_json, decode, json_string, jsonable
+from polymeter.core.codec import compact_json, decode, json_string, jsonable, parse_json
 from polymeter.core.files import replacing
 from polymeter.core.json_text import encodable, json_text, may_be_bare, strict
 from polymeter.core.places import file_name, stored_at
@@ -138,7 +138,7 @@ def read_samples(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
     """
     if folder.journal.exists():
         with closing(Journal(folder.journal)) as journal:
-            yield from (json.loads(line) for line in sample_lines(journal, task))
+            yield from _samples(journal, task)
     else:
         yield from read_sample_file(folder, task)
 
@@ -228,8 +228,36 @@ def sample_lines(
         only: The indices of the samples to read, a page of them; default: all. Only without ``address_of``.
     """
     exchanges: Iterator[Any] = journal.exchanges(task, only) if address_of is None else journal.exchanges_by_part(task)
+    for row, own in _with_exchanges(journal.rows(task, only), exchanges):
+        doc = row.doc or "null"
+        parts = ",".join([_exchange(exchange, address_of) for exchange in own])
+        if is_strict and may_be_bare(doc, parts):
+            doc = strict(doc, nan=None)
+            parts = ",".join([_exchange(_strict_exchange(exchange), address_of) for exchange in own])
+        yield f"{_head(row, is_strict)}{BEFORE_ROW}{doc}{BEFORE_EXCHANGES}[{parts}]}}"
+
+
+def _samples(journal: Journal, task: str) -> Iterator[dict[str, Any]]:
+    """What parsing ``sample_lines`` gives, without putting the lines together first."""
+    for row, own in _with_exchanges(journal.rows(task), journal.exchanges(task)):
+        sample = _head_values(row)
+        sample["doc"] = parse_json(row.doc) if row.doc else None
+        sample["exchanges"] = [
+            {
+                "role": role,
+                **({} if role == "model" else {"model": model}),
+                "request": parse_json(request) if request else None,
+                "response": parse_json(response),
+            }
+            for _, role, model, request, response in own
+        ]
+        yield sample
+
+
+def _with_exchanges(rows: Iterable[SampleRow], exchanges: Iterator[Any]) -> Iterator[tuple[SampleRow, list[Any]]]:
+    """Samples with their exchanges; both come by the indices of the samples."""
     current = next(exchanges, None)
-    for row in journal.rows(task, only):
+    for row in rows:
         index = row.index
         while current is not None and current[0] < index:
             current = next(exchanges, None)
@@ -237,12 +265,7 @@ def sample_lines(
         while current is not None and current[0] == index:
             own.append(current)
             current = next(exchanges, None)
-        doc = row.doc or "null"
-        parts = ",".join([_exchange(exchange, address_of) for exchange in own])
-        if is_strict and may_be_bare(doc, parts):
-            doc = strict(doc, nan=None)
-            parts = ",".join([_exchange(_strict_exchange(exchange), address_of) for exchange in own])
-        yield f"{_head(row, is_strict)}{BEFORE_ROW}{doc}{BEFORE_EXCHANGES}[{parts}]}}"
+        yield row, own
 
 
 def _strict_exchange(exchange: Sequence[Any]) -> Sequence[Any]:
@@ -277,6 +300,12 @@ def _head(row: SampleRow, is_strict: bool) -> str:
 
 
 def _parsed_head(row: SampleRow, is_strict: bool) -> str:
+    head = _head_values(row)
+    return json_text(head, is_compact=True)[:-1] if is_strict else compact_json(head)[:-1]
+
+
+def _head_values(row: SampleRow) -> dict[str, Any]:
+    """What a line says before the row."""
     score = decode(row.score) if row.score is not None and row.status is SampleStatus.OK else {}
     head = {
         "id": row.id,
@@ -297,9 +326,7 @@ def _parsed_head(row: SampleRow, is_strict: bool) -> str:
     for name in ("judge_calls", "judge_rules"):
         if score.get(name):
             head[name] = score[name]
-    if is_strict:
-        return json_text(head, is_compact=True)[:-1]
-    return compact_json(head)[:-1]
+    return head
 
 
 def _task(task: TaskSummary) -> dict[str, Any]:

@@ -16,10 +16,13 @@ from polymeter.store.sample_line import SampleLine
 
 _IN_MEMORY = 1 << 22
 """Up to so many bytes of samples from a journal stay in memory; more are put into a temporary file."""
+_HELD_BYTES = 1 << 24
+"""A file of up to so many bytes is read once: to find each line in it again takes longer than to look at the line."""
 
 
 class SampleTable(Sequence[Mapping[str, Any]]):
-    """Lines of samples as ``samples/<task>.jsonl`` has them. Only where each begins is held, eight bytes a sample.
+    """Lines of samples as ``samples/<task>.jsonl`` has them. Of a large file only where each begins is held, eight
+    bytes a sample.
 
     Args:
         file: The lines, in UTF-8. It is read from whenever a sample is asked for, and stays the caller's to close.
@@ -28,6 +31,8 @@ class SampleTable(Sequence[Mapping[str, Any]]):
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._starts: array[int] | None = None
+        self._size = 0
+        self._held = b""
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         starts = array("q")
@@ -37,7 +42,7 @@ class SampleTable(Sequence[Mapping[str, Any]]):
             starts.append(place)
             place += len(line)
             yield SampleLine(line.decode("utf-8"))
-        self._starts = starts
+        self._starts, self._size = starts, place
 
     @overload
     def __getitem__(self, place: int) -> Mapping[str, Any]: ...
@@ -49,8 +54,15 @@ class SampleTable(Sequence[Mapping[str, Any]]):
         starts = self._known_starts()
         if isinstance(place, slice):
             return [self[one] for one in range(*place.indices(len(starts)))]
-        self._file.seek(starts[place])
-        return SampleLine(self._file.readline().decode("utf-8"))
+        if self._size > _HELD_BYTES:
+            self._file.seek(starts[place])
+            return SampleLine(self._file.readline().decode("utf-8"))
+        if not self._held:
+            self._file.seek(0)
+            self._held = self._file.read(self._size)
+        start = starts[place]
+        end = self._held.find(b"\n", start) + 1 or None
+        return SampleLine(self._held[start:end].decode("utf-8"))
 
     def __len__(self) -> int:
         return len(self._known_starts())

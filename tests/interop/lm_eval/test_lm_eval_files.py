@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import polymeter
+from polymeter.core.json_text import json_text
 from polymeter.interop.lm_eval.models.base import LM_MODELS
-from polymeter.interop.lm_eval.sample_lines import hash_text, indented
+from polymeter.interop.lm_eval.sample_lines import file_line, hash_text, indented, line_text
 from polymeter.interop.lm_eval.table import make_table
 from tests.cli.kit import Typing
 from tests.helpers.differences import difference
@@ -242,3 +244,33 @@ def test_an_answer_is_what_follows_the_end_of_thinking(typing: Typing) -> None:
 )
 def test_a_row_is_written_for_its_hash_as_the_encoder_of_python_indents_it(doc: Any) -> None:
     assert indented(doc) == json.dumps(doc, indent=2, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [("Q: 1 \u2713 \ud800", " A"), ("Q: 1 \u2713 \ud800", " B")],
+        [("Q: 1", " A"), ("Q: 2", " A")],
+        [("Q", {"until": ["\n"], "top_p": math.nan}), ("Q", {"until": []})],
+        [("alone",)],
+        [],
+    ],
+)
+def test_a_shared_context_is_written_as_often_as_it_is_asked(arguments: list[tuple[Any, ...]]) -> None:
+    shared = arguments[0][0] if arguments else ""
+    record = {
+        "doc_id": 3,
+        "doc": {"q": "1", "n": math.nan},
+        "target": 1,
+        "arguments": [tuple(shared if item == shared else item for item in each) for each in arguments],
+        "resps": [[(-0.5, True)], [(-math.inf, False)]],
+        "filtered_resps": [(-0.5, True), (-math.inf, False)],
+        "filter": "none",
+        "metrics": ["acc", "odd"],
+        "doc_hash": "d",
+        "prompt_hash": "p",
+        "target_hash": "t",
+        "acc": 1.0,
+        "odd": math.nan,
+    }
+    assert line_text(record) == json_text(file_line(record), nan=None, is_compact=True)

@@ -54,10 +54,10 @@ def guest(
 ) -> Callable[..., Any]:
     """A function of task code whose exceptions are attributed to it."""
     function = resolve(ref)
-    doing = f"{field} of task {task!r}"
+    attributed = boundary(error, f"{field} of task {task!r}")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        with boundary(error, doing):
+        with attributed:
             return function(*args, **kwargs)
 
     return call

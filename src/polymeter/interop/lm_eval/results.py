@@ -35,9 +35,9 @@ from polymeter.interop.lm_eval.sample_lines import (
     Record,
     Render,
     TaskHash,
-    file_line,
     filters_of,
     hash_text,
+    line_text,
     sample_records,
 )
 from polymeter.interop.lm_eval.tasks.groups import stated_group
@@ -102,6 +102,7 @@ class StoredRun:
         self._planned = {task["name"]: task for task in self.manifest["tasks"]}
         self._rereadings: dict[str, TaskRereading | None] = {}
         self._entries: dict[str, dict[str, Any]] = {}
+        self._values: dict[str, dict[tuple[str, str], list[Any]]] = {}
 
     @property
     def tasks(self) -> Mapping[str, Any]:
@@ -147,11 +148,28 @@ class StoredRun:
             self._entries[task] = _task_entry(self, task)
         return dict(self._entries[task])
 
+    def values(self, task: str) -> Mapping[tuple[str, str], list[Any]]:
+        """The values of a task's scored samples, by metric and filter."""
+        if task not in self._values:
+            values: dict[tuple[str, str], list[Any]] = {}
+            for sample in self.read_heads(task):
+                _note_values(sample, values)
+            self._values[task] = values
+        return self._values[task]
+
+    def _noted(self, task: str) -> Iterator[dict[str, Any]]:
+        """The samples of a task, whose values are known once all were read."""
+        values: dict[tuple[str, str], list[Any]] = {}
+        for sample in self.read(task):
+            _note_values(sample, values)
+            yield sample
+        self._values[task] = values
+
     def records(self, task: str) -> Iterator[Record]:
         """The samples of a task as lm-eval's Python interface gives them."""
         reread, spec = self.rereading(task), self.facts.specs.get(task)
         view = ClassRereading() if spec is not None and is_class(spec) else reread
-        found = sample_records(lambda: self.read(task), self.filters(task), view, self.facts.render)
+        found = sample_records(lambda: self._noted(task), self.filters(task), view, self.facts.render)
         while True:
             with author_contained() if reread is not None else nullcontext():
                 some = list(islice(found, _AT_ONCE))
@@ -205,8 +223,7 @@ def write_files(run: StoredRun, output_path: str, name: str, *, has_samples: boo
         with stored_at(samples, "Writing samples"), replacing(samples) as file:
             for record in run.records(task):
                 state.add(record)
-                file.write(json_text(file_line(record), nan=None, is_compact=True))
-                file.write("\n")
+                file.write(f"{line_text(record)}\n")
         hashes[task] = state.hexdigest()
         written.append(samples)
     document = {**results_document(run), "task_hashes": hashes, **_experiment(run, name)}
@@ -257,7 +274,7 @@ def _task_entry(run: StoredRun, task: str) -> dict[str, Any]:
     owner, reread = run.tasks[task], run.rereading(task)
     entry: dict[str, Any] = {"name": task, "alias": owner["alias"] or task, "sample_len": owner["n_scored"]}
     whole = [result for result in owner["results"] if not result["subset"]]
-    values = _values(run.read_heads(task)) if reread is not None else {}
+    values = run.values(task) if reread is not None else {}
     counts = [len(values[key]) for key in values]
     entry["sample_len"] = max(counts, default=owner["n_scored"])
     for result in whole:
@@ -279,13 +296,10 @@ def _stated(metric: str, aggregation: str, values: Iterable[Any], bootstrap_iter
         return NOT_STATED
 
 
-def _values(samples: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[Any]]:
-    """The values of the scored samples, by metric and filter."""
-    found: dict[tuple[str, str], list[Any]] = {}
-    for sample in samples:
-        for score in sample["scores"] if sample["status"] == "ok" else ():
-            found.setdefault((score["metric"], score["filter"]), []).append(score["value"])
-    return found
+def _note_values(sample: Mapping[str, Any], values: dict[tuple[str, str], list[Any]]) -> None:
+    """Add the values of a sample, if it has a score, to those of all, by metric and filter."""
+    for score in sample["scores"] if sample["status"] == "ok" else ():
+        values.setdefault((score["metric"], score["filter"]), []).append(score["value"])
 
 
 def _group_entry(group: GroupSpec, groups: Mapping[str, GroupSpec], entries: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from polymeter.core.codec import json_encoder
+from polymeter.core.json_text import json_text
 from polymeter.core.stored_samples import (
     StoredSample,
     answer_text,
@@ -31,6 +32,11 @@ Record = dict[str, Any]
 """A sample as ``simple_evaluate`` returns it."""
 
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_BEFORE_ARGUMENTS = ("doc_id", "doc", "target")
+"""The keys of a record before its arguments."""
+_NO_SETTINGS = frozenset({"kind", "extra", "seeds", "template"})
+"""What the parameters of a stored request hold beside generation settings, or apart from them."""
 Render = Callable[[list[dict[str, str]]], str]
 """A conversation as the text that the model continues."""
 
@@ -81,18 +87,46 @@ def file_line(record: Record) -> Record:
         f"gen_args_{number}": {f"arg_{place}": item for place, item in enumerate(arguments)}
         for number, arguments in enumerate(record["arguments"])
     }
+    return {**_with_texts(record), "arguments": arguments}
+
+
+def line_text(record: Record) -> str:
+    """``file_line`` as JSON. A context that all requests of a row share becomes text once: with examples in it, it is
+    nearly all of the line.
+    """
+    arguments = record["arguments"]
+    shared = arguments[0][0] if len(arguments) > 1 else None
+    if shared is None or any(each[0] is not shared for each in arguments):
+        return _as_json(file_line(record))
+    context = _as_json(shared)
+    numbered = []
+    for number, (_, *others) in enumerate(arguments):
+        behind = "".join([f',"arg_{place}":{_as_json(item)}' for place, item in enumerate(others, 1)])
+        numbered.append(f'"gen_args_{number}":{{"arg_0":{context}{behind}}}')
+    line = _with_texts(record)
+    before = {key: line.pop(key) for key in _BEFORE_ARGUMENTS}
+    del line["arguments"]
+    return f'{_as_json(before)[:-1]},"arguments":{{{",".join(numbered)}}},{_as_json(line)[1:]}'
+
+
+def _with_texts(record: Record) -> Record:
     return {
         **record,
-        "arguments": arguments,
         "resps": as_texts(record["resps"]),
         "filtered_resps": as_texts(record["filtered_resps"]),
         "target": str(record["target"]),
     }
 
 
+def _as_json(value: Any) -> str:
+    return json_text(value, nan=None, is_compact=True)
+
+
 def as_texts(value: Any) -> Any:
     """Nested lists of values as nested lists of texts."""
-    return [as_texts(item) for item in value] if isinstance(value, (list, tuple)) else str(value)
+    if not isinstance(value, (list, tuple)):
+        return str(value)
+    return [item if type(item) is str else as_texts(item) for item in value]
 
 
 class TaskHash:
@@ -132,7 +166,7 @@ def indented(doc: Any, margin: str = "\n") -> str:
         return _encoder(", ")(doc)
     inner = f"{margin}  "
     items = doc.values() if isinstance(doc, dict) else doc
-    if not any(isinstance(item, (dict, list)) for item in items):
+    if _SCALARS.issuperset(map(type, items)):
         text = _encoder(f",{inner}")(doc)
         return f"{text[0]}{inner}{text[1:-1]}{margin}{text[-1]}"
     if isinstance(doc, list):
@@ -177,7 +211,7 @@ def _encoder(separator: str) -> Callable[[Any], str]:
 
 
 def _as_written(arguments: tuple[Any, ...], reread: Rereading) -> tuple[Any, ...]:
-    return tuple(dict(reread.settings(item)) if isinstance(item, Mapping) else item for item in arguments)
+    return tuple([item if type(item) is str else dict(reread.settings(item)) for item in arguments])
 
 
 def _asked_and_answered(sample: StoredSample, render: Render | None) -> tuple[Arguments, list[Any]]:
@@ -215,8 +249,8 @@ def _asked_alike(exchange: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _settings(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The generation settings of a stored request."""
-    settings = {key: value for key, value in asked.items() if key not in ("kind", "extra", "seeds", "template")}
-    return {**settings, **(asked.get("extra") or {})}
+    settings = {key: value for key, value in asked.items() if key not in _NO_SETTINGS}
+    return {**settings, **asked["extra"]} if asked.get("extra") else settings
 
 
 def _context(messages: Sequence[Mapping[str, Any]], asked: Mapping[str, Any], render: Render | None) -> str:

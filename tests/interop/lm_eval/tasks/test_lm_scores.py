@@ -7,11 +7,15 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.parity import parity_with
 from polymeter.interop.lm_eval.instance import Instance
+from polymeter.interop.lm_eval.tasks.choice_scores import _largest, _largest_per
 from polymeter.interop.lm_eval.tasks.fields import count_inputs
 from polymeter.interop.lm_eval.tasks.metrics import KNOWN, metric_names
 from tests.helpers.differences import difference
@@ -245,3 +249,12 @@ def test_a_target_that_is_no_choice_is_no_wrong_answer(parity: str, expected: An
         except ScoreError as error:
             found = expected if str(expected) in str(error) else error
         assert found == expected, target
+
+
+@given(st.lists(st.tuples(st.floats(), st.integers(0, 9)), min_size=1, max_size=6))
+def test_the_likeliest_choice_is_the_one_that_numpy_takes(pairs: list[tuple[float, int]]) -> None:
+    values, lengths = [value for value, _ in pairs], [length for _, length in pairs]
+    assert _largest(values) == int(np.argmax(values))
+    with np.errstate(all="ignore"):
+        per_length = np.array(values) / np.array(lengths, dtype=np.float64)
+    assert _largest_per(values, lengths) == int(np.argmax(per_length))

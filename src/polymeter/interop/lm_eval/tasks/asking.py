@@ -29,6 +29,7 @@ _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_toke
 """The names of the longest answer; the first that is given counts."""
 _PLACES: tuple[tuple[str, str], ...] = (("visual", "<image>"), ("audio", "<audio>"))
 """Keys of media in an instance's arguments, each with the mark that shows their place in the text."""
+_MEDIA_KEYS = frozenset(key for key, _ in _PLACES)
 
 
 @dataclass(slots=True)
@@ -154,7 +155,8 @@ def ask(
             requests.append(_rolling(asking, sample, str(context)))
         elif instance.request_type == GENERATE:
             places.append((instance, len(requests), -1))
-            requests.extend(_generations(asking, sample, instance, context, media, len(requests)))
+            written = rest[0] if rest and isinstance(rest[0], Mapping) else {}
+            requests.extend(_generations(asking, sample, instance, context, media, written, len(requests)))
         else:
             raise ScoreError(f"lm-eval knows no request of the type {instance.request_type!r}.")
     for (context, _), (number, continuations) in contexts.items():
@@ -203,9 +205,14 @@ def _rolling(asking: Asking, sample: Sample, text: str) -> Request:
 
 
 def _generations(
-    asking: Asking, sample: Sample, instance: Instance, context: str, media: Any, n_before: int
+    asking: Asking,
+    sample: Sample,
+    instance: Instance,
+    context: str,
+    media: Any,
+    written: Mapping[str, Any],
+    n_before: int,
 ) -> Sequence[Request]:
-    written = instance.args[1] if len(instance.args) > 1 and isinstance(instance.args[1], Mapping) else {}
     raw, parameters = asking.settings(written)
     first = Request(_messages(asking, sample, context, media), parameters, asking.provenance.origin(sample, raw))
     seeds = [asking.provenance.seed(sample, n_before + number) for number in range(instance.repeats or 1)]
@@ -256,4 +263,4 @@ def _at_marks(parts: Sequence[Part], mark: str, media: list[Part]) -> list[Part]
 
 
 def _has_media(value: Mapping[str, Any]) -> bool:
-    return any(key in value for key, _ in _PLACES)
+    return not _MEDIA_KEYS.isdisjoint(value)

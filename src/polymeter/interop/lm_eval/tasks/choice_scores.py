@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from polymeter.core.errors import ScoreError
 from polymeter.formats.task_yaml.choices import softmax
@@ -46,32 +45,48 @@ def choice_scores(
     pairs = [_pair(result) for result in results]
     if len(pairs) != n and not (len(pairs) == 2 * n and "acc_mutual_info" in names):
         raise ScoreError(f"There are {len(pairs)} log-likelihoods for {n} choices.")
-    sums = np.array([logprob for logprob, _ in pairs], dtype=np.float64)
-    bare, sums = sums[n:], sums[:n]
+    sums, bare = [logprob for logprob, _ in pairs[:n]], [logprob for logprob, _ in pairs[n:]]
     target = fields.text(doc) if has_several_inputs else fields.target(doc)
     indices = right_indices(target, choices, takes_no_choice=takes_no_choice)
     reference: Any = indices if isinstance(target, (list, tuple)) else indices[0]
-    taken = int(np.argmax(sums))
+    taken = _largest(sums)
+    values: dict[str, Any] = {}
+    if "acc" in names:
+        values["acc"] = float(taken in indices)
+    if "acc_norm" in names:
+        values["acc_norm"] = float(_largest_per(sums, [len(choice) for choice in choices]) in indices)
+    if "acc_bytes" in names:
+        lengths = [len(choice.encode("utf-8")) for choice in choices]
+        values["acc_bytes"] = float(_largest_per(sums, lengths) in indices)
+    if "exact_match" in names:
+        values["exact_match"] = float(any(pairs[index][1] for index in indices if -n <= index < n))
+    for name in ("f1", "mcc"):
+        if name in names:
+            values[name] = (reference, taken)
+    if "brier_score" in names:
+        values["brier_score"] = (reference, tuple(softmax(sums)))
+    if "likelihood" in names:
+        values["likelihood"] = (reference, tuple(sums))
+    if "acc_mutual_info" in names:
+        values["acc_mutual_info"] = float(_largest([a - b for a, b in zip(sums, bare, strict=True)]) in indices)
+    return values
 
-    def is_right(values: Any) -> float:
-        return float(int(np.argmax(values)) in indices)
 
-    def likeliest_per(lengths: Sequence[int]) -> float:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return is_right(sums / np.array(lengths, dtype=np.float64))
+def _largest(values: Sequence[float]) -> int:
+    """The index of the largest value, the first of several; of the first NaN if there is one, as NumPy has it. NumPy
+    itself takes longer to be called than a row has time.
+    """
+    for index, value in enumerate(values):
+        if value != value:  # noqa: PLR0124  (only NaN differs from itself)
+            return index
+    return values.index(max(values))
 
-    makers: dict[str, Callable[[], Any]] = {
-        "acc": lambda: float(taken in indices),
-        "acc_norm": lambda: likeliest_per([len(choice) for choice in choices]),
-        "acc_bytes": lambda: likeliest_per([len(choice.encode("utf-8")) for choice in choices]),
-        "exact_match": lambda: float(any(pairs[index][1] for index in indices if -n <= index < n)),
-        "f1": lambda: (reference, taken),
-        "mcc": lambda: (reference, taken),
-        "brier_score": lambda: (reference, tuple(softmax(sums.tolist()))),
-        "likelihood": lambda: (reference, tuple(sums.tolist())),
-        "acc_mutual_info": lambda: is_right(sums - bare),
-    }
-    return {name: make() for name, make in makers.items() if name in names}
+
+def _largest_per(values: Sequence[float], lengths: Sequence[int]) -> int:
+    """The index of the largest value for each character or byte."""
+    return _largest(
+        [value / length if length else value * math.inf for value, length in zip(values, lengths, strict=True)]
+    )
 
 
 def right_indices(target: Any, choices: Sequence[str], *, takes_no_choice: bool = False) -> list[int]:

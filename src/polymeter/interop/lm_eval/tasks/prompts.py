@@ -80,6 +80,8 @@ class Contexts:
         """
         turns = self.before(doc, index)
         prefix = self._text_of(self.fields.prefix, doc)
+        if not (turns or prefix or self.has_several_inputs or self.is_chat):  # the question alone
+            return _require_text(self.fields.text(doc), "doc_to_text", self.task)
         if not self.has_several_inputs:
             question = question_turns(self.fields.text(doc), prefix, self.target_delimiter, task=self.task)
             return self.joined([*turns, *question])

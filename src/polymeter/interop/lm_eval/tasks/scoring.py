@@ -10,6 +10,7 @@ import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, Protocol
 
 from polymeter.core.errors import PolymeterError, ScoreError, boundary
@@ -31,6 +32,7 @@ from polymeter.interop.lm_eval.tasks.text_scores import refuse_pairs_under_means
 SOURCES = "from_metric"
 """The key of a score's log that says which metrics of a sample are parts of another, and of which."""
 _SPACES = re.compile(r"\s+")
+_place = attrgetter("idx")
 ProcessResults = Callable[[Any, list[Any]], Mapping[str, Any]]
 
 
@@ -125,9 +127,9 @@ class Scorer:
         """
         if not instances:
             raise ScoreError(f"A row of task {self.task!r} has no request to score.")
-        ordered = sorted(instances, key=lambda instance: instance.idx)
+        ordered = instances if len(instances) == 1 else sorted(instances, key=_place)
         # An author's function may change the row, so every chain after the first gets an untouched copy.
-        rows = [doc, *(copy.deepcopy(doc) if self.is_guest else doc for _ in self.chains[1:])]
+        rows = [doc, *[copy.deepcopy(doc) if self.is_guest else doc for _ in self.chains[1:]]]
         values: dict[MetricKey, Any] = {}
         sources: dict[str, str] = {}
         answer: str | None = None

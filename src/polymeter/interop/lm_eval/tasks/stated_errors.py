@@ -62,7 +62,7 @@ def stated_stderr(
 def mean_stderr(values: Sequence[float]) -> float:
     """The standard error of a mean, ``s / sqrt(n)`` with ``n - 1`` in the variance."""
     middle = math.fsum(values) / len(values)
-    squares = math.fsum((value - middle) ** 2 for value in values)
+    squares = math.fsum([(value - middle) ** 2 for value in values])
     return math.sqrt(squares / (len(values) - 1)) / math.sqrt(len(values))
 
 

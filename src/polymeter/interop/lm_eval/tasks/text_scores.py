@@ -120,7 +120,7 @@ def _exact(metric: BoundMetric, golds: list[Any], answer: Any) -> float:
     answers = answer if isinstance(answer, list) else [answer]
     if not answers:
         raise ScoreError("The filters left no answer to score.")
-    return sum(exact_match(golds, [each], **metric.kwargs) for each in answers) / len(answers)
+    return sum([exact_match(golds, [each], **metric.kwargs) for each in answers]) / len(answers)
 
 
 def _called(metric: BoundMetric, gold: Any, answer: Any) -> Any:
