@@ -6,6 +6,7 @@ import json
 import random
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,10 @@ from polymeter.core.request import Error, Loglikelihood, Message, Request, Respo
 from polymeter.core.role_client import RoleClient
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.models.mock import MockBatch, MockEndpoint
+from polymeter.store import schema
+from polymeter.store.database import connect
 from polymeter.store.export import read_samples
+from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from tests.helpers.tasks import ListTask, answer_of, ask, docs, run_tasks
 
@@ -42,6 +46,21 @@ def test_every_sample_is_asked_once_and_scored(tmp_path: Path, n_docs: int, batc
     assert outcome.status == "complete"
     assert value_of(outcome) == 1.0
     assert sorted(asked) == sorted(f"q{n}" for n in range(n_docs))
+
+
+def test_a_run_that_is_interrupted_while_its_journal_is_made_has_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(path: Path, *more: Any, **named: Any) -> Any:
+        connect(path, may_create=True).close()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "connect", interrupted)
+        with suppress(KeyboardInterrupt):
+            run_tasks([ListTask(docs(4))], MockBatch(answer_of), tmp_path / "run")
+    assert not RunFolder(tmp_path / "run").is_begun(), "a journal without tables would look like a damaged one"
+    assert run_tasks([ListTask(docs(4))], MockBatch(answer_of), tmp_path / "run").status == "complete"
 
 
 def test_batches_are_full_while_samples_last(tmp_path: Path) -> None:

@@ -437,6 +437,9 @@ def _begin(
                 "answers that still fit are used."
             )
         manifest = manifests.continued(before, plan)
+    # Before the manifest, by which a folder is a run: one that ends in between has no journal without tables, which a
+    # reader would have to take for a damaged one.
+    upgrade(folder.journal)
     part = parts.new_part(plan, manifests.software_of(manifest), command, kind)
     manifest["sessions"] = [*parts.earlier(manifest), part | ({"damage": damage} if damage else {})]
     folder.write_manifest(manifest)
