@@ -29,11 +29,12 @@ def choice_indices(target: Any, choices: Sequence[str]) -> list[int]:
     An index comes first, then a text that equals a choice, then such a text but for outer white space, then a letter
     (``B``, ``b``, ``(B)``, ``B.``). A text of digits that equals no choice is not taken for an index, because nobody
     knows whether it counts from 0 or from 1. In a list, items that name no choice are ``NO_CHOICE`` as long as one
-    does.
+    does. Numbers and arrays of NumPy count as what they hold.
 
     Raises:
         ScoreError: if it names no choice.
     """
+    target = _unpacked(target)
     items = list(target) if isinstance(target, (list, tuple)) else [target]
     indices = [_index(item, choices) for item in items]
     if all(index == NO_CHOICE for index in indices):
@@ -41,7 +42,13 @@ def choice_indices(target: Any, choices: Sequence[str]) -> list[int]:
     return indices
 
 
+def _unpacked(value: Any) -> Any:
+    """A number of NumPy, which is no ``int``, as Python's own; an array as a list."""
+    return value.tolist() if hasattr(value, "dtype") else value
+
+
 def _index(item: Any, choices: Sequence[str]) -> int:
+    item = _unpacked(item)
     if isinstance(item, float) and item.is_integer():
         item = int(item)  # a column of whole numbers with a gap is read as one of floats
     if isinstance(item, int):

@@ -242,7 +242,7 @@ DIFFERENCES = (
                 switch="template-line-break",
             ),
             Difference(
-                rule="functions that draw at random (`process_docs`, `doc_to_text`)",
+                rule="functions that draw at random (`process_docs`, `doc_to_text`, `process_results`)",
                 there="`process_docs` runs on every access, with what all tasks before have drawn; later runs take its rows from a cache on disk",
                 here="`process_docs` runs once for each split, straight after seeding, which gives the rows of a run of this task alone; other functions are seeded for each sample",
                 why="a row depended on what else the run, or an earlier one on that machine, had done",

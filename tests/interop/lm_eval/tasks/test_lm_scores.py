@@ -240,6 +240,22 @@ def test_a_row_without_a_target_is_not_compared(parity: str, expected: Any) -> N
     assert found == expected
 
 
+def test_a_row_with_an_empty_list_of_targets_has_none() -> None:
+    def never(references: list[str], predictions: list[str]) -> float:
+        pytest.fail("there is nothing to compare with")
+
+    scores = scorer(metric_list=[{"metric": never}], multiple_target=2)
+    with pytest.raises(ScoreError, match="no target to compare the answer with"):
+        values(scores, {"a": []}, "x")
+
+
+@pytest.mark.parametrize("target", [np.int32(1), np.array(1), np.array([1]), np.float32(1.0), np.bool_(True)])
+def test_a_target_may_be_a_number_of_numpy_s(target: Any) -> None:
+    scores = scorer("multiple_choice", doc_to_choice="c")
+    assert values(scores, {"c": ["no", "yes"], "a": target}, (-2.0, False), (-1.0, False))["acc"] == 1.0
+    assert values(scorer(doc_to_choice="c"), {"c": ["no", "yes"], "a": np.int64(1)}, "yes")["exact_match"] == 1.0
+
+
 @difference("no-choice-target", here="names none of the 2 choices", there=0.0)
 def test_a_target_that_is_no_choice_is_no_wrong_answer(parity: str, expected: Any) -> None:
     scores = scorer("multiple_choice", doc_to_choice="c", parity=parity_with(parity))

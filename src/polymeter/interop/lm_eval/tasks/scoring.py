@@ -10,6 +10,7 @@ import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from numbers import Integral
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -283,7 +284,7 @@ def _shown(fields: Fields, doc: Any) -> str | None:
             return as_text(target)
         choices = list(fields.choices(doc))
         indices = target if isinstance(target, (list, tuple)) else [target]
-        named = [choices[i] if isinstance(i, int) and 0 <= i < len(choices) else str(i) for i in indices]
+        named = [choices[int(i)] if isinstance(i, Integral) and 0 <= int(i) < len(choices) else str(i) for i in indices]
     except PolymeterError as error:
         return f"doc_to_target failed: {error}"
     return as_text(named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError, ScoreError, boundary
@@ -57,7 +58,8 @@ def text_scores(
     def references(doc: Any, answer: Any) -> tuple[list[Any], bool]:
         """The references, and whether there are several."""
         target = fields.target(doc)
-        if target is None and not parity.on("none-target"):
+        is_missing = target is None or (isinstance(target, (list, tuple)) and not target)
+        if is_missing and not parity.on("none-target"):
             raise ScoreError(
                 "The row has no target to compare the answer with.", hint="Leave it out with process_docs."
             )
@@ -112,7 +114,7 @@ def _several(metric: BoundMetric, golds: list[Any], answer: Any, is_any: bool) -
     scores = [_own_value(metric, score) for score in scores]
     if is_any:
         return float(any(scores))
-    return (min if metric.higher_is_better is False else max)(scores)
+    return (min if metric.higher_is_better is False else max)(scores, default=0.0)
 
 
 def _exact(metric: BoundMetric, golds: list[Any], answer: Any) -> float:
@@ -161,8 +163,9 @@ def _cast(target: Any, answer: Any) -> Any:
 
 def _choice(item: Any, choices: Sequence[Any]) -> Any:
     """The choice of an index; a text is taken as it is."""
-    if not isinstance(item, int):
+    if not isinstance(item, Integral):
         return item
-    if not -len(choices) <= item < len(choices):
-        raise ScoreError(f"The target is choice {item}, but there are {len(choices)} choices.")
-    return choices[item]
+    index = int(item)
+    if not -len(choices) <= index < len(choices):
+        raise ScoreError(f"The target is choice {index}, but there are {len(choices)} choices.")
+    return choices[index]
