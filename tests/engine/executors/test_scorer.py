@@ -214,3 +214,17 @@ def test_a_question_shows_and_rests_on_what_was_there_when_it_was_asked(
     assert image.open().size == (2, 3)
     assert image.file_name() == "crop.png"
     assert [*asked.files] == [__file__]
+
+
+def test_a_row_is_fresh_each_time_its_sample_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    def score(sample: Any, played: Any, client: Any) -> Score:
+        sample.doc["seen"].append(sample.doc.pop("new", True))
+        return Score({KEY: float(client("judge", ask("Is it right?")).text == "yes")})
+
+    row = {"question": "q0", "answer": "a0", "seen": []}
+    monkeypatch.setattr(f"{__name__}.docs", lambda _: [row])
+    asked = scored(monkeypatch, score, roles=("judge",))
+    verdicts = {("judge", asked.fingerprint, 0): Response.of_text("yes")}
+    answer = scored(monkeypatch, score, roles=("judge",), verdicts=verdicts)
+    assert answer.written.row == '{"question":"q0","answer":"a0","seen":[true]}'
+    assert row["seen"] == []

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 from polymeter.core.codec import jsonable_as_json
@@ -199,14 +201,16 @@ class Scorer:
             PolymeterError: if only the run itself can score it as it scores others.
         """
         task = self._task(finished.task)
-        running = RunningSample(task, task.task.samples[finished.index], verdicts=dict(finished.verdicts))
+        sample = task.task.samples[finished.index]
+        sample = replace(sample, doc=deepcopy(sample.doc))  # a format may hold rows, and a sample may be played again
+        running = RunningSample(task, sample, verdicts=dict(finished.verdicts))
         trail = _Trail(finished.answers)
         self._asked.clear()
         self._asking.clear()
         end = self._worker.replay(running, trail)
         if not trail.is_whole:
             raise ScoreError("played again, it asks something else")
-        if {mark for _, mark, _ in finished.verdicts} - set(running.judge_calls):
+        if any(running.occurrences.get((role, mark), 0) <= number for role, mark, number in finished.verdicts):
             raise ScoreError("scored again, it asks another model something else")
         if self._asked:
             return self._asked[0]  # what is asked after it may be asked for want of the answer
