@@ -59,8 +59,8 @@ def planned_place(plan: Plan, fetched: Path) -> Place | None:
             return None  # an endpoint that can be there several times sees to it by itself
         raise PlanError(
             "--gpus-per-replica, --cpus-per-replica and --address apply to replicas, and the run has none.",
-            where="--replicas",
-            hint="Add --replicas N, or --executor ray.",
+            where="--replicas" if MODEL_ROLE in computing else "--judge-replicas",
+            hint=f"Add {'--replicas' if MODEL_ROLE in computing else '--judge-replicas'} N, or --executor ray.",
         )
     setups = {role: Wanted(_setup(plan, role, models[role], fetched), n) for role, n in wanted.items()}
     n_here = len({id(model) for model in computing.values()} - {id(models[role]) for role in wanted})
