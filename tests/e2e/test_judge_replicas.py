@@ -187,3 +187,13 @@ def test_the_command_says_how_the_judge_s_replicas_fared(judged: Judged) -> None
     assert shown.returncode == 0
     page = (judged.folder / "run" / "report.html").read_text()
     assert "judge: 2, busy" in page
+
+
+def test_a_judge_in_the_process_of_the_run_takes_no_gpu_from_the_model(
+    judged: Judged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    assert judged.run("run", replicas=2).status == "complete"
+    with pytest.raises(PlanError, match="The first GPU is the measured model's"):
+        judged.run("never", judge_replicas=2)
+    assert not (judged.folder / "never").exists()

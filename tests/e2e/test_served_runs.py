@@ -220,6 +220,19 @@ def test_a_judge_may_be_a_started_server_also_when_a_run_is_scored_again(here: P
     assert all(has_ended(pid) for pid in started(pids))
 
 
+def test_a_judge_may_be_several_started_servers_beside_a_model_that_is_none(here: Path, pids: Path) -> None:
+    scoring = "process_results: !function utils.judged\nmetric_list: [{metric: judged, aggregation: mean}]\n"
+    (here / "judged.yaml").write_text(SUMS.replace("sums\n", "judged\n", 1).partition("metric_list")[0] + scoring)
+    (here / "utils.py").write_text(JUDGED)
+    first = evaluate("judged.yaml", model="mock", roles={"judge": "vllm:toy"}, limit=3, judge_replicas=2)
+    assert value_of(first, "judged", "judged") == 1.0
+    assert len(started(pids)) == 2
+    again = polymeter.score("run", roles={"judge": ModelSpec("vllm", "other")}, judge_replicas=2)
+    assert value_of(again, "judged", "judged") == 1.0
+    assert len(started(pids)) == 4
+    assert all(has_ended(pid) for pid in started(pids))
+
+
 def test_a_judge_that_is_the_measured_model_shares_its_server(here: Path, pids: Path) -> None:
     scoring = "process_results: !function utils.judged\nmetric_list: [{metric: judged, aggregation: mean}]\n"
     (here / "judged.yaml").write_text(SUMS.replace("sums\n", "judged\n", 1).partition("metric_list")[0] + scoring)

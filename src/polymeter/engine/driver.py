@@ -73,6 +73,7 @@ class Driver:
         self.scores = LiveScores()
         self._crew = settings.crew
         self.worker = RolloutWorker(door, self._asker, settings.panel, self._crew)
+        self._replaying = RolloutWorker(door, self._asker, settings.panel)
         self._recorder = recorder
         self._recall = recall
         self._door = door
@@ -175,7 +176,7 @@ class Driver:
         """
         running = RunningSample(task, task.task.samples[index], known=journal.answers(task.name, index))
         with self._door.left():
-            end = self.worker.replay(running, self._recall)
+            end = self._replaying.replay(running, self._recall)
         if end.score is None:
             self._recorder.ends([end])
         return end.score

@@ -33,10 +33,17 @@ def test_judges_have_gpus_of_their_own() -> None:
     division = divided(["auto", 2], None, None, gpus)
     assert [*division.numbers] == [3, 2]
     assert [division.environment(slot)[VISIBLE] for slot in range(5)] == gpus
-    beside = divided([2], None, None, gpus, n_here=1)
+    beside = divided([2], None, None, gpus, n_here=1, is_first_taken=True)
     assert [beside.environment(slot)[VISIBLE] for slot in range(2)] == ["1", "2"], "the model here has the first"
     with pytest.raises(PlanError, match="6 replicas with 1 GPUs each do not fit on the 5"):
         divided(["auto", 5], None, None, gpus)
+    with pytest.raises(PlanError, match=r"5 replicas .* on the 4 .* The first GPU is the measured model's"):
+        divided([5], None, None, gpus, n_here=1, is_first_taken=True)
+
+
+def test_a_judge_in_the_process_of_the_run_takes_no_gpu_from_the_replicas() -> None:
+    assert divided([2], None, None, ["0", "1"], n_here=1).gpus == [["0"], ["1"]]
+    assert [*divided(["auto"], None, None, ["0", "1"], n_here=1).numbers] == [2]
 
 
 def test_where_no_gpu_is_found_replicas_see_what_there_is() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +15,8 @@ from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import has_role
 from polymeter.core.model import ModelTraits
 from polymeter.core.options import RunOptions
-from polymeter.core.request import Response
+from polymeter.core.parts import Image
+from polymeter.core.request import Generate, Message, Request, Response
 from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.executors import scorer as scorers
 from polymeter.engine.executors.hosts import Work
@@ -158,3 +160,71 @@ def test_a_judge_that_the_run_does_not_have_is_missed_as_in_the_run(monkeypatch:
     answer = scored(monkeypatch, score)
     assert answer.status is SampleStatus.UNSCORED
     assert "No model has the role 'judge'" in answer.error.message
+
+
+def _retrying(sample: Any, played: Any, client: Any) -> Score:
+    """Ask until the judge answers, as benchmarks do."""
+    for _ in range(3):
+        try:
+            return Score({KEY: float(client("judge", ask("Is it right?")).text == "yes")})
+        except Exception:
+            sample.doc["waits"] = "a minute"
+    return Score({KEY: 0.0})
+
+
+def _holding(sample: Any, played: Any, client: Any) -> Score:
+    """Ask until the judge answers, whatever happens."""
+    while True:
+        try:
+            return Score({KEY: float(client("judge", ask("Is it right?")).text == "yes")})
+        except:  # noqa: E722
+            sample.doc["waits"] = "a minute"
+
+
+@pytest.mark.parametrize("score", [_retrying, _holding])
+def test_code_that_repeats_failed_questions_leaves_the_score_at_the_first(
+    monkeypatch: pytest.MonkeyPatch, score: Any
+) -> None:
+    asked = scored(monkeypatch, score, roles=("judge",))
+    assert isinstance(asked, NotScoredYet)
+    assert asked.occurrence == 0
+    verdicts = {("judge", asked.fingerprint, 0): Response.of_text("yes")}
+    answer = scored(monkeypatch, score, roles=("judge",), verdicts=verdicts)
+    assert read_score(answer.written.score or "").values == {KEY: 1.0}
+    assert "waits" not in answer.written.row
+
+
+def test_a_question_shows_and_rests_on_what_was_there_when_it_was_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "crop.png"
+
+    def score(sample: Any, played: Any, client: Any) -> Score:
+        Path(__file__).read_text()
+        pil.new("RGB", (2, 3), (1, 2, 3)).save(file)
+        try:
+            client("judge", Request((Message("user", (Image(file),)),), Generate(8)))
+        finally:
+            file.unlink()
+            Path(scorers.__file__).read_text()
+        raise AssertionError
+
+    asked = scored(monkeypatch, score, roles=("judge",))
+    (image,) = asked.request.images()
+    assert image.open().size == (2, 3)
+    assert image.file_name() == "crop.png"
+    assert [*asked.files] == [__file__]
+
+
+def test_a_row_is_fresh_each_time_its_sample_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    def score(sample: Any, played: Any, client: Any) -> Score:
+        sample.doc["seen"].append(sample.doc.pop("new", True))
+        return Score({KEY: float(client("judge", ask("Is it right?")).text == "yes")})
+
+    row = {"question": "q0", "answer": "a0", "seen": []}
+    monkeypatch.setattr(f"{__name__}.docs", lambda _: [row])
+    asked = scored(monkeypatch, score, roles=("judge",))
+    verdicts = {("judge", asked.fingerprint, 0): Response.of_text("yes")}
+    answer = scored(monkeypatch, score, roles=("judge",), verdicts=verdicts)
+    assert answer.written.row == '{"question":"q0","answer":"a0","seen":[true]}'
+    assert row["seen"] == []

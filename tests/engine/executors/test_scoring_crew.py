@@ -376,3 +376,30 @@ def test_who_says_how_many_threads_score_keeps_scoring_in_the_run(tmp_path: Path
     run = Benchmark(tmp_path / "a", n=4).run("here", replicas=1, score_workers=1)
     assert run.status == "complete"
     assert "spread_scoring" not in run.folder.read_manifest()["sessions"][-1]
+
+
+@pytest.mark.usefixtures("with_scorer")
+@pytest.mark.needs_system("lmms_eval")
+def test_scores_that_the_journal_cannot_hold_are_made_again_by_the_run(tmp_path: Path) -> None:
+    benchmark = Benchmark(tmp_path / "a", n=24)
+    with (benchmark.folder / "utils.py").open("a") as code:
+        code.write(_WITH_OBJECTS)
+    single = benchmark.run("single")
+    spread = benchmark.run("spread", replicas=1)
+    assert spread.folder.read_manifest()["sessions"][-1]["spread_scoring"]["tasks"]["slowly_scored"] > 12
+    assert_same_journal(single, spread)
+
+
+_WITH_OBJECTS = """
+
+class Half:
+    def __repr__(self):
+        return "half"
+
+
+plain = score
+
+
+def score(doc, results):
+    return {**plain(doc, results), **({"luck": Half()} if doc["number"] % 10 == 4 else {})}
+"""

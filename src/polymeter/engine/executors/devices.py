@@ -50,6 +50,7 @@ def divided(
     gpus: Sequence[str] | None = None,
     *,
     n_here: int = 0,
+    is_first_taken: bool = False,
 ) -> Division:
     """Divide this machine among the replicas of some models.
 
@@ -58,8 +59,8 @@ def divided(
         gpus_per_replica: GPUs of each; ``None``: one if there are any; 0: none.
         cpus_per_replica: Threads of each; ``None``: its share of the cores.
         gpus: The GPUs that there are; ``None``: found out.
-        n_here: How many models compute in this process: they count for the cores, and have the first GPU if there are
-            several.
+        n_here: How many models compute in this process: they count for the cores.
+        is_first_taken: Whether the measured model is one of them: it has the first GPU if there are several.
 
     Raises:
         PlanError: if there are not enough GPUs, or their number is neither whole nor a share of one.
@@ -71,12 +72,19 @@ def divided(
             where="--gpus-per-replica",
             hint="Leave it out: replicas then compute on the cores.",
         )
-    found = found[1:] if n_here and len(found) > 1 else found
+    is_first_taken = is_first_taken and len(found) > 1
+    found = found[1:] if is_first_taken else found
     each = gpus_per_replica or 1
     n_told = sum(n for n in replicas if n != "auto")
     is_auto = "auto" in replicas
     n_auto = max(1, len(share_out(found, "auto", each)) - n_told) if is_auto and found else 1
-    shares = share_out(found, n_told + n_auto * is_auto, each)
+    try:
+        shares = share_out(found, n_told + n_auto * is_auto, each)
+    except PlanError as error:
+        if not is_first_taken:
+            raise
+        what = f"{error.what} The first GPU is the measured model's, which is in the process of the run."
+        raise PlanError(what, where="--judge-replicas", hint=error.hint) from None
     note = ""
     if is_auto and not found:
         note = "There is no GPU to divide, so there is one replica: --replicas N makes more."

@@ -55,12 +55,12 @@ def planned_place(plan: Plan, fetched: Path) -> Place | None:
         apart = (role for role, model in computing.items() if model is not plan.model)
         wanted |= dict.fromkeys(apart, options.judge_replicas)
     if options.executor == "local" and not wanted:
-        if isinstance(plan.model, AsyncModel):
-            return None  # an endpoint that can be there several times sees to it by itself
+        if isinstance(plan.model, AsyncModel) or options.judge_replicas is not None:
+            return None  # an endpoint or a judge that can be there several times as a server sees to it by itself
         raise PlanError(
             "--gpus-per-replica, --cpus-per-replica and --address apply to replicas, and the run has none.",
-            where="--replicas",
-            hint="Add --replicas N, or --executor ray.",
+            where="--replicas" if MODEL_ROLE in computing else "--judge-replicas",
+            hint=f"Add {'--replicas' if MODEL_ROLE in computing else '--judge-replicas'} N, or --executor ray.",
         )
     setups = {role: Wanted(_setup(plan, role, models[role], fetched), n) for role, n in wanted.items()}
     n_here = len({id(model) for model in computing.values()} - {id(models[role]) for role in wanted})

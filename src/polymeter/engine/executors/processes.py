@@ -32,6 +32,7 @@ from polymeter.engine.executors.devices import Division, divided
 from polymeter.engine.executors.hosts import Computed, Computer, HostListener, Place, Room, Setup, Wanted, Work
 from polymeter.engine.executors.replica import packed_answers, portable_error, read_answers, unsent
 from polymeter.engine.executors.wire import packed, unpacked
+from polymeter.engine.running_samples import MODEL_ROLE
 
 _BOOTSTRAP = (
     "import sys; sys.path[:] = sys.argv[3:];"
@@ -60,7 +61,13 @@ def place(wanted: Mapping[str, Wanted], options: RunOptions, *, n_here: int = 0)
     if options.address is not None:
         raise PlanError("An address names a Ray cluster.", where="--address", hint="Add --executor ray.")
     numbers = [one.n for one in wanted.values()]
-    division = divided(numbers, options.gpus_per_replica, options.cpus_per_replica, n_here=n_here)
+    division = divided(
+        numbers,
+        options.gpus_per_replica,
+        options.cpus_per_replica,
+        n_here=n_here,
+        is_first_taken=n_here > 0 and MODEL_ROLE not in wanted,
+    )
     rooms, first = {}, 0
     for (role, one), n_replicas in zip(wanted.items(), division.numbers, strict=True):
         rooms[role] = Room(n_replicas, partial(LocalHost, one.setup, division, first))

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 from polymeter.core.codec import jsonable_as_json
@@ -28,6 +30,7 @@ from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.task import SampleStatus, TaskSpec
 from polymeter.engine.executors.hosts import Computed, Work
 from polymeter.engine.executors.replica import surround
+from polymeter.engine.executors.wire import packed, unpacked
 from polymeter.engine.plan import compiled
 from polymeter.engine.pool import Pool
 from polymeter.engine.recorder import write_returned
@@ -153,7 +156,8 @@ class Scorer:
         self._watchdog = Watchdog(setup.options.score_timeout_s, self._warnings.append)
         self._door = Door(setup.options.seed, self._watchdog)
         self._nobody = Pool("nobody", 1)
-        self._asked: list[PendingRequest] = []
+        self._asked: list[NotScoredYet] = []
+        self._asking: set[int] = set()
         self._worker = RolloutWorker(self._door, self._asker, setup.panel)
         self._surroundings = ExitStack()
         self._context = copy_context()  # a host may call on any thread
@@ -197,18 +201,19 @@ class Scorer:
             PolymeterError: if only the run itself can score it as it scores others.
         """
         task = self._task(finished.task)
-        running = RunningSample(task, task.task.samples[finished.index], verdicts=dict(finished.verdicts))
+        sample = task.task.samples[finished.index]
+        sample = replace(sample, doc=deepcopy(sample.doc))  # a format may hold rows, and a sample may be played again
+        running = RunningSample(task, sample, verdicts=dict(finished.verdicts))
         trail = _Trail(finished.answers)
         self._asked.clear()
+        self._asking.clear()
         end = self._worker.replay(running, trail)
         if not trail.is_whole:
             raise ScoreError("played again, it asks something else")
-        if {mark for _, mark, _ in finished.verdicts} - set(running.judge_calls):
+        if any(running.occurrences.get((role, mark), 0) <= number for role, mark, number in finished.verdicts):
             raise ScoreError("scored again, it asks another model something else")
         if self._asked:
-            first = self._asked[0]  # what is asked after it may be asked for want of the answer
-            what = (first.role, first.request, first.fingerprint, first.occurrence, first.turn, first.may_show)
-            return NotScoredYet(*what, dict(running.files))
+            return self._asked[0]  # what is asked after it may be asked for want of the answer
         if end.error is not None and end.error.kind in ("data", "guest"):
             raise ScoreError(f"something is missing where it was to be scored: {end.error.message}")
         score = None
@@ -241,11 +246,47 @@ class Scorer:
         )
 
     def _note_question(self, asked: PendingRequest) -> None:
-        """Let whoever asks another model go on without an answer: what it makes of that is not used."""
-        self._asked.append(asked)
-        waiter: threading.Event | None = asked.waiter
-        if waiter is not None:
-            waiter.set()
+        """Note a question as it is at this moment, and leave the score.
+
+        Code that catches even that gets an empty answer when it asks again, or it might ask forever; what it makes of
+        that is not used.
+
+        Raises:
+            _AwaitsAnswer: on a thread that asks for the first time in this score.
+        """
+        request = _as_it_is(asked.request) if asked.may_show else asked.request
+        what = (asked.role, request, asked.fingerprint, asked.occurrence, asked.turn, asked.may_show)
+        self._asked.append(NotScoredYet(*what, dict(asked.running.files)))
+        thread = threading.get_ident()
+        if thread not in self._asking:
+            self._asking.add(thread)
+            raise _AwaitsAnswer
+        asked.response = Response.of_text("")
+        asked.waiter.set()  # type: ignore[union-attr]
+
+
+class _AwaitsAnswer(BaseException):
+    """Leaves a score that cannot go on before a question is answered. It is no ``Exception``, so that code which asks
+    again after a failure does not do so.
+    """
+
+
+def _nowhere(path: Path) -> bool:
+    """No file is sure to be the same when the run shows it."""
+    return False
+
+
+def _as_it_is(request: Request | OwnPrompt) -> Request | OwnPrompt:
+    """A question with copies of the media that it shows: authors' code may write to a file, ask about it and remove it
+    again, and another machine may have another file there.
+
+    Raises:
+        DataError: if media cannot be read.
+        ModelError: if something in it cannot be sent to the run.
+    """
+    data, beside = packed(request, _nowhere)
+    copied: Request | OwnPrompt = unpacked(data, [bytes(one) for one in beside])
+    return copied
 
 
 class _Trail:
