@@ -157,7 +157,7 @@ HINTS: Mapping[str, Mapping[str, str]] = {
         "kwargs": _only([{"relation": None}]),
     },
     "jsonschema_bench_*": {
-        "json_object": _several("{}", "[]"),
+        "json_object": ABSENT,
         "json_schema": _several('{"type": "object"}', '{"type": "array", "items": {"type": "string"}}'),
     },
     "kmmlu*": {"answer": _several(1, 2, 3, 4)},
