@@ -134,10 +134,10 @@ def peers_lm_eval(folder: Path, book: Book) -> None:
         mine = lm_eval_tasks.ours(home, task, lm_eval_tasks.scored(home, 32), folder / "run-lm")
         told = f"500 five-shot questions, {task.removeprefix('bench_')}, lm-eval at batch size {best}"
         _beside_lm_eval(told, mine, tried[best], folder, book, "at least 3 x")
-    words = ("--model", "dummy", "--batch_size", "64")
-    mine = lm_eval_tasks.ours(home, "bench_rows", words, folder / "run-lm")
-    other = lm_eval_tasks.theirs(root, home, "bench_rows", words, folder / "peer-lm")
-    _beside_lm_eval("20,000 rows of generation that cost nothing", mine, other, folder, book, "at least 8 x")
+    for task, (what, words) in lm_eval_tasks.COSTS_NOTHING.items():
+        mine = lm_eval_tasks.ours(home, task, words, folder / "run-lm")
+        other = lm_eval_tasks.theirs(root, home, task, words, folder / "peer-lm")
+        _beside_lm_eval(f"{what}, a model that costs nothing", mine, other, folder, book, "at least 8 x")
 
 
 def _beside_lm_eval(told: str, mine: rows.Work, other: rows.Work, folder: Path, book: Book, budget: str) -> None:

@@ -1,8 +1,8 @@
 """Tasks of lm-evaluation-harness as whole processes: its own evaluator beside ``polymeter lm-eval``, with equal words.
 
-Three kinds of work: a question with four letters behind five examples that stay the same (as MMLU asks), one with four
-answers of several words behind five examples drawn for each question (as ARC asks), both on one small checkpoint, and
-20,000 rows of generation with a model that costs nothing.
+A question with four letters behind five examples that stay the same (as MMLU asks), and one with four answers of
+several words behind five examples drawn for each question (as ARC asks), both on one small checkpoint; and with a model
+that costs nothing 20,000 questions of the first kind, and 20,000 rows of generation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ task: {name}
 dataset_path: json
 dataset_kwargs:
   data_files:
-    test: {folder}/test.jsonl
+    test: {folder}/{test}.jsonl
     train: {folder}/train.jsonl
 test_split: test
 fewshot_split: train
@@ -69,6 +69,11 @@ metric_list:
     aggregation: mean
     higher_is_better: true
 """
+COSTS_NOTHING = {
+    "bench_rows": ("20,000 rows of generation", ("--model", "dummy", "--batch_size", "64")),
+    "bench_many_letters": ("20,000 five-shot questions, letters", ("--model", "dummy", "--num_fewshot", "5")),
+}
+"""Tasks for a model that costs nothing: what they are, and the words for a run."""
 KINDS = {"bench_letters": _LETTERS, "bench_words": _WORDS}
 
 
@@ -77,16 +82,18 @@ def write(folder: Path, n_rows: int) -> Path:
 
     Args:
         folder: Where to.
-        n_rows: Rows of the task that generates.
+        n_rows: Rows of the tasks for a model that costs nothing.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, n, seed in (("test", N_QUESTIONS, 1), ("train", _N_EXAMPLES, 2)):
+    for name, n, seed in (("test", N_QUESTIONS, 1), ("train", _N_EXAMPLES, 2), ("many", n_rows, 3)):
         generator = random.Random(seed)
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(_question(generator)) + "\n" for _ in range(n)))
     rows = ({"question": f"What is {i} plus {i}?", "target": str(2 * i)} for i in range(n_rows))
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for name, asks in KINDS.items():
-        (folder / f"{name}.yaml").write_text(_TASK.format(name=name, folder=folder, asks=asks))
+        (folder / f"{name}.yaml").write_text(_TASK.format(name=name, folder=folder, test="test", asks=asks))
+    many = _TASK.format(name="bench_many_letters", folder=folder, test="many", asks=_LETTERS)
+    (folder / "bench_many_letters.yaml").write_text(many)
     (folder / "bench_rows.yaml").write_text(_ROWS.format(folder=folder))
     _checkpoint(folder / "checkpoint")
     return folder

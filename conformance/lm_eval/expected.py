@@ -17,6 +17,7 @@ from conformance.lm_eval.cases import Case
 EXAMPLES = "examples from the measured rows, where the task names no split for them"
 DRAWS = "functions that draw at random (`process_docs`, `doc_to_text`, `process_results`)"
 REASONING = "stop strings in visible reasoning (`<think>…</think>`)"
+FUNCTION = "a function as `metric` of a group"
 _REASONING = re.compile(r"^.*</think>", re.S)
 
 EXPECTED: tuple[Expected, ...] = (
@@ -27,8 +28,8 @@ EXPECTED: tuple[Expected, ...] = (
     # `langdetect` guesses the language of a short text with a generator that nobody seeds.
     Expected(DRAWS, tasks="*ifeval*", stays=True),
 )
-EXPECTED_OF_GROUPS: tuple[Expected, ...] = ()
-ROWS = (EXAMPLES, DRAWS, REASONING)
+EXPECTED_OF_GROUPS: tuple[Expected, ...] = (Expected(FUNCTION, tasks="code2text", stays=True),)
+ROWS = (EXAMPLES, DRAWS, REASONING, FUNCTION)
 
 
 def expected_of(cases: Sequence[Case], book: Mapping[str, Mapping[str, Any]]) -> Iterator[Expected]:
