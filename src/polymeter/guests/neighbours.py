@@ -1,9 +1,10 @@
 """What a guest's file means by names of the package that it was written for, when it lies in a folder of its user's.
 
 *Dotted names of a tree* (of tasks, of model wrappers, of benchmarks: ``tool.tasks.x.y``, ``tool.models.z``): here the
-same folders lie under another root, so the name is looked for below each ancestor of the folder that imports it, the
-nearest first, then below the folders of benchmarks that the user has named, and then in the tool's own package if that
-is installed: its files are read, and the package is never imported. Which trees there are, the systems say.
+same folders may lie under another root, so the name is looked for below each ancestor of the folder that imports it,
+first the tree's own folder in a copy of the tool and then the nearest, then below the folders of benchmarks that the
+user has named, and then in the tool's own package if that is installed: its files are read, and the package is never
+imported. Which trees there are, the systems say.
 
 *Relative imports* (``from ..dataset import x``) of a file that stands for a module inside another system's package
 (``tool.dataset.x``): the files beside it come first, then the shim of that package. In a checkout of the package itself
@@ -66,7 +67,7 @@ def tree_path(name: str, folder: Path | None) -> Path | None:
     if tree is None or name in _modules_of_tools():
         return None
     parts = name.removeprefix(tree).split(".")
-    ancestors = [folder, *folder.parents][:_MOST_TREE_LEVELS] if folder is not None else []
+    ancestors = _ancestors(tree, folder) if folder is not None else []
     # What has come with a guest wins over a shim, and a shim over what lies elsewhere.
     elsewhere: Iterable[Path] = () if is_shim(name) else _included_places(tree, parts[0])
     for place in (*ancestors, *elsewhere):
@@ -74,6 +75,15 @@ def tree_path(name: str, folder: Path | None) -> Path | None:
         if path.with_name(f"{path.name}.py").is_file() or path.is_dir():
             return path
     return None
+
+
+def _ancestors(tree: str, folder: Path) -> list[Path]:
+    """Folders around a file in which a tree may begin. In a copy of the tool a name means the same as there, also where
+    a nearer folder is called like it (``lm_eval.tasks.ifeval`` in ``lm_eval/tasks/leaderboard/ifeval``).
+    """
+    inside = tuple(tree.rstrip(".").split("."))
+    found = [folder, *folder.parents][:_MOST_TREE_LEVELS]
+    return sorted(found, key=lambda place: place.parts[-len(inside) :] != inside)
 
 
 def _included_places(tree: str, first: str) -> Iterator[Path]:
