@@ -28,7 +28,12 @@ EXPECTED: tuple[Expected, ...] = (
     # `langdetect` guesses the language of a short text with a generator that nobody seeds.
     Expected(DRAWS, tasks="*ifeval*", stays=True),
 )
-EXPECTED_OF_GROUPS: tuple[Expected, ...] = (Expected(FUNCTION, tasks="code2text", stays=True),)
+EXPECTED_OF_GROUPS: tuple[Expected, ...] = (
+    Expected(FUNCTION, tasks="code2text", stays=True),
+    # Of its members, those of GPQA shuffle their options.
+    Expected(DRAWS, tasks="leaderboard", names="value:leaderboard_gpqa *", stays=True),
+    Expected(DRAWS, tasks="leaderboard", names="value:leaderboard acc_norm*", stays=True),
+)
 ROWS = (EXAMPLES, DRAWS, REASONING, FUNCTION)
 
 
