@@ -187,6 +187,8 @@ def test_the_command_says_how_the_judge_s_replicas_fared(judged: Judged) -> None
     assert shown.returncode == 0
     page = (judged.folder / "run" / "report.html").read_text()
     assert "judge: 2, busy" in page
+    again = command("score", "run", *words[-4:], "--judge-replicas", "1", "--lease-timeout", "60", cwd=judged.folder)
+    assert again.returncode == 0, again.stderr
 
 
 def test_a_judge_in_the_process_of_the_run_takes_no_gpu_from_the_model(

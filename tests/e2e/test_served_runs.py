@@ -233,6 +233,15 @@ def test_a_judge_may_be_several_started_servers_beside_a_model_that_is_none(here
     assert all(has_ended(pid) for pid in started(pids))
 
 
+def test_servers_of_a_judge_that_find_no_gpu_are_refused_by_the_name_of_their_option(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    with pytest.raises(PlanError, match="2 replicas with 1 GPUs each do not fit") as refused:
+        evaluate(model="mock", roles={"judge": "vllm:toy"}, judge_replicas=2)
+    assert refused.value.where == "--judge-replicas"
+
+
 def test_a_judge_that_is_the_measured_model_shares_its_server(here: Path, pids: Path) -> None:
     scoring = "process_results: !function utils.judged\nmetric_list: [{metric: judged, aggregation: mean}]\n"
     (here / "judged.yaml").write_text(SUMS.replace("sums\n", "judged\n", 1).partition("metric_list")[0] + scoring)

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from polymeter.api.imports import import_file, naming_imports
 from polymeter.api.offline import without_hub
@@ -29,8 +29,6 @@ from polymeter.engine.run import RunOutcome, RunRequest, parse_model, resumable,
 from polymeter.engine.selection import file_endings, named_place
 from polymeter.store.imported import imported_from
 
-if TYPE_CHECKING:
-    pass
 ELSEWHERE = (
     *("executor", "replicas", "judge_replicas", "gpus_per_replica", "cpus_per_replica"),
     *("address", "lease_timeout_s"),

@@ -69,6 +69,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     gpus_per_replica: option.GpusPerReplica = None,
     cpus_per_replica: option.CpusPerReplica = None,
     address: option.Address = None,
+    lease_timeout: option.LeaseTimeout = None,
     score_workers: Annotated[
         int | None, typer.Option("--score-workers", help="Threads for hooks and scoring.", metavar="N")
     ] = None,
@@ -102,6 +103,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         "gpus_per_replica": gpus_per_replica,
         "cpus_per_replica": cpus_per_replica,
         "address": address,
+        "lease_timeout_s": lease_timeout,
         "score_workers": score_workers,
         "is_strict_resume": strict_resume,
         "report_samples": count_or_all(report_samples, "--report-samples"),

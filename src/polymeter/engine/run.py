@@ -341,7 +341,10 @@ def _plan_judges(judges: Sequence[Model], options: RunOptions) -> None:
     """
     started = [judge for judge in judges if isinstance(judge, AsyncModel) and not judge.instances]
     for judge in started:
-        judge.plan_replicas(options.judge_replicas or 1, options.gpus_per_replica)
+        try:
+            judge.plan_replicas(options.judge_replicas or 1, options.gpus_per_replica)
+        except PlanError as error:
+            raise PlanError(error.what, where="--judge-replicas", hint=error.hint) from None
     if not started and not any(map(computes_here, judges)):
         raise PlanError(
             "The run has no judge on this machine that could have replicas.",
