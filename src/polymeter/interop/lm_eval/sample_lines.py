@@ -211,7 +211,7 @@ def _encoder(separator: str) -> Callable[[Any], str]:
 
 
 def _as_written(arguments: tuple[Any, ...], reread: Rereading) -> tuple[Any, ...]:
-    return tuple([item if type(item) is str else dict(reread.settings(item)) for item in arguments])
+    return tuple([dict(reread.settings(item)) if isinstance(item, Mapping) else item for item in arguments])
 
 
 def _asked_and_answered(sample: StoredSample, render: Render | None) -> tuple[Arguments, list[Any]]:
