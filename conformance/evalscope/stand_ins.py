@@ -1,6 +1,6 @@
 """What stands in for the world, the same in both tools: a hub, a tokenizer, image scorers, and the scripted model.
 
-It is imported where the original is installed and where Polymeter plays its part, so it imports neither.
+It is imported where the original is installed and where Polymeter plays its part, so it imports neither at its top.
 """
 
 from __future__ import annotations
@@ -165,7 +165,9 @@ def stand_in_for_leaderboard() -> None:
 
 
 def stand_in_for_hub(folder: Path, script: Script) -> None:
-    """Let ``modelscope`` read the generated rows, whether or not the package is installed."""
+    """Let ``modelscope`` read the generated rows, whether or not the package is installed, and Polymeter, which reads
+    files of ModelScope without it.
+    """
 
     def place(dataset: str) -> Path:
         return folder / "hub" / script.case["name"] / dataset.replace("/", "__")
@@ -187,6 +189,26 @@ def stand_in_for_hub(folder: Path, script: Script) -> None:
     msdatasets = _module("modelscope.msdatasets")
     msdatasets.MsDataset = modelscope.MsDataset = ScriptedDataset
     modelscope.msdatasets = msdatasets
+    if "polymeter" in sys.modules:
+        _stand_in_for_repositories(place)
+
+
+def _stand_in_for_repositories(place: Callable[[str], Path]) -> None:
+    from polymeter.data.hub_files import HubFile
+    from polymeter.data.modelscope import Repository
+    from polymeter.interop.evalscope.tasks import datasets
+
+    def open_repository(name: str, cache_dir: Path) -> Repository:
+        folder = place(name)
+        if [child.name for child in folder.iterdir()] == ["default"]:
+            folder /= "default"  # a repository without configurations has its splits at the top
+        found = sorted(file for file in folder.rglob("*") if file.is_file())
+        files = tuple(
+            HubFile(name, "", str(file.relative_to(folder)), file.stat().st_size, "", is_here=True) for file in found
+        )
+        return Repository(name, "", "master", cache_dir, folder, files)
+
+    datasets.open_repository = open_repository
 
 
 def _module(name: str) -> Any:

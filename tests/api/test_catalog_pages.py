@@ -220,7 +220,7 @@ def test_data_that_is_not_here_is_no_fault(tmp_path, home):
     assert "is not on this machine" in hub
     assert "polymeter docs hub --include-path FOLDER --data org/data=FOLDER" in hub
     spelling = (tmp_path / "out" / "en" / "spelling.md").read_text()
-    assert "The package 'modelscope'" in spelling
+    assert "Dataset org/spelling of ModelScope, revision master, is not on this machine" in spelling
     assert "--data org/spelling=FOLDER" in spelling
 
 

@@ -10,8 +10,9 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.core.errors import DataError
+from polymeter.core.guest_context import guest_context_with
 from polymeter.data import fetch
-from polymeter.data.fetch import download, fetched_image, md5_of
+from polymeter.data.fetch import download, fetched_image, md5_of, size_of
 from tests.helpers.file_server import Reply, serve
 
 TABLE = b"index\tprompt\n1\ta cat\n"
@@ -83,6 +84,93 @@ def test_a_file_that_is_cut_off_is_an_error_after_a_second_try(server, tmp_path)
         download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=None)
     assert server.asked["/t.tsv"] == 2
     assert files(tmp_path) == []
+
+
+LARGE = bytes(range(256)) * 12_000  # about 3 MB
+LARGE_MD5 = hashlib.md5(LARGE).hexdigest()
+
+
+def broken_off(server, target, md5, **headers):
+    """A download of ``LARGE`` that got two thirds of it in two attempts."""
+    server.replies["/t.tsv"] = Reply(LARGE, headers=headers, has_ranges=True, cut_after=1_300_000)
+    with pytest.raises(DataError, match="RemoteProtocolError"):
+        download(f"{server.url}/t.tsv", target, md5=md5)
+    server.replies["/t.tsv"] = Reply(LARGE, headers=headers, has_ranges=True)
+    server.starts.clear()
+
+
+@pytest.mark.parametrize(
+    ("md5", "headers"),
+    [(LARGE_MD5, {}), (None, {"ETag": '"one"'}), (None, {"Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"})],
+)
+def test_a_large_download_that_broke_off_goes_on(server, tmp_path, md5, headers):
+    target = tmp_path / "t.tsv"
+    broken_off(server, target, md5, **headers)
+    assert files(tmp_path) == [".t.tsv.part", ".t.tsv.part.json"]
+    told = []
+    with guest_context_with(bytes_arrived=told.append):
+        assert download(f"{server.url}/t.tsv", target, md5=md5).read_bytes() == LARGE
+    assert server.starts == [2 << 20]
+    assert sum(told) == len(LARGE)
+    assert files(tmp_path) == ["t.tsv"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"ETag": 'W/"one"'}])
+def test_without_anything_that_tells_two_files_apart_a_download_begins_again(server, tmp_path, headers):
+    broken_off(server, tmp_path / "t.tsv", None, **headers)
+    assert files(tmp_path) == []
+    assert download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=None).read_bytes() == LARGE
+    assert server.starts == [0]
+
+
+def test_halves_of_two_files_are_never_put_together(server, tmp_path):
+    broken_off(server, tmp_path / "t.tsv", None, ETag='"one"')
+    other = LARGE[::-1]
+    server.replies["/t.tsv"] = Reply(other, headers={"ETag": '"two"'}, has_ranges=True)
+    assert download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=None).read_bytes() == other
+
+
+def test_with_an_md5_a_wrong_beginning_is_thrown_away_and_the_file_fetched_whole(server, tmp_path):
+    target, other = tmp_path / "t.tsv", b"x" + LARGE[1:]
+    broken_off(server, target, hashlib.md5(other).hexdigest())
+    server.replies["/t.tsv"] = Reply(other, has_ranges=True)
+    assert download(f"{server.url}/t.tsv", target, md5=hashlib.md5(other).hexdigest()).read_bytes() == other
+    assert server.starts == [2 << 20, 0]
+    assert files(tmp_path) == ["t.tsv"]
+
+
+def test_what_was_kept_of_another_address_or_md5_is_not_used(server, tmp_path):
+    target = tmp_path / "t.tsv"
+    broken_off(server, target, LARGE_MD5)
+    assert download(f"{server.url}/t.tsv", target, md5=None).read_bytes() == LARGE
+    assert server.starts == [0]
+
+
+def test_a_beginning_that_is_longer_than_the_file_is_thrown_away(server, tmp_path):
+    target = tmp_path / "t.tsv"
+    broken_off(server, target, None, ETag='"one"')
+    short = LARGE[:1000]
+    server.replies["/t.tsv"] = Reply(short, headers={"ETag": '"one"'}, has_ranges=True)
+    assert download(f"{server.url}/t.tsv", target, md5=None).read_bytes() == short
+
+
+def test_nothing_is_kept_of_a_file_that_is_too_large(server, tmp_path):
+    server.replies["/t.tsv"] = Reply(LARGE, promised=-1)
+    with pytest.raises(DataError, match="are the most that is taken"):
+        download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=LARGE_MD5, max_bytes=2_500_000)
+    assert files(tmp_path) == []
+
+
+def test_the_size_of_a_file_is_what_its_server_says(server, tmp_path):
+    assert size_of(f"{server.url}/t.tsv") == len(TABLE)
+    server.replies["/t.tsv"] = Reply(TABLE, promised=-1)
+    assert size_of(f"{server.url}/t.tsv") is None
+    server.replies["/t.tsv"] = Reply(status=405)
+    assert size_of(f"{server.url}/t.tsv") is None
+    with pytest.raises(DataError, match=r"/no\.tsv answers 404"):
+        size_of(f"{server.url}/no.tsv")
+    (tmp_path / "t.tsv").write_bytes(TABLE)
+    assert size_of((tmp_path / "t.tsv").as_uri()) == len(TABLE)
 
 
 def test_a_failing_server_is_asked_again(server, tmp_path):

@@ -5,20 +5,20 @@ Commands run in processes of their own: the tests' process is offline from its s
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.helpers.fake_hub import Hub, fake_hub
+from tests.helpers.fetching import Machine
+from tests.helpers.file_server import Reply, serve
 
 _TASK = """\
 task: {name}
@@ -30,14 +30,6 @@ doc_to_target: answer
 metric_list:
   - metric: exact_match
 {more}
-"""
-_NO_SOCKETS = """\
-import socket
-
-def refuse(*args, **kwargs):
-    raise AssertionError(f"the network was asked for: {args}")
-
-socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
 """
 
 
@@ -56,58 +48,15 @@ def hub() -> Iterator[Hub]:
         yield hub
 
 
-class Machine:
-    """A machine with a cache of its own, a folder of tasks, and a hub."""
-
-    def __init__(self, folder: Path, hub: Hub) -> None:
-        self.folder = folder
-        self.hub = hub
-        self.add_task("colours")
-
-    def add_task(self, name: str, more: str = "") -> None:
-        (self.folder / "tasks").mkdir(exist_ok=True)
-        (self.folder / "tasks" / f"{name}.yaml").write_text(_TASK.format(name=name, more=more))
-
-    def polymeter(self, *words: str, has_network: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a command; without a network, whatever opens a connection fails."""
-        blocked = self.folder / "blocked"
-        blocked.mkdir(exist_ok=True)
-        (blocked / "sitecustomize.py").write_text("" if has_network else _NO_SOCKETS)
-        offline = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_TOKEN")
-        environment = {name: value for name, value in os.environ.items() if name not in offline}
-        environment |= {
-            "HF_ENDPOINT": self.hub.url,
-            "HF_HOME": str(self.folder / "hub"),
-            "HF_HUB_DISABLE_TELEMETRY": "1",
-            "POLYMETER_CACHE_DIR": str(self.folder / "cache"),
-            "PYTHONPATH": os.pathsep.join([str(blocked), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        }
-        return subprocess.run(
-            [sys.executable, "-m", "polymeter", *words],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-
-    def fetch(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return self.polymeter("fetch", "--include-path", "tasks", *words)
-
-    def run(self, *words: str, output: str = "run", **given: bool) -> subprocess.CompletedProcess[str]:
-        words = ("--model", "mock", "--model-args", "mode=gold", "--include-path", "tasks", "--output", output, *words)
-        return self.polymeter("run", *words, **given)
-
-    def task_of(self, output: str = "run") -> dict[str, Any]:
-        """What the manifest of a run says of its only task."""
-        (task,) = json.loads((self.folder / output / "run.json").read_text())["tasks"]
-        return dict(task)
-
-
 @pytest.fixture
 def machine(tmp_path: Path, hub: Hub) -> Machine:
-    return Machine(tmp_path, hub)
+    machine = Machine(tmp_path, {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_TELEMETRY": "1"})
+    add_task(machine, "colours")
+    return machine
+
+
+def add_task(machine: Machine, name: str, more: str = "") -> None:
+    machine.add(f"{name}.yaml", _TASK.format(name=name, more=more))
 
 
 def test_what_was_fetched_is_enough_without_a_network(machine: Machine, hub: Hub) -> None:
@@ -119,10 +68,12 @@ def test_what_was_fetched_is_enough_without_a_network(machine: Machine, hub: Hub
         {
             "id": "made/colours",
             "name": None,
+            "hub": "huggingface",
             "commit": commit,
             "n_files": 1,
             "n_bytes": len(table(5)),
             "n_bytes_to_download": len(table(5)),
+            "is_at_most": False,
             "tasks": ["colours"],
         }
     ]
@@ -210,7 +161,7 @@ def test_a_run_goes_on_with_the_commit_that_it_began_with(machine: Machine, hub:
 def test_named_files_of_a_repository_are_enough_without_a_network(machine: Machine, hub: Hub) -> None:
     files = {"README.md": b"# x\n", "a/one.parquet": table(3), "b/two.parquet": table(4)}
     hub.add("made/colours", files)
-    machine.add_task("some", "dataset_kwargs: {data_files: {test: b/two.parquet}}")
+    add_task(machine, "some", "dataset_kwargs: {data_files: {test: b/two.parquet}}")
     done = machine.fetch("some", "--json")
     assert done.returncode == 0, done.stderr
     (dataset,) = json.loads(done.stdout)["datasets"]
@@ -243,3 +194,44 @@ def test_local_data_needs_no_fetching(machine: Machine) -> None:
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert (document["datasets"], document["n_samples"]) == ([], {"colours": 2})
+
+
+_CLASS = """\
+from ulmeval.dataset.text_base import TextBaseDataset
+
+class Quiz(TextBaseDataset):
+    DATASET_URL = {{"QUIZ": "{url}/quiz.tsv"}}
+    DATASET_MD5 = {{"QUIZ": "{md5}"}}
+"""
+
+
+def test_the_table_of_a_class_is_sized_first_and_goes_on_where_it_broke_off(machine: Machine) -> None:
+    rows = "".join(f"{i}\tpatch {os.urandom(9_000).hex()}\tred\n" for i in range(160))
+    content = f"index\tquestion\tanswer\n{rows}".encode()
+    with serve({"/quiz.tsv": Reply(content, has_ranges=True, cut_after=1_300_000)}) as server:
+        md5 = hashlib.md5(content).hexdigest()
+        machine.environment["LMUData"] = str(machine.folder / "tables")
+        machine.add("quiz.py", _CLASS.format(url=server.url, md5=md5))
+        size = f"{len(content) / 1e6:.1f} MB"
+        said = machine.fetch("QUIZ", "--dry-run")
+        assert f"QUIZ from {server.url}/quiz.tsv  {size}, {size} to download" in said.stdout, said.stderr
+        assert not (machine.folder / "tables" / "QUIZ.tsv").exists()
+        done = machine.fetch("QUIZ")
+        assert done.returncode == 1
+        assert "QUIZ: Fetching" in done.stderr
+        server.replies["/quiz.tsv"] = Reply(content, has_ranges=True)
+        done = machine.fetch("QUIZ", "--json")
+        assert done.returncode == 0, done.stderr
+        assert server.starts[-1] == 2 << 20, "what had arrived was sent again"
+        assert json.loads(done.stdout)["n_samples"] == {"QUIZ": 160}
+        assert f"{size}, here" in machine.fetch("QUIZ").stdout
+    done = machine.run("--tasks", "QUIZ", "--limit", "2", "--offline", has_network=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_table_that_is_not_at_its_address_is_told_before_anything_is_fetched(machine: Machine) -> None:
+    with serve({}) as server:
+        machine.add("quiz.py", _CLASS.format(url=server.url, md5="0" * 32))
+        done = machine.fetch("QUIZ")
+    assert done.returncode == 2
+    assert "/quiz.tsv answers 404 Not Found." in done.stderr

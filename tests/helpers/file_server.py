@@ -17,21 +17,26 @@ class Reply:
         status: HTTP status.
         headers: Further headers.
         promised: Content-Length, if it is to differ from what is sent; -1: none is said.
+        has_ranges: Whether a part of the body can be asked for, on condition of an ``ETag`` that is among the headers.
+        cut_after: Break the connection after so many bytes, if there are more; 0: never.
     """
 
     body: bytes = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     promised: int | None = None
+    has_ranges: bool = False
+    cut_after: int = 0
 
 
 @dataclass
 class Server:
-    """A running server: ``replies`` may be changed at any time."""
+    """A running server: ``replies`` may be changed at any time. ``starts`` are the bytes from which on it was asked."""
 
     url: str
     replies: dict[str, Reply | Callable[[], Reply]]
     asked: Counter
+    starts: list[int] = field(default_factory=list)
 
 
 @contextmanager
@@ -44,14 +49,30 @@ def serve(replies=None) -> Iterator[Server]:
             server.asked[self.path] += 1
             reply = server.replies.get(self.path, Reply(status=404))
             reply = reply() if callable(reply) else reply
-            self.send_response(reply.status)
+            start = self.start_of(reply)
+            server.starts.append(start)
+            body = reply.body[start:]
+            if start and not body:
+                reply, body = Reply(status=416), b""
+            self.send_response(206 if start and body else reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)
+            if start and body:
+                self.send_header("Content-Range", f"bytes {start}-{len(reply.body) - 1}/{len(reply.body)}")
             if reply.promised != -1:
-                self.send_header("Content-Length", str(len(reply.body) if reply.promised is None else reply.promised))
+                self.send_header("Content-Length", str(len(body) if reply.promised is None else reply.promised))
             self.end_headers()
+            if self.command == "HEAD":
+                return
             with suppress(ConnectionError):  # the client may have had enough
-                self.wfile.write(reply.body)
+                self.wfile.write(body[: reply.cut_after or None])
+
+        do_HEAD = do_GET
+
+        def start_of(self, reply):
+            asked, condition = self.headers.get("Range"), self.headers.get("If-Range")
+            is_same = condition in (None, reply.headers.get("ETag"), reply.headers.get("Last-Modified"))
+            return int(asked.removeprefix("bytes=").rstrip("-")) if asked and reply.has_ranges and is_same else 0
 
         def log_message(self, *args):
             pass

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from polymeter.api.running import allowances
 from polymeter.api.settings import read_settings
 from polymeter.api.trying import first_prompt
 from polymeter.core.errors import DataError, PlanError, PolymeterError
-from polymeter.core.format import HubSource, OpenContext
+from polymeter.core.format import MODELSCOPE, FileSource, HubSource, OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.options import RunOptions
 from polymeter.core.records import dataclass
+from polymeter.core.registries import stored_format
+from polymeter.core.secrets import hide_secrets
 from polymeter.core.task import Task, TaskSpec
+from polymeter.data import modelscope
+from polymeter.data.fetch import size_of
 from polymeter.data.hub_files import HubFile, fetch_file, files_of
 from polymeter.data.source import Source
 from polymeter.engine import plan, selection
@@ -24,33 +28,34 @@ from polymeter.guests.door import in_mode
 
 
 @dataclass(frozen=True, slots=True)
-class HubDataset:
-    """A dataset of the Hugging Face Hub that tasks read.
+class WantedDataset:
+    """A dataset of a hub, or a file at an address, that tasks read.
 
     Attributes:
-        source: How tasks name it.
-        files: Its files.
+        id: Its id; of a file, what its task calls its data.
+        name: Its configuration; ``None``: the only one, several, or none.
+        hub: ``huggingface`` or ``modelscope``; of a file its address.
         tasks: Who reads it.
+        n_bytes: The size of its files; ``None`` if the server of the address does not tell.
+        n_bytes_missing: The size of those that are not on this machine.
+        n_files: The number of its files.
+        commit: The commit that is fetched; empty if it is not known, or there is none.
+        is_at_most: Whether its tasks may turn out to read less of it: their code chooses among its files.
+        files: What is downloaded before the tasks are opened; of other data, opening a task downloads what it reads.
+        token: For its hub, if its task asks for one of its own.
     """
 
-    source: HubSource
-    files: tuple[HubFile, ...]
+    id: str
+    name: str | None
+    hub: str
     tasks: tuple[str, ...]
-
-    @property
-    def n_bytes(self) -> int:
-        """The size of all its files."""
-        return sum(file.size for file in self.files)
-
-    @property
-    def n_bytes_missing(self) -> int:
-        """The size of those that are not on this machine."""
-        return sum(file.size for file in self.files if not file.is_here)
-
-    @property
-    def commit(self) -> str:
-        """The commit that is fetched; empty if it has no files of its own."""
-        return next((file.commit for file in self.files), "")
+    n_bytes: int | None
+    n_bytes_missing: int | None
+    n_files: int
+    commit: str = ""
+    is_at_most: bool = False
+    files: tuple[HubFile, ...] = ()
+    token: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +64,25 @@ class FetchPlan:
 
     Attributes:
         tasks: The tasks.
-        datasets: The datasets of the hub that they read, with their sizes.
+        datasets: What they read, with sizes.
         unsized: Tasks whose data shows only when they are opened: their code downloads it from where it chooses.
         options: The settings.
     """
 
     tasks: tuple[TaskSpec, ...]
-    datasets: tuple[HubDataset, ...]
+    datasets: tuple[WantedDataset, ...]
     unsized: tuple[str, ...]
     options: RunOptions
 
     @property
     def n_bytes_missing(self) -> int:
         """The bytes to download, as far as they are known."""
-        return sum(dataset.n_bytes_missing for dataset in self.datasets)
+        return sum(dataset.n_bytes_missing or 0 for dataset in self.datasets)
+
+    @property
+    def is_at_most(self) -> bool:
+        """Whether it may turn out to be less."""
+        return any(dataset.is_at_most and dataset.n_bytes_missing for dataset in self.datasets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +122,20 @@ def plan_fetch(
     include_paths: Sequence[Path] = (),
     revisions: Mapping[str, str] | None = None,
     data: Mapping[str, str] | None = None,
+    dialect_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> FetchPlan:
-    """What tasks read and what of it is not on this machine. Asks the hub, and runs no code of tasks.
+    """What tasks read and what of it is not on this machine. Asks the hubs, and runs no code of tasks.
 
     Args:
         patterns: Names, globs, groups and tags.
         include_paths: Further folders of benchmarks.
         revisions: Which commits, branches or tags of datasets are wanted, by id.
         data: Local files in place of dataset ids; those need not be fetched.
+        dialect_options: Settings of formats, as of a run.
 
     Raises:
         PlanError: if a pattern matches nothing, or packages are missing that the tasks need.
-        DataError: if the hub does not give a dataset.
+        DataError: if a hub does not give a dataset.
     """
     settings = read_settings()
     options = RunOptions(
@@ -131,29 +143,79 @@ def plan_fetch(
         revisions=dict(revisions or {}),
         data={**settings.data, **(data or {})},
         cache_dir=settings.cache_dir,
+        dialect_options={name: dict(told) for name, told in (dialect_options or {}).items()},
     )
     catalog = selection.build_catalog(options.include_paths, plan.cache_folder(options))
     specs = selection.select(patterns, catalog).tasks
     check_specs(specs)
-    named: dict[str, tuple[HubSource, list[str]]] = {}
+    read: dict[str, tuple[HubSource | FileSource, list[str], list[str]]] = {}
     unsized: list[str] = []
     for spec in specs:
         sources_of = selection.format_of(spec).sources
-        sources = sources_of(spec) if sources_of is not None else None
+        sources = sources_of(spec, _context(spec, options)) if sources_of is not None else None
         if sources is None:
             unsized.append(spec.name)
         for source in sources or ():
-            if not {source.path, f"{source.path}:{source.name}"} & options.data.keys():
+            if not _names(source) & options.data.keys():
                 pinned = _pinned(source, options.revisions)
-                key = repr((pinned.path, pinned.name, sorted(pinned.kwargs.items(), key=repr)))
-                named.setdefault(key, (pinned, []))[1].append(spec.name)
-    datasets = tuple(
-        HubDataset(
-            source, tuple(files_of(Source(source.path, source.name, source.kwargs, source.folder))), tuple(tasks)
-        )
-        for source, tasks in named.values()
+                _, names, tasks = read.setdefault(_key(pinned), (pinned, [], []))
+                names.append(str(getattr(source, "name", "")))
+                tasks.append(spec.name)
+    datasets: list[WantedDataset] = []
+    for source, names, tasks in read.values():
+        with guest_context_with(revisions=options.revisions):
+            wanted = _wanted(source, tuple(dict.fromkeys(names)), tuple(dict.fromkeys(tasks)))
+        if wanted is None:
+            unsized.extend(task for task in dict.fromkeys(tasks) if task not in unsized)
+        else:
+            datasets.append(wanted)
+    return FetchPlan(specs, tuple(datasets), tuple(unsized), options)
+
+
+def _names(source: HubSource | FileSource) -> set[str]:
+    """What ``--data`` may call it."""
+    return {source.name} if isinstance(source, FileSource) else {source.path, f"{source.path}:{source.name}"}
+
+
+def _key(source: HubSource | FileSource) -> str:
+    """What makes two sources one download. All configurations of a dataset of ModelScope lie in one folder."""
+    if isinstance(source, FileSource):
+        return source.url
+    if source.hub == MODELSCOPE:
+        return repr((source.hub, source.path, source.is_exact))
+    return repr((source.path, source.name, sorted(source.kwargs.items(), key=repr)))
+
+
+def _wanted(source: HubSource | FileSource, names: tuple[str, ...], tasks: tuple[str, ...]) -> WantedDataset | None:
+    """What is downloaded of a source; ``None`` if that shows only when its tasks are opened.
+
+    Raises:
+        DataError: if its hub or server does not give it.
+    """
+    if isinstance(source, FileSource):
+        size = size_of(source.url)
+        return WantedDataset(source.name, None, hide_secrets(source.url), tasks, size, 0 if source.is_here else size, 1)
+    files: Sequence[HubFile]
+    if source.hub == MODELSCOPE:
+        repository = modelscope.open_repository(source.path, source.cache_dir or Path())
+        if repository.script:
+            return None
+        files = modelscope.files_of_configs(repository, names) if source.is_exact else repository.files
+    else:
+        files = files_of(Source(source.path, source.name, source.kwargs, source.folder))
+    return WantedDataset(
+        id=source.path,
+        name=None if source.hub == MODELSCOPE else source.name,
+        hub=source.hub,
+        tasks=tasks,
+        n_bytes=sum(file.size for file in files),
+        n_bytes_missing=sum(file.size for file in files if not file.is_here),
+        n_files=len(files),
+        commit=next((file.commit for file in files), ""),
+        is_at_most=not source.is_exact,
+        files=() if source.hub == MODELSCOPE else tuple(files),
+        token=source.kwargs.get("token"),
     )
-    return FetchPlan(specs, datasets, tuple(unsized), options)
 
 
 def carry_out_fetch(planned: FetchPlan, progress: FetchProgress) -> Fetched:
@@ -169,11 +231,12 @@ def carry_out_fetch(planned: FetchPlan, progress: FetchProgress) -> Fetched:
     """
     progress.begin(planned.n_bytes_missing)
     for dataset in planned.datasets:
-        progress.stage(f"fetching {dataset.source.path}")
+        if dataset.files:
+            progress.stage(f"fetching {dataset.id}")
         for file in dataset.files:
-            fetch_file(file, token=dataset.source.kwargs.get("token"), told=None if file.is_here else progress.add)
+            fetch_file(file, token=dataset.token, told=None if file.is_here else progress.add)
     fetched = Fetched()
-    with allowances(planned.options):
+    with allowances(planned.options), guest_context_with(bytes_arrived=progress.add):
         for spec in planned.tasks:
             progress.stage(f"opening {spec.name}")
             try:
@@ -185,12 +248,11 @@ def carry_out_fetch(planned: FetchPlan, progress: FetchProgress) -> Fetched:
 
 def _open(spec: TaskSpec, options: RunOptions, fetched: Fetched) -> None:
     """Open a task, and look at the media of its samples if its own code gets them."""
-    cache_dir = plan.cache_folder(options)
     read: dict[str, str] = {}
-    context = OpenContext(data=options.data, cache_dir=cache_dir)
+    context = _context(spec, options)
     surroundings = {
         "data": options.data,
-        "cache_dir": cache_dir,
+        "cache_dir": context.cache_dir,
         "revisions": options.revisions,
         "read_revisions": read,
         "allows_generated_code": True,  # no model has written anything here: programs that run are the author's
@@ -208,6 +270,11 @@ def _open(spec: TaskSpec, options: RunOptions, fetched: Fetched) -> None:
         )
 
 
+def _context(spec: TaskSpec, options: RunOptions) -> OpenContext:
+    told = options.dialect_options.get(stored_format(spec.format), {})
+    return OpenContext(data=options.data, options=told, cache_dir=plan.cache_folder(options))
+
+
 def _samples_without_media(task: Task) -> Iterator[tuple[str, str]]:
     """Make the first prompt of every sample whose media the task's own code gets, which fetches them; those that fail,
     with the reason.
@@ -222,6 +289,7 @@ def _samples_without_media(task: Task) -> Iterator[tuple[str, str]]:
             yield sample.id, error.what
 
 
-def _pinned(source: HubSource, revisions: Mapping[str, str]) -> HubSource:
-    revision = revisions.get(source.path)
-    return source if revision is None else replace(source, kwargs={**source.kwargs, "revision": revision})
+def _pinned(source: HubSource | FileSource, revisions: Mapping[str, str]) -> HubSource | FileSource:
+    if isinstance(source, FileSource) or source.path not in revisions:
+        return source
+    return replace(source, kwargs={**source.kwargs, "revision": revisions[source.path]})

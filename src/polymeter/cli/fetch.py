@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polymeter.cli import run_options as option
 from polymeter.cli.completion import task_names
 from polymeter.cli.json_output import AsJson, print_document, stdout_kept
-from polymeter.cli.pairs import parse_places
+from polymeter.cli.pairs import parse_dialect_options, parse_places
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 from polymeter.core.errors import PlanError
+from polymeter.core.format import HUGGING_FACE, MODELSCOPE
 
 if TYPE_CHECKING:
-    from polymeter.api.fetching import Fetched, FetchPlan, HubDataset
+    from polymeter.api.fetching import Fetched, FetchPlan, WantedDataset
+
+_HUBS = {MODELSCOPE: "ModelScope"}
 
 
-def fetch(
+def fetch(  # noqa: PLR0917  (one parameter for each option)
     patterns: Annotated[
         list[str],
         typer.Argument(
@@ -43,6 +47,7 @@ def fetch(
         list[str] | None,
         typer.Option(help="Local files in place of a dataset: id=path.", metavar="ID=PATH", show_default=False),
     ] = None,
+    dialect_option: option.DialectOption = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Download without asking.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be downloaded, and stop.")] = False,
     as_json: AsJson = False,
@@ -58,6 +63,7 @@ def fetch(
             include_paths=tuple(include_path or ()),
             revisions=parse_places(revision or (), "--revision"),
             data=parse_places(data or (), "--data"),
+            dialect_options=parse_dialect_options(dialect_option or (), "--dialect-option"),
         )
         for line in _lines(planned):
             say(line, err=as_json)
@@ -115,13 +121,20 @@ def _lines(planned: FetchPlan) -> Iterator[str]:
     from polymeter.report.formatting import data_size
 
     for dataset in planned.datasets:
-        name = f"{dataset.source.path}:{dataset.source.name}" if dataset.source.name else dataset.source.path
-        here = "here" if not dataset.n_bytes_missing else f"{data_size(dataset.n_bytes_missing)} to download"
+        name = f"{dataset.id}:{dataset.name}" if dataset.name else dataset.id
         commit = f" at {dataset.commit[:10]}" if dataset.commit else ""
-        yield f"{name}{commit}  {data_size(dataset.n_bytes)}, {here}"
+        origin = "" if dataset.hub == HUGGING_FACE else f" from {_HUBS.get(dataset.hub, dataset.hub)}"
+        at_most = " at most" if dataset.is_at_most else ""
+        if dataset.n_bytes is None:
+            yield f"{name}{origin}  of a size that its server does not tell"
+        elif not dataset.n_bytes_missing:
+            yield f"{name}{commit}{origin}  {data_size(dataset.n_bytes)}, here"
+        else:
+            missing = f"{data_size(dataset.n_bytes_missing)} to download{at_most}"
+            yield f"{name}{commit}{origin}  {data_size(dataset.n_bytes)}, {missing}"
     for task in planned.unsized:
         yield f"{task}  its code downloads its data itself; the size is not known in advance"
-    yield f"{data_size(planned.n_bytes_missing)} to download"
+    yield f"{data_size(planned.n_bytes_missing)} to download{' at most' if planned.is_at_most else ''}"
 
 
 def _as_data(planned: FetchPlan, fetched: Fetched | None) -> dict[str, Any]:
@@ -136,13 +149,15 @@ def _as_data(planned: FetchPlan, fetched: Fetched | None) -> dict[str, Any]:
     }
 
 
-def _dataset_as_data(dataset: HubDataset) -> dict[str, Any]:
+def _dataset_as_data(dataset: WantedDataset) -> dict[str, Any]:
     return {
-        "id": dataset.source.path,
-        "name": dataset.source.name,
+        "id": dataset.id,
+        "name": dataset.name,
+        "hub": dataset.hub,
         "commit": dataset.commit,
-        "n_files": len(dataset.files),
+        "n_files": dataset.n_files,
         "n_bytes": dataset.n_bytes,
         "n_bytes_to_download": dataset.n_bytes_missing,
+        "is_at_most": dataset.is_at_most,
         "tasks": list(dataset.tasks),
     }

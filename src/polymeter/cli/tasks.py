@@ -294,9 +294,14 @@ def _measured(outline: TaskOutline | None) -> Iterator[str]:
 
 
 def _is_cached(outline: TaskOutline) -> bool:
+    from polymeter.api.settings import read_settings
+    from polymeter.core.options import RunOptions
     from polymeter.data.source import BUILDERS, is_cached
+    from polymeter.engine.plan import cache_folder
 
-    return bool(outline.dataset) and outline.dataset not in BUILDERS and is_cached(outline.dataset)
+    if not outline.dataset or outline.dataset in BUILDERS:
+        return False
+    return is_cached(outline.dataset, cache_folder(RunOptions(cache_dir=read_settings().cache_dir)))
 
 
 def _catalog_as_data(

@@ -104,21 +104,46 @@ class PageKeys:
     kinds: Mapping[str, str] = field(default_factory=dict)
 
 
+HUGGING_FACE, MODELSCOPE = "huggingface", "modelscope"
+"""The hubs, as EvalScope's settings call them."""
+
+
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """A dataset of the Hugging Face Hub as a task names it.
+    """A dataset of a hub as a task names it.
 
     Attributes:
         path: Its id.
         name: Its configuration; ``None``: the only or default one.
         kwargs: Arguments for opening it: ``revision``, ``data_files``, and the special keys of task YAML.
         folder: The folder of the task; files that lie there are none of the hub's.
+        hub: Whose it is: ``huggingface`` or ``modelscope``.
+        cache_dir: Where files of ModelScope are kept.
+        is_exact: Whether the task reads what is named here. Else its code chooses among the files of the dataset.
     """
 
     path: str
     name: str | None = None
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()
+    hub: str = HUGGING_FACE
+    cache_dir: Path | None = None
+    is_exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """A file at an address that a task reads.
+
+    Attributes:
+        name: What the task calls its data.
+        url: The address.
+        is_here: Whether this machine has the file.
+    """
+
+    name: str
+    url: str
+    is_here: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +190,8 @@ class Format:
             before any of its code runs; ``None``, also as what it gives: only a run shows them.
         outline: ``spec → Outline``: for listings. Raises PlanError if the configuration is broken. ``None``: nothing is
             known.
-        sources: ``spec → sources``: the datasets of the Hugging Face Hub that a task reads. ``None``, also as what it
-            gives: only opening the task shows.
+        sources: ``(spec, context) → sources``: the datasets of hubs and the files at addresses that a task reads.
+            ``None``, also as what it gives: only opening the task shows.
         code: ``spec → files``: the files of a task's authors that are loaded before its first sample, which import
             the others. ``None``: there is no code.
         get_ready: Imports what ``compile`` needs, for a moment in which a run waits anyway. It opens no data and runs
@@ -187,6 +212,6 @@ class Format:
     page_keys: PageKeys = field(default_factory=PageKeys)
     metrics: Callable[[TaskSpec], Collection[str] | None] | None = None
     outline: Callable[[TaskSpec], Outline] | None = None
-    sources: Callable[[TaskSpec], Collection[HubSource] | None] | None = None
+    sources: Callable[[TaskSpec, OpenContext], Collection[HubSource | FileSource] | None] | None = None
     code: Callable[[TaskSpec], Collection[Path]] | None = None
     get_ready: Callable[[], None] | None = None

@@ -7,7 +7,7 @@ starting one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field, replace
@@ -47,6 +47,7 @@ class GuestContext:
         allows_generated_code: Whether code that a model wrote may be run.
         revisions: Which commits, branches or tags of datasets of a hub are read, by id; of others the newest.
         read_revisions: Which commits have been read, by id, as whoever opens a dataset notes; ``None``: nobody asks.
+        bytes_arrived: Told of each number of bytes of data that arrives from elsewhere; ``None``: nobody asks.
     """
 
     role_client: RoleClient = no_role_client
@@ -61,6 +62,7 @@ class GuestContext:
     allows_generated_code: bool = False
     revisions: Mapping[str, str] = field(default_factory=dict)
     read_revisions: dict[str, str] | None = None
+    bytes_arrived: Callable[[int], None] | None = None
 
 
 _CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context", default=GuestContext())  # noqa: B039  (frozen)
@@ -107,6 +109,7 @@ class scoring_sample:
             before.allows_generated_code,
             before.revisions,
             before.read_revisions,
+            before.bytes_arrived,
         )
         self._token = _CURRENT.set(context)
 

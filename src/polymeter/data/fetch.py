@@ -5,13 +5,15 @@ wherever it leads, as its author chose. One that *data* names (an image in a row
 also after redirects, and never with credentials: neither a user in the URL, nor cookies, nor a ``.netrc``.
 
 TLS certificates are always verified. If the MD5 of a file is given, the download is checked against it and discarded
-if it does not match. Two processes that need the same file fetch it once.
+if it does not match. Two processes that need the same file fetch it once. A large download that broke off goes on where
+it stopped, if its MD5 or the server's own tag of the file can tell that both halves are of one file.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import logging
 import os
 import shutil
@@ -24,6 +26,7 @@ from urllib.parse import unquote, urlsplit
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing, sweep
+from polymeter.core.guest_context import guest_context
 from polymeter.core.pixels import check_pixels
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import digest
@@ -43,6 +46,12 @@ _ON = ("1", "true", "yes", "on")
 _TRIES = 2
 _WAIT_S = 0.5
 _LOCAL_HOSTS = ("", "localhost")
+_WORTH_KEEPING = 1 << 20
+"""From how many bytes on a download that broke off is kept."""
+_PARTIAL, _NO_SUCH_RANGE = 206, 416
+_NO_SIZES = (403, 405, 501)
+"""How servers answer that give files but no facts about them."""
+_HEADERS = {"User-Agent": "polymeter", "Accept-Encoding": "identity"}
 
 
 def download(
@@ -69,8 +78,9 @@ def download(
         ``target``.
 
     Raises:
-        DataError: if the file cannot be fetched, is too large, or has another MD5. Nothing is left behind then, and an
-            existing file is unchanged.
+        DataError: if the file cannot be fetched, is too large, or has another MD5. An existing file is unchanged then,
+            and nothing is left behind but the beginning of a large file whose download broke off, from which the next
+            one goes on.
     """
     target, shown = Path(target), hide_secrets(url)
     if not md5 and not url.lower().startswith("https://"):
@@ -80,16 +90,46 @@ def download(
         if target.exists() and (md5_of(target) == md5.lower() if md5 else not existed):
             return target  # another process fetched it while this one waited for the lock
         sweep([target.parent])
-        with replacing(target, binary=True) as file:
-            with _errors_naming(target):
-                actual_md5 = _fetch(url, file, max_bytes=max_bytes, timeout_s=timeout_s, is_offline=is_offline)
-            if md5 and actual_md5 != md5.lower():
+        part = _Part(target, url, md5)
+        for is_last in (not part.n_kept, True):
+            with _errors_naming(target), part.open() as file:
+                sink = _Sink(file, shown, max_bytes, part)
+                actual_md5 = _fetch(url, sink, timeout_s=timeout_s, is_offline=is_offline)
+            if not md5 or actual_md5 == md5.lower():
+                break
+            part.discard()
+            if is_last or not sink.n_kept:  # else what was kept may be of a former file
                 raise DataError(
                     f"What {shown} gives has MD5 {actual_md5}, not {md5.lower()}; it was thrown away.",
                     where=str(target),
                     hint="The file at that address has changed, or the MD5 in DATASET_MD5 is wrong.",
                 )
+        part.finish()
     return target
+
+
+def size_of(url: str, *, timeout_s: float = TIMEOUT_S) -> int | None:
+    """The size in bytes of the file at a URL that code or the user names; ``None`` if its server does not tell.
+
+    Raises:
+        DataError: if there is no such file, or its server cannot be reached.
+    """
+    parts, shown = urlsplit(url), hide_secrets(url)
+    if parts.scheme.lower() == "file":
+        path = Path(unquote(parts.path))
+        return path.stat().st_size if path.is_file() else None
+    import httpx
+
+    with (
+        boundary(DataError, f"Asking for the size of {shown}", hint="Check the address and the connection."),
+        httpx.Client(follow_redirects=True, timeout=timeout_s) as client,
+    ):
+        response = client.head(url, headers=_HEADERS)
+    if response.status_code in _NO_SIZES:
+        return None
+    _check_status(url, response)
+    size = response.headers.get("content-length")
+    return int(size) if size else None
 
 
 def fetched_image(url: str, folder: Path, *, is_offline: bool = False) -> Path:
@@ -130,9 +170,8 @@ def fetch_named_by_data(url: str, file: IO[bytes], *, max_bytes: int, is_offline
     """
     if not url.lower().startswith(("http://", "https://")):
         raise DataError(f"{url[:120]!r} is no address that data can be fetched from.", hint="Give an http(s) URL.")
-    _fetch(
-        url, file, max_bytes=max_bytes, timeout_s=TIMEOUT_S, is_offline=is_offline, stream=_stream_from_public_addresses
-    )
+    sink = _Sink(file, hide_secrets(url), max_bytes)
+    _fetch(url, sink, timeout_s=TIMEOUT_S, is_offline=is_offline, stream=_stream_from_public_addresses)
 
 
 def md5_of(path: Path) -> str:
@@ -175,9 +214,8 @@ def _errors_naming(target: Path) -> Iterator[None]:
 
 def _fetch(
     url: str,
-    file: IO[bytes],
+    sink: _Sink,
     *,
-    max_bytes: int,
     timeout_s: float,
     is_offline: bool,
     stream: Callable[[str, _Sink, float], None] | None = None,
@@ -187,14 +225,14 @@ def _fetch(
     parts, shown = urlsplit(url), hide_secrets(url)
     scheme = parts.scheme.lower()
     if scheme == "file":
-        return _copy(url, Path(unquote(parts.path)), parts.netloc, file, max_bytes)
+        _copy(url, Path(unquote(parts.path)), parts.netloc, sink)
+        return sink.hexdigest
     if scheme not in ("http", "https"):
         raise DataError(f"{shown!r} cannot be fetched: only https, http and file addresses can.")
     if is_offline_now(is_offline):
         hint = f"Allow the network (unset {_SWITCH}), or put the file in its place."
         raise DataError(f"{shown} is not fetched: the run is offline.", hint=hint)
     for tries_left in reversed(range(_TRIES)):
-        sink = _Sink(file, shown, max_bytes)
         try:
             with boundary(DataError, f"Fetching {shown}", hint="Check the address and the connection."):
                 stream(url, sink, timeout_s)
@@ -208,46 +246,164 @@ def _fetch(
     return sink.hexdigest
 
 
-class _Sink:
-    """Writes bytes to a file: counted, hashed, and up to a limit."""
+class _Part:
+    """The beginning of a file, under another name in its folder until it is whole.
 
-    def __init__(self, file: IO[bytes], url: str, max_bytes: int) -> None:
-        file.seek(0)
-        file.truncate()
+    Args:
+        target: Where the whole file goes.
+        url: Where it comes from.
+        md5: Its MD5, if it is known: then the whole tells whether its parts fit together. Else the server's own tag of
+            the file does, which is noted beside it, and without one nothing is kept.
+    """
+
+    def __init__(self, target: Path, url: str, md5: str | None) -> None:
+        self._target, self._url, self._md5 = target, digest(url.encode()), (md5 or "").lower()
+        self._file = target.with_name(f".{target.name}.part")
+        self._note = target.with_name(f".{target.name}.part.json")
+        self.tag = ""
+        try:
+            noted = json.loads(self._note.read_text(encoding="utf-8"))
+            if noted["url"] == self._url and noted["md5"] == self._md5:
+                self.tag = str(noted["tag"])
+        except (OSError, ValueError, TypeError, KeyError):
+            self.discard()
+
+    @property
+    def n_kept(self) -> int:
+        """How many bytes are there that a download can go on from."""
+        return self._file.stat().st_size if (self.tag or self._md5) and self._file.is_file() else 0
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The file, to write to. It is removed if the block fails before much has arrived."""
+        try:
+            with self._file.open("r+b" if self.n_kept else "w+b") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException as error:
+            if isinstance(error, _TooLargeError) or self.n_kept < _WORTH_KEEPING:
+                self.discard()
+            raise
+
+    def note(self, tag: str) -> None:
+        """The server's tag of the file whose bytes come now."""
+        self.tag = tag
+        with replacing(self._note) as file:
+            json.dump({"url": self._url, "md5": self._md5, "tag": tag}, file)
+
+    def finish(self) -> None:
+        """The file is whole: it goes into its place."""
+        self._file.replace(self._target)
+        self._note.unlink(missing_ok=True)
+
+    def discard(self) -> None:
+        """Nothing of it is of use."""
+        self._file.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)
+        self.tag = ""
+
+
+class _Sink:
+    """Writes bytes to a file: counted, hashed, and up to a limit. It goes on from what the file holds already.
+
+    Args:
+        file: The file.
+        url: Where it comes from, as it is shown.
+        max_bytes: Most bytes that are taken.
+        part: What is known of what the file holds; ``None``: nothing in it is of use.
+    """
+
+    def __init__(self, file: IO[bytes], url: str, max_bytes: int, part: _Part | None = None) -> None:
+        self._file, self._url, self._max_bytes, self._part = file, url, max_bytes, part
+        self._told = guest_context().bytes_arrived
         self._md5 = hashlib.md5(usedforsecurity=False)
-        self._file, self._url, self._max_bytes, self._size = file, url, max_bytes, 0
+        self.size = self.n_kept = 0
+        if part is None or not part.n_kept:
+            self.restart()
+            return
+        while block := file.read(_BLOCK):
+            self._md5.update(block)
+            self.size += len(block)
+        self.n_kept = self.size
+        self._tell(self.size)
 
     @property
     def hexdigest(self) -> str:
-        """The MD5 of what was written."""
+        """The MD5 of the whole file."""
         return self._md5.hexdigest()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What asks for the rest of the file alone, if it is still the same file."""
+        if not self.size or self._part is None:
+            return {}
+        condition = {"If-Range": self._part.tag} if self._part.tag else {}
+        return {"Range": f"bytes={self.size}-", **condition}
+
+    def restart(self) -> None:
+        """What is there is of no use."""
+        self._tell(-self.size)
+        self._file.seek(0)
+        self._file.truncate()
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self.size = self.n_kept = 0
 
     def expect(self, size: int) -> None:
         """Raise DataError if this size is over the limit."""
         if size > self._max_bytes:
-            raise DataError(f"{self._url} gives {size} bytes or more; {self._max_bytes} are the most that is taken.")
+            what = f"{self._url} gives {size} bytes or more; {self._max_bytes} are the most that is taken."
+            raise _TooLargeError(what)
+
+    def begin(self, response: httpx.Response) -> None:
+        """A response comes: the rest of the file, or all of it."""
+        is_rest = response.headers.get("content-range", "").startswith(f"bytes {self.size}-")
+        if self.size and not (response.status_code == _PARTIAL and is_rest):
+            self.restart()
+        self.expect(self.size + int(response.headers.get("content-length") or 0))
+        if self._part is not None:
+            tag = str(response.headers.get("etag") or "")
+            # A weak tag says that two files mean the same, not that they are the same bytes.
+            self._part.note(response.headers.get("last-modified", "") if tag.startswith("W/") or not tag else tag)
 
     def write(self, block: bytes) -> int:
-        self._size += len(block)
-        self.expect(self._size)
+        self.size += len(block)
+        self.expect(self.size)
         self._md5.update(block)
+        self._tell(len(block))
         return self._file.write(block)
+
+    def _tell(self, n_bytes: int) -> None:
+        if self._told is not None and n_bytes:
+            self._told(n_bytes)
 
 
 class _ServerError(DataError):
     """A server failed, which may be transient."""
 
 
+class _TooLargeError(DataError):
+    """A file is larger than what is taken."""
+
+
 def _stream(url: str, sink: _Sink, timeout_s: float) -> None:
     import httpx
 
-    with (
-        httpx.Client(follow_redirects=True, timeout=timeout_s) as client,
-        client.stream("GET", url, headers={"User-Agent": "polymeter", "Accept-Encoding": "identity"}) as response,
-    ):
-        _check_status(url, response)
-        _check_tls(url, response)
-        _pour(response, sink)
+    with httpx.Client(follow_redirects=True, timeout=timeout_s) as client:
+        with client.stream("GET", url, headers=_HEADERS | sink.headers) as response:
+            has_no_rest = sink.size and response.status_code == _NO_SUCH_RANGE
+            if not has_no_rest:
+                _take(url, response, sink)
+        if has_no_rest:
+            sink.restart()
+            with client.stream("GET", url, headers=_HEADERS) as response:
+                _take(url, response, sink)
+
+
+def _take(url: str, response: httpx.Response, sink: _Sink) -> None:
+    _check_status(url, response)
+    _check_tls(url, response)
+    _pour(response, sink)
 
 
 def _stream_from_public_addresses(url: str, sink: _Sink, timeout_s: float) -> None:
@@ -257,7 +413,7 @@ def _stream_from_public_addresses(url: str, sink: _Sink, timeout_s: float) -> No
 
 
 def _pour(response: httpx.Response, sink: _Sink) -> None:
-    sink.expect(int(response.headers.get("content-length") or 0))
+    sink.begin(response)
     for block in response.iter_bytes(_BLOCK):
         sink.write(block)
 
@@ -281,16 +437,15 @@ def _is_transient(error: DataError) -> bool:
     return isinstance(error, _ServerError) or isinstance(error.__cause__, httpx.TransportError)
 
 
-def _copy(url: str, source: Path, host: str, file: IO[bytes], max_bytes: int) -> str:
+def _copy(url: str, source: Path, host: str, sink: _Sink) -> None:
     if host not in _LOCAL_HOSTS:
         raise DataError(f"{url} names a file on another machine ({host}).", hint="Write file:///PATH.")
     if not source.is_file():
         raise DataError(f"{url}: there is no such file.")
-    sink = _Sink(file, url, max_bytes)
+    sink.restart()
     sink.expect(source.stat().st_size)
     with source.open("rb") as opened:
         shutil.copyfileobj(opened, sink, _BLOCK)
-    return sink.hexdigest
 
 
 @contextmanager

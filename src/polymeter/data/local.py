@@ -32,7 +32,8 @@ _BUILDER_OF = {
     ".txt": "text",
 }
 TABLE_SUFFIXES = frozenset(_BUILDER_OF)
-_CARDS = ("README.md", ".huggingface.yaml")
+CARDS = ("README.md", ".huggingface.yaml")
+"""Files that may describe the configurations of the dataset that they lie in."""
 _CARD_HINT = "Its dataset card says which files a configuration has; they must be there."
 _DEFAULT = "default"
 _ONLY_SPLIT = "train"
@@ -117,7 +118,7 @@ def card_configs(folder: Path) -> tuple[str, ...]:
     Raises:
         DataError: if the card describes some and cannot be read.
     """
-    for name in _CARDS:
+    for name in CARDS:
         file = folder / name
         if not file.is_file() or "configs:" not in file.read_text(encoding="utf-8", errors="replace"):
             continue
@@ -126,7 +127,7 @@ def card_configs(folder: Path) -> tuple[str, ...]:
         with boundary(DataError, f"Reading the dataset card {file}"):
             text = file.read_text(encoding="utf-8")
             # The standalone file is the front matter of a card alone.
-            card = DatasetCard(text if name == _CARDS[0] else f"---\n{text}\n---\n", ignore_metadata_errors=True)
+            card = DatasetCard(text if name == CARDS[0] else f"---\n{text}\n---\n", ignore_metadata_errors=True)
             configs = card.data.get("configs")
         names = [
             str(item["config_name"]) for item in configs or () if isinstance(item, Mapping) and "config_name" in item

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.opened_files import not_noting
 from polymeter.core.parts import Modality
 from polymeter.data.digest import table_fingerprint
-from polymeter.data.local import is_saved, only_file
+from polymeter.data.local import CARDS, is_saved, only_file
 from polymeter.data.parquet_images import ImageRows, can_be_read_in_groups, is_image, prepared, size_of_columns
 from polymeter.data.rows import Rows, may_miss, missing_cells, naming_damage
 from polymeter.data.source import BUILDERS, DROPPED, Source, local_place
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _LARGEST_FILE = 10 << 20
 _BLOCK_SIZE = _LARGEST_FILE // 32
 _BUILDER_OF = {".json": "json", ".jsonl": "json", ".parquet": "parquet"}
-_CARDS = ("README.md", ".huggingface.yaml")
 # Recorded sessions of agents, which ``datasets`` turns into other rows.
 _OF_SESSIONS = frozenset({"cwd", "system_prompt"})
 _DECODED = ("decode", True)
@@ -126,7 +125,7 @@ def _files(source: Source, splits: Sequence[str], overrides: Mapping[str, str]) 
     else:
         folder = place or source.directory / source.path
         has_config = source.name is not None and not is_of_config
-        if kwargs or (has_config and not folder.is_file()) or any((folder / card).exists() for card in _CARDS):
+        if kwargs or (has_config and not folder.is_file()) or any((folder / card).exists() for card in CARDS):
             return None
         files = {split: _of_split(folder.resolve(), split) for split in splits}
     found = {split: file for split, file in files.items() if file is not None and _may_be_plain(file)}

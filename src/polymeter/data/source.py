@@ -431,11 +431,12 @@ def is_hub_id(path: str, directory: Path) -> bool:
     return not any(place.exists() for place in (directory / path, Path(path)))
 
 
-def is_cached(path: str) -> bool:
+def is_cached(path: str, cache_dir: Path | None = None) -> bool:
     """Whether a cache of this machine holds a dataset of a hub, whole or in part.
 
     Args:
         path: Its id.
+        cache_dir: Polymeter's own cache, which keeps datasets of ModelScope.
     """
     home = Path(os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser())
     caches = {
@@ -443,6 +444,8 @@ def is_cached(path: str) -> bool:
         Path(os.environ.get("HF_DATASETS_CACHE") or home / "datasets") / path.replace("/", "___").lower(),
         Path(os.environ.get("MODELSCOPE_CACHE") or Path("~/.cache/modelscope/hub").expanduser()) / "datasets" / path,
     }
+    if cache_dir is not None:
+        caches.add(cache_dir / "modelscope" / "datasets" / path.replace("/", "--"))
     return any(place.exists() for place in caches)
 
 

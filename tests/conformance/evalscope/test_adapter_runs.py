@@ -281,8 +281,9 @@ def test_an_authors_own_loading_that_finds_no_file_says_what_is_missing_and_what
 def test_an_id_of_modelscope_without_its_package_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "modelscope", None)
-    with pytest.raises(PlanError, match=r"'modelscope'.*\[modelscope\].*--data modelscope/MMLU-Pro="):
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setitem(sys.modules, "modelscope_hub", None)
+    with pytest.raises(PlanError, match=r"'modelscope-hub'.*\[modelscope\].*--data modelscope/MMLU-Pro="):
         evaluate(tmp_path, GUIDE, "mmlu_pro", "mock")
 
 

@@ -6,6 +6,7 @@ import json
 import random
 import sqlite3
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from polymeter.interop.evalscope.shim.evalscope.run import run_task
 from polymeter.interop.evalscope.shim.evalscope.samplers import StratifiedSampler, UniformSampler, WeightedSampler
 from polymeter.interop.evalscope.tasks.collection import CollectionEntry, Scored, levels_of
 from polymeter.interop.evalscope.tasks.report import Report
+from tests.helpers.fake_modelscope import ModelScope, fake_modelscope
 
 ADAPTER = """\
 from evalscope.benchmarks import Benchmark, DataAdapter
@@ -227,32 +229,23 @@ def answers_in(run: Path) -> int:
         return int(journal.execute("SELECT count(*) FROM responses").fetchone()[0])
 
 
-class Hub:
-    """A hub with one dataset, in place of the package ``modelscope``."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.asked: list[Any] = []
-
-    def dataset_snapshot_download(self, dataset_id: str, cache_dir: str, allow_file_pattern: list[str]) -> str:
-        self.asked.append((dataset_id, allow_file_pattern))
-        if dataset_id != "someone/Mixed-Test":
-            raise OSError("there is no network")
-        folder = Path(cache_dir, dataset_id)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "mixed.jsonl").write_text(self.file.read_text())
-        return str(folder)
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelScope]:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("MODELSCOPE_API_MAX_RETRIES", "1")
+    with fake_modelscope() as hub:
+        monkeypatch.setenv("MODELSCOPE_ENDPOINT", hub.url)
+        yield hub
 
 
 @pytest.mark.parametrize("field", ["dataset_id", "local_path"])
-def test_a_collection_is_fetched_from_a_hub(field: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collection_is_fetched_from_a_hub(field: str, here: Path, hub: ModelScope) -> None:
     told = collection(here, model="mock", model_args={"mode": "gold"})
-    hub = Hub(here / "mixed.jsonl")
-    monkeypatch.setitem(sys.modules, "modelscope", hub)
+    hub.add("someone/Mixed-Test", {"mixed.jsonl": (here / "mixed.jsonl").read_bytes(), "other.bin": b"x" * 900})
     told |= {"dataset_args": {"data_collection": {field: "someone/Mixed-Test"}}, "dataset_dir": str(here / "kept")}
     reports = run_task(told)
-    assert hub.asked == [("someone/Mixed-Test", ["*.jsonl"])]
-    assert (here / "kept" / "someone").is_dir()
+    assert list(hub.sent) == ["mixed.jsonl"]
+    assert (here / "kept" / "datasets" / "someone--Mixed-Test").is_dir()
     assert reports["Mixed-Test"].metrics[0].num == 15
     folder = next(Path("outputs").iterdir())
     assert [file.name for file in (folder / "predictions").glob("*/*")] == ["Mixed-Test.jsonl"]
@@ -260,20 +253,16 @@ def test_a_collection_is_fetched_from_a_hub(field: str, here: Path, monkeypatch:
     assert reviewed == [f"Mixed-Test_{name}.jsonl" for name in ("facts_old", "sums_minus", "sums_plus")]
 
 
-@pytest.mark.parametrize(
-    ("modelscope", "message"),
-    [
-        (None, r"'modelscope'.*--data someone/other="),
-        (Hub(Path("none")), r"there is no network.*--data someone/other="),
-    ],
-)
+@pytest.mark.parametrize("has_client", [True, False])
 def test_a_collection_that_cannot_be_fetched_says_how_to_provide_it(
-    modelscope: Any, message: str, here: Path, monkeypatch: pytest.MonkeyPatch
+    has_client: bool, here: Path, hub: ModelScope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "modelscope", modelscope)
+    if not has_client:
+        monkeypatch.setitem(sys.modules, "modelscope_hub", None)
     told = collection(here, model="mock", model_args={"mode": "gold"})
     told["dataset_args"] = {"data_collection": {"dataset_id": "someone/other"}}
-    with pytest.raises(PolymeterError, match=message):
+    message = "ModelScope has no dataset someone/other" if has_client else "'modelscope-hub'"
+    with pytest.raises(PolymeterError, match=rf"{message}.*--data someone/other="):
         run_task(told)
     reports = evaluate_evalscope(told, data={"someone/other": str(here / "mixed.jsonl")}).reports
     assert reports["other"].metrics[0].num == 15

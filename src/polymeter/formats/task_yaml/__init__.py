@@ -90,7 +90,7 @@ def _outline(spec: TaskSpec) -> Outline:
     return outline(spec)
 
 
-def _sources(spec: TaskSpec) -> Collection[HubSource] | None:
+def _sources(spec: TaskSpec, context: OpenContext) -> Collection[HubSource] | None:
     """The dataset that the task names; ``None`` if a class opens what it reads."""
     from polymeter.formats.task_yaml.rows import hub_sources
 

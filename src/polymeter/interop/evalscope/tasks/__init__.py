@@ -14,7 +14,7 @@ from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.errors import PlanError
-from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
+from polymeter.core.format import Format, HubSource, Loaded, OpenContext, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 
@@ -72,6 +72,13 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
+def _sources(spec: TaskSpec, context: OpenContext) -> Collection[HubSource] | None:
+    """The dataset that the registration names; ``None`` if only the adapter's code tells what it reads."""
+    from polymeter.interop.evalscope.tasks.index import hub_sources
+
+    return hub_sources(spec, context)
+
+
 def _code(spec: TaskSpec) -> Collection[Path]:
     """The adapter's file."""
     return [spec.file]
@@ -97,5 +104,6 @@ FORMAT = Format(
     endings=(".py",),
     labels={"en": "data adapter", "zh": "数据适配器"},
     page_keys=_PAGE_KEYS,
+    sources=_sources,
     code=_code,
 )

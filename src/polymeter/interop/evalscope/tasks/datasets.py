@@ -6,7 +6,6 @@ of prepared copies come from the guest context, because the signatures of author
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
-from polymeter.core.guest_context import guest_context
-from polymeter.core.registry import missing_package
+from polymeter.core.guest_context import guest_context, guest_context_with
+from polymeter.core.installing import pip_install
 from polymeter.data import Source, make_rows, open_splits
 from polymeter.data.local import card_configs, is_saved
+from polymeter.data.modelscope import Repository, fetch_files, files_of_configs, open_repository
+from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.constants import HubType
 
 Records = list[dict[str, Any]]
@@ -25,6 +26,10 @@ _ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 _HUBS = (HubType.MODELSCOPE, HubType.HUGGINGFACE, HubType.LOCAL)
 _MOST_NAMED = 12
 _DEFAULT_SUBSET = "default"
+_OWN = "modelscope"
+"""Whose a dataset of ModelScope is that names no owner."""
+_OF_THE_CLIENT = ("trust_remote_code", "download_mode", "token", "use_streaming")
+"""Arguments of ModelScope's loader that are not about which rows there are."""
 
 
 class NoSplitError(DataError, KeyError):
@@ -89,20 +94,34 @@ def open_hub(
         PlanError: if the hub is unknown, or its package is not installed.
     """
     hub = _checked_hub(name, datasets_hub)
+    if hub == HubType.MODELSCOPE:
+        return _open_modelscope(name, subsets, splits, work_dir, is_split=split_as_subset, kwargs=kwargs)
 
     def read(subset: str, split: str) -> Records:
         config, part = (None, subset) if split_as_subset else (subset, split)
-        if hub == HubType.HUGGINGFACE:
-            return _from_hugging_face(name, config, part)
-        return _from_modelscope(name, config, part, work_dir, kwargs)
+        context = guest_context()
+        opened = open_splits(Source(name, config), [part], overrides=context.data, cache_dir=context.cache_dir)
+        return _records(opened[part], f"split {part!r} of {name}")
 
     return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
 
 
 def open_disk(
-    path: str, subsets: Sequence[str], splits: Sequence[str], *, split_as_subset: bool = False
+    path: str,
+    subsets: Sequence[str],
+    splits: Sequence[str],
+    *,
+    split_as_subset: bool = False,
+    is_clone: bool = False,
 ) -> dict[str, dict[str, Records]]:
     """Records of local files by subset and split.
+
+    Args:
+        path: A file or folder.
+        subsets: Configurations, or splits.
+        splits: Splits of each.
+        split_as_subset: A subset is a split, and every split of the adapter holds the same.
+        is_clone: Whether it is a repository of a hub, also without a card.
 
     Raises:
         DataError: if a file is missing; all places where it was looked for are named.
@@ -112,7 +131,7 @@ def open_disk(
     def read(subset: str, split: str) -> Records:
         if split_as_subset:
             return _read(root, subset, None)
-        return _find_and_read(root, subset, split, is_only=len(subsets) == 1)
+        return _find_and_read(root, subset, split, is_only=len(subsets) == 1, is_clone=is_clone)
 
     return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
 
@@ -125,15 +144,18 @@ def snapshot(name: str, files: Sequence[str], work_dir: str | None, datasets_hub
         PlanError: if the hub is unknown, or its package is not installed.
     """
     hub = _checked_hub(name, datasets_hub)
+    if hub == HubType.MODELSCOPE:
+        repository = open_repository(_with_owner(name), _cache_dir(work_dir))
+        return str(fetch_files(repository, repository.matching(files)))
+    context = guest_context()
     with boundary(DataError, f"Fetching files of dataset {name}", hint=_local_instead(name)):
-        if hub == HubType.HUGGINGFACE:
-            from huggingface_hub import snapshot_download
+        from huggingface_hub import snapshot_download
 
-            return str(snapshot_download(name, repo_type="dataset", allow_patterns=list(files)))
-        _require_modelscope(name)
-        from modelscope import dataset_snapshot_download
-
-        return str(dataset_snapshot_download(name, cache_dir=work_dir, allow_file_pattern=list(files)))
+        revision = context.revisions.get(name)
+        folder = snapshot_download(name, repo_type="dataset", revision=revision, allow_patterns=list(files))
+    if context.read_revisions is not None:
+        context.read_revisions[name] = Path(folder).name  # it is named by its commit
+    return str(folder)
 
 
 def load_file_with_extension(file_path: str | list[str]) -> Records:
@@ -163,7 +185,7 @@ def fingerprint_of(records: Sequence[Any]) -> str:
     return make_rows(rows, what="the records").fingerprint
 
 
-def _find_and_read(root: Path, subset: str, split: str, *, is_only: bool) -> Records:
+def _find_and_read(root: Path, subset: str, split: str, *, is_only: bool, is_clone: bool) -> Records:
     """The most telling name wins: a subset's own folder or file, then a file of the split, which can only be meant
     where there are no other subsets.
     """
@@ -184,7 +206,7 @@ def _find_and_read(root: Path, subset: str, split: str, *, is_only: bool) -> Rec
         looked_for.append(split)
         if is_whole and any(_file_named(folder, split, or_shards=True) for folder in (root, root / "data")):
             return _read(root, split, None)
-        if is_saved(root) or (root / "README.md").is_file():
+        if is_clone or is_saved(root) or (root / "README.md").is_file():
             return _read(root, split, None if is_whole else subset)
     endings = "|".join(ending[1:] for ending in _ENDINGS)
     raise DataError(
@@ -214,25 +236,79 @@ def _read(path: Path, split: str, config: str | None) -> Records:
     return _records(opened[split], f"split {split!r} of {path}")
 
 
-def _from_hugging_face(name: str, config: str | None, split: str) -> Records:
-    context = guest_context()
-    opened = open_splits(Source(name, config), [split], overrides=context.data, cache_dir=context.cache_dir)
-    return _records(opened[split], f"split {split!r} of {name}")
+def _open_modelscope(
+    name: str,
+    subsets: Sequence[str],
+    splits: Sequence[str],
+    work_dir: str | None,
+    *,
+    is_split: bool,
+    kwargs: Mapping[str, Any],
+) -> dict[str, dict[str, Records]]:
+    """Records of a dataset of ModelScope: its files are read like those of a clone of it."""
+    options = {key: value for key, value in kwargs.items() if key not in _OF_THE_CLIENT and value is not None}
+    version = options.pop("version", None)
+    revisions = guest_context().revisions
+    if version and _with_owner(name) not in revisions:
+        revisions = {**revisions, _with_owner(name): str(version)}
+    with guest_context_with(revisions=revisions):
+        repository = open_repository(_with_owner(name), _cache_dir(work_dir))
+    if repository.script:
+        return _open_by_script(repository, subsets, splits, work_dir, is_split=is_split, kwargs=kwargs)
+    files = repository.files if options else files_of_configs(repository, [""] if is_split else subsets)
+    folder = fetch_files(repository, files)
+    if not options:
+        return open_disk(str(folder), subsets, splits, split_as_subset=is_split, is_clone=True)
+    # What an author asks of the reader goes to it, as ModelScope's own loader hands it on.
+    described = card_configs(folder)
+
+    def read(subset: str, split: str) -> Records:
+        config, part = (None, subset) if is_split else (subset if subset in described else None, split)
+        opened = open_splits(Source(str(folder), config, options), [part], cache_dir=guest_context().cache_dir)
+        return _records(opened[part], f"split {part!r} of {name}")
+
+    return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
 
 
-def _from_modelscope(
-    name: str, config: str | None, split: str, work_dir: str | None, kwargs: Mapping[str, Any]
-) -> Records:
-    _require_modelscope(name)
-    with boundary(DataError, f"Loading dataset {name} from ModelScope", hint=_local_instead(name)):
+def _open_by_script(
+    repository: Repository,
+    subsets: Sequence[str],
+    splits: Sequence[str],
+    work_dir: str | None,
+    *,
+    is_split: bool,
+    kwargs: Mapping[str, Any],
+) -> dict[str, dict[str, Records]]:
+    """Records of a dataset that brings a program to read it, which only ModelScope's own loader still runs."""
+    name = repository.name
+    try:
         from modelscope.msdatasets import MsDataset
+    except ImportError as error:
+        raise PlanError(
+            f"Dataset {name} of ModelScope is read by a program of its own ({repository.script}), which runs in "
+            "ModelScope's loader alone, and that is not installed.",
+            hint=f"Install it with: {pip_install('modelscope[datasets]')}. {_local_instead(name)}",
+        ) from error
 
-        named = {} if config is None else {"subset_name": config}
-        loaded = MsDataset.load(
-            dataset_name=name, split=split, cache_dir=work_dir, hub=HubType.MODELSCOPE, **named, **kwargs
-        )
+    def read(subset: str, split: str) -> Records:
+        named = {} if is_split else {"subset_name": subset}
+        part = subset if is_split else split
+        with boundary(DataError, f"Loading dataset {name} from ModelScope", hint=_local_instead(name)):
+            loaded = MsDataset.load(
+                dataset_name=name, split=part, cache_dir=work_dir, hub=HubType.MODELSCOPE, **named, **kwargs
+            )
         # ModelScope wraps a dataset of the package ``datasets``, which is what reads fastest.
-        return _records(getattr(loaded, "_hf_ds", loaded), f"split {split!r} of {name}")
+        return _records(getattr(loaded, "_hf_ds", loaded), f"split {part!r} of {name}")
+
+    return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
+
+
+def _with_owner(name: str) -> str:
+    return name if "/" in name else f"{_OWN}/{name}"
+
+
+def _cache_dir(work_dir: str | None) -> Path:
+    return Path(work_dir or constants.DEFAULT_DATASET_CACHE_DIR)
 
 
 def _records(dataset: Any, what: str) -> Records:
@@ -254,15 +330,6 @@ def _checked_hub(name: str, datasets_hub: str) -> str:
         hint = _local_instead(name)
         raise DataError(f"There is no local file or folder {name!r}.", where="dataset_hub local", hint=hint)
     return hub
-
-
-def _require_modelscope(name: str) -> None:
-    try:
-        importlib.import_module("modelscope")
-    except ModuleNotFoundError as error:
-        missing = missing_package("modelscope", f"dataset {name!r}", "modelscope")
-        hint = f"{missing.hint}, or name another dataset_hub. {_local_instead(name)}"
-        raise PlanError(missing.what, hint=hint) from error
 
 
 def _local_instead(name: str) -> str:

@@ -32,7 +32,7 @@ from polymeter.interop.evalscope.tasks.metrics import metric_registry
 from polymeter.interop.evalscope.tasks.prompts import Prompt, prompt_problem
 from polymeter.interop.evalscope.tasks.reading import line_of_data
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, Benchmark, BenchmarkMeta
-from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions, Mode, choose_mode
+from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions, Mode, choose_mode, work_dir
 
 _ANY_SUBSET = ["default"]
 
@@ -197,7 +197,7 @@ def load_lines(spec: TaskSpec, options: AdapterRunOptions, context: OpenContext)
         guest_context_with(data=context.data, cache_dir=context.cache_dir),
         authors_code(DataError, f"Loading the data of benchmark {meta.name!r}"),
     ):
-        lines = adapter.load(work_dir=_work_dir(options, context), datasets_hub=hub)
+        lines = adapter.load(work_dir=work_dir(options, context), datasets_hub=hub)
     return lines, str(adapter.dataset_id)
 
 
@@ -284,7 +284,7 @@ def _make_prompts(
     ):
         try:
             with authors_code(DataError, f"Loading the data of benchmark {meta.name!r}"):
-                data = adapter.load(work_dir=_work_dir(options, context), datasets_hub=hub)
+                data = adapter.load(work_dir=work_dir(options, context), datasets_hub=hub)
         except PolymeterError as error:
             if unknown:
                 raise _no_subset(meta, unknown) from error
@@ -322,10 +322,3 @@ def _no_subset(meta: BenchmarkMeta, names: Sequence[str], loaded: Sequence[str] 
     subsets = list(dict.fromkeys([*meta.subset_list, *loaded]))
     hint = did_you_mean(names[0], subsets) or f"It has: {', '.join(map(str, subsets[:20]))}."
     return PlanError(f"Benchmark {meta.name!r} has no subset {names[0]!r}.", where="subset_list", hint=hint)
-
-
-def _work_dir(options: AdapterRunOptions, context: OpenContext) -> str:
-    """Where a hub's files are kept."""
-    if options.dataset_dir:
-        return str(Path(options.dataset_dir).expanduser())
-    return str(context.cache_dir / "modelscope") if context.cache_dir else constants.DEFAULT_DATASET_CACHE_DIR

@@ -4,6 +4,7 @@ running them, and what the user's own code has registered.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,20 @@ from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
 from polymeter.core.folders import files_below
-from polymeter.core.format import Loaded
+from polymeter.core.format import HubSource, Loaded, OpenContext
 from polymeter.core.identity import source_hash
 from polymeter.core.sources import digest
 from polymeter.core.task import TaskSpec
 from polymeter.guests.sources import files_behind
-from polymeter.interop.evalscope.tasks.constants import DataCollection
+from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, BenchmarkFile, Registration, read_file
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, BenchmarkMeta, source_text
+from polymeter.interop.evalscope.tasks.settings import read_run_options, work_dir
 
 NAME = "adapter"
 _ENDING = "_adapter.py"
+_LOADERS = frozenset({"load", "load_from_hub"})
+"""Methods whose own form may read other data than the registration says."""
 
 # The order in which people read a registration.
 _KEY_ORDER = (
@@ -101,6 +105,42 @@ def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
     return [
         (key, written.get(key, value) if value == UNKNOWN else value, entry.file) for key, value in _values_of(entry)
     ]
+
+
+def hub_sources(spec: TaskSpec, context: OpenContext) -> tuple[HubSource, ...] | None:
+    """The dataset that a registration names, for each of its subsets; ``None`` if only the adapter's code tells what it
+    reads. An adapter that loads by itself most likely chooses among the files of that dataset.
+
+    Raises:
+        PlanError: if the run's options for adapters cannot be.
+    """
+    options = read_run_options(context.options)
+    values = {**spec.config, **options.dataset_args.get(spec.name, {})}
+    dataset, subsets = values.get("dataset_id"), values.get("subset_list", ["default"])
+    if spec.name == DataCollection.NAME or not isinstance(dataset, str) or not isinstance(subsets, (list, tuple)):
+        return None
+    if values.get("local_path") or dataset in context.data or _is_local(dataset, spec.file.parent):
+        return ()
+    if "/" not in dataset:
+        return None
+    hub = (options.dataset_hub or HubType.MODELSCOPE).lower()
+    found = [item for item in read_file(spec.file).registrations if item.name == spec.name]
+    adapter = found[0].adapter if found else None
+    is_exact = adapter is not None and not _loads_by_itself(adapter)
+    if hub == HubType.HUGGINGFACE:
+        return tuple(HubSource(dataset, str(subset)) for subset in subsets) if is_exact else None
+    folder = Path(work_dir(options, context))
+    return tuple(HubSource(dataset, str(subset), hub=hub, cache_dir=folder, is_exact=is_exact) for subset in subsets)
+
+
+def _is_local(dataset: str, folder: Path) -> bool:
+    return dataset.startswith(("/", "./", "../", "~")) or Path(dataset).exists() or (folder / dataset).exists()
+
+
+def _loads_by_itself(adapter: ast.ClassDef) -> bool:
+    bases = [base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in adapter.bases]
+    own = {node.name for node in adapter.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    return bases != ["DataAdapter"] or bool(own & _LOADERS)
 
 
 def registration_of(entry: Entry) -> Registration:

@@ -6,15 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, UnfitError, did_you_mean
+from polymeter.core.format import OpenContext
 from polymeter.core.generation import image_parameters, text_parameters
 from polymeter.core.model import ModelTraits
 from polymeter.core.options import Options, identity, runtime
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.records import dataclass
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Parameters, RequestKind
+from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.constants import EvalType, OutputType
 
 _JUDGE_STRATEGIES = ("auto", "rule", "llm", "llm_recall")
@@ -72,6 +75,13 @@ def read_run_options(values: Mapping[str, Any]) -> AdapterRunOptions:
     for name, changes in options.dataset_args.items():
         _check_dataset_args(f"dataset_args of {name!r}", changes)
     return options
+
+
+def work_dir(options: AdapterRunOptions, context: OpenContext) -> str:
+    """Where files of ModelScope are kept."""
+    if options.dataset_dir:
+        return str(Path(options.dataset_dir).expanduser())
+    return str(context.cache_dir / "modelscope") if context.cache_dir else constants.DEFAULT_DATASET_CACHE_DIR
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ _PAGE_KEYS = PageKeys(
 )
 
 
-def _sources(spec: TaskSpec) -> Collection[HubSource] | None:
+def _sources(spec: TaskSpec, context: OpenContext) -> Collection[HubSource] | None:
     """The dataset that the task names; ``None`` if its code opens what it reads."""
     from polymeter.formats.task_yaml.rows import hub_sources
 

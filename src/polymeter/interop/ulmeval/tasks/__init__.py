@@ -7,13 +7,13 @@ class are served by the same bases.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.errors import PlanError
-from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.format import FileSource, Format, Loaded, OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 from polymeter.formats.table import PAGE_KEYS
@@ -72,6 +72,13 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
+def _sources(spec: TaskSpec, context: OpenContext) -> Collection[FileSource] | None:
+    """The table of a class; ``None`` if only its code tells where it is."""
+    from polymeter.interop.ulmeval.tasks.specs import table_source
+
+    return table_source(spec, context)
+
+
 FORMAT = Format(
     "dataset_class",
     _index,
@@ -83,5 +90,6 @@ FORMAT = Format(
     endings=(".py",),
     stored_name="tsv",
     page_keys=PAGE_KEYS,
+    sources=_sources,
     code=lambda spec: [spec.file],
 )

@@ -9,9 +9,11 @@ from typing import Any
 
 from polymeter.core.catalog import Entry, Problem
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.format import Loaded
+from polymeter.core.format import FileSource, Loaded, OpenContext
+from polymeter.core.guest_context import guest_context_with
 from polymeter.core.identity import source_hash
 from polymeter.core.task import GroupSpec, TaskSpec
+from polymeter.formats.table.finding import table_here
 from polymeter.guests.sources import files_behind
 from polymeter.interop.ulmeval.tasks.index import NAME
 from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN
@@ -55,6 +57,22 @@ def check(entry: Entry) -> Iterator[Problem]:
     for package, line in read_file(entry.file, is_named=True).packages.items():
         if find_spec(package) is None:
             yield Problem(f"{entry.file}:{line}", f"Its code needs the package {package!r}, which is not installed.")
+
+
+def table_source(spec: TaskSpec, context: OpenContext) -> tuple[FileSource, ...] | None:
+    """Where the table of a class is published, if it is; ``None`` if only its code tells.
+
+    Raises:
+        DataError: if the run names a table that does not exist.
+    """
+    url, md5 = str(spec.config.get("url") or ""), spec.config.get("md5")
+    if UNKNOWN in (url, md5):
+        return None
+    with guest_context_with(data=context.data, folder=spec.file.parent):
+        here = table_here(spec.name, url, md5)
+    if here is None and "://" not in url:
+        return None  # its code finds it, or fails
+    return (FileSource(spec.name, url, here is not None),) if "://" in url else ()
 
 
 def _class_of(entry: Entry) -> DatasetClass:

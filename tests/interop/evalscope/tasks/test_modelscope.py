@@ -1,0 +1,126 @@
+"""Datasets of ModelScope as adapters ask for them: whose files are read, which revision, and by whom."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from polymeter.core.errors import DataError, PlanError
+from polymeter.core.guest_context import guest_context_with
+from polymeter.interop.evalscope.tasks.datasets import open_hub, snapshot
+from tests.helpers.fake_modelscope import ModelScope, fake_modelscope
+
+
+def lines(*answers: str) -> bytes:
+    return "".join(json.dumps({"answer": answer}) + "\n" for answer in answers).encode()
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelScope]:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    with fake_modelscope() as hub:
+        monkeypatch.setenv("MODELSCOPE_ENDPOINT", hub.url)
+        yield hub
+
+
+def answers(folder: Path, subset: str = "default", split: str = "test", **kwargs: Any) -> list[str]:
+    """The answers in a split of ``made/colours``."""
+    records = open_hub("made/colours", [subset], [split], str(folder), trust_remote_code=True, **kwargs)
+    return [record["answer"] for record in records[subset][split]]
+
+
+def test_a_file_that_is_no_split_by_its_name_is_the_whole(hub: ModelScope, tmp_path: Path) -> None:
+    hub.add("made/colours", {"all.jsonl": lines("red", "blue")})
+    assert answers(tmp_path, split="train") == ["red", "blue"]
+
+
+def test_subsets_may_be_folders_or_splits(hub: ModelScope, tmp_path: Path) -> None:
+    hub.add("made/colours", {"old/test.jsonl": lines("red"), "new/test.jsonl": lines("blue"), "odd.jsonl": lines("x")})
+    assert answers(tmp_path, "new") == ["blue"]
+    assert answers(tmp_path, "odd", split_as_subset=True) == ["x"]
+
+
+def test_what_an_author_asks_of_the_reader_goes_to_it(hub: ModelScope, tmp_path: Path) -> None:
+    hub.add("made/colours", {"some/a.jsonl": lines("red"), "some/b.jsonl": lines("blue")})
+    assert answers(tmp_path, data_files={"test": "some/b.jsonl"}) == ["blue"]
+
+
+def test_an_author_names_a_version_and_the_run_another(hub: ModelScope, tmp_path: Path) -> None:
+    first = hub.add("made/colours", {"test.jsonl": lines("red")})
+    second = hub.add("made/colours", {"test.jsonl": lines("blue")})
+    hub.add("made/colours", {"test.jsonl": lines("green")})
+    read: dict[str, str] = {}
+    with guest_context_with(read_revisions=read):
+        assert answers(tmp_path, version=first) == ["red"]
+        assert read == {"made/colours": first}
+        with guest_context_with(revisions={"made/colours": second}):
+            assert answers(tmp_path, version=first) == ["blue"]
+    assert answers(tmp_path) == ["green"]
+
+
+def test_a_name_without_an_owner_is_one_of_modelscopes_own(hub: ModelScope, tmp_path: Path) -> None:
+    hub.add("modelscope/colours", {"test.jsonl": lines("red")})
+    assert open_hub("colours", ["default"], ["test"], str(tmp_path))["default"]["test"] == [{"answer": "red"}]
+
+
+def test_single_files_are_fetched_by_name_pattern_or_folder(hub: ModelScope, tmp_path: Path) -> None:
+    hub.add("made/colours", {"a/1.jsonl": lines("red"), "a/2.txt": b"x", "b/3.jsonl": lines("blue"), "c.bin": b"y"})
+    folder = Path(snapshot("made/colours", ["a/", "*.bin"], str(tmp_path), ""))
+    found = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if not file.name.startswith("."))
+    assert found == ["a", "a/1.jsonl", "a/2.txt", "c.bin"]
+
+
+def test_a_listing_of_many_pages_is_read_whole(hub: ModelScope, tmp_path: Path) -> None:
+    files = {f"test/{i:04}.txt": str(i).encode() for i in range(450)}
+    hub.add("made/colours", files)
+    assert len(list(Path(snapshot("made/colours", ["test/*"], str(tmp_path), "")).rglob("*.txt"))) == 450
+
+
+def test_a_hub_without_commits_is_read_and_nothing_is_pinned(
+    hub: ModelScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add("made/colours", {"test.jsonl": lines("red")})
+    listed = hub.listed
+    monkeypatch.setattr(hub, "listed", lambda *args: [one | {"Revision": ""} for one in listed(*args)])
+    read: dict[str, str] = {}
+    with guest_context_with(read_revisions=read):
+        assert answers(tmp_path) == ["red"]
+    assert read == {}
+
+
+def test_what_is_missing_is_told_by_its_name(hub: ModelScope, tmp_path: Path) -> None:
+    hub.add("made/colours", {"test.jsonl": lines("red")})
+    with pytest.raises(DataError, match="dev"):
+        answers(tmp_path, split="dev")
+    with guest_context_with(revisions={"made/colours": "nonsense"}), pytest.raises(DataError, match="revision"):
+        answers(tmp_path)
+
+
+def test_a_program_that_reads_a_dataset_runs_in_modelscopes_loader(
+    hub: ModelScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add("made/colours", {"colours.py": b"", "data.zip": b"x"})
+    asked: list[dict[str, Any]] = []
+
+    def load(**kwargs: Any) -> SimpleNamespace:
+        asked.append(kwargs)
+        return SimpleNamespace(_hf_ds=[{"answer": "red"}])
+
+    package, loader = ModuleType("modelscope"), ModuleType("modelscope.msdatasets")
+    loader.MsDataset = SimpleNamespace(load=load)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "modelscope", package)
+    monkeypatch.setitem(sys.modules, "modelscope.msdatasets", loader)
+    assert answers(tmp_path, "old") == ["red"]
+    assert [(one["dataset_name"], one["subset_name"], one["split"]) for one in asked] == [
+        ("made/colours", "old", "test")
+    ]
+    assert asked[0]["trust_remote_code"] is True
+    monkeypatch.setitem(sys.modules, "modelscope.msdatasets", None)
+    with pytest.raises(PlanError, match=r"a program of its own \(colours\.py\).*modelscope\[datasets\]"):
+        answers(tmp_path)
