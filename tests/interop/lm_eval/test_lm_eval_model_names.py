@@ -57,6 +57,10 @@ def test_a_name_is_one_of_our_backends(name: str, arguments: dict[str, Any], spe
 def test_a_part_of_a_folder_is_the_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "step").mkdir()
     assert route("hf", {"pretrained": str(tmp_path), "subfolder": "step"}).spec == f"hf:{tmp_path / 'step'}"
+    with pytest.raises(PlanError, match=r"there is no folder .*/stop"):
+        route("hf", {"pretrained": str(tmp_path), "subfolder": "stop"})
+    of_hub = route("hf", {"pretrained": "a/b", "subfolder": "step"})
+    assert (of_hub.spec, of_hub.arguments["subfolder"]) == ("hf:a/b", "step")
 
 
 def test_settings_of_the_run_are_options_of_it() -> None:
@@ -123,7 +127,6 @@ def test_the_mark_behind_reasoning_is_kept() -> None:
         ("local-completions", {"base_url": "http://h/v1"}, "endpoint's name", "model=NAME"),
         ("gguf", {}, "needs base_url", "base_url="),
         ("hf", {"pretrained": "a", "dtipe": "x"}, "no argument 'dtipe'", "'dtype'"),
-        ("hf", {"pretrained": "a/b", "subfolder": "c"}, "no folder a/b/c", "download"),
         ("hf", {"pretrained": "a", "gguf_file": "x.gguf"}, "llama.cpp", "llamacpp:FILE.gguf"),
         ("hf", {"pretrained": "a", "backend": "rwkv"}, "checkpoint says what it is", "Leave it out"),
         ("local-completions", {"model": "m", "max_gen_toks": "many"}, "not a number of tokens", ""),

@@ -121,15 +121,18 @@ def _told(name: str) -> Rule:
 
 
 def _subfolder(routed: Routed, name: str, value: Any) -> None:
-    """The part of a checkpoint's folder on this machine."""
+    """The part of a checkpoint's folder on this machine, or of its repository on the hub."""
     if not value:
         return
     backend, _, folder = routed.spec.partition(":")
+    if not Path(folder).is_dir():
+        routed.arguments[name] = str(value)
+        return
     if not (Path(folder) / str(value)).is_dir():
         raise PlanError(
             f"The model argument {name}={value!r} cannot be honoured: there is no folder {folder}/{value}.",
             where=_WHERE,
-            hint="Of a checkpoint on the hub, download that folder and name it.",
+            hint="Check the path.",
         )
     routed.spec = f"{backend}:{Path(folder) / str(value)}"
 

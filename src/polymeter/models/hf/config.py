@@ -59,6 +59,12 @@ def read_config(settings: HfSettings) -> Any:
     looks_local = name.startswith(("/", "./", "../", "~")) or name.count("/") > 1
     if not settings.is_folder and (looks_local or Path(name).exists()):
         raise PlanError(f"There is no checkpoint folder {name!r}.", where="--model", hint="Check the path.")
+    if settings.is_folder and settings.subfolder:
+        raise PlanError(
+            f"{name!r} is a folder on this machine, and subfolder is for repositories of the hub.",
+            where="--model-args subfolder",
+            hint=f"Name the folder itself: {Path(name) / settings.subfolder}.",
+        )
     if settings.is_folder and not (Path(name) / "config.json").is_file():
         raise PlanError(
             f"The folder {name!r} holds no checkpoint: it has no config.json.",
@@ -72,6 +78,20 @@ def read_config(settings: HfSettings) -> Any:
     )
     with boundary(PlanError, f"Reading the configuration of {name!r}", hint=hint):
         return AutoConfig.from_pretrained(name, **settings.source)
+
+
+def commit_of(settings: HfSettings) -> str:
+    """The commit of a checkpoint of the hub whose configuration was read; empty if it is none of the hub.
+
+    The configuration itself says it only under some versions of Transformers.
+    """
+    if settings.is_folder:
+        return ""
+    from huggingface_hub import try_to_load_from_cache
+
+    file = "/".join(filter(None, (settings.subfolder, "config.json")))
+    found = try_to_load_from_cache(settings.name, file, revision=settings.revision or None)
+    return Path(found).parents[file.count("/")].name if isinstance(found, str) else ""
 
 
 def kind_of(config: Any) -> Kind:

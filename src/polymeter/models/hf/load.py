@@ -149,8 +149,10 @@ def _read_tokenizer(settings: HfSettings, args: Mapping[str, Any]) -> Any:
 
     name, wanted = settings.tokenizer or settings.name, settings.add_bos_token
     adds = {} if wanted is None else {"add_bos_token": wanted}
+    # Another tokenizer lies at the top of its own repository.
+    source = {**settings.source, "subfolder": ""} if settings.tokenizer else settings.source
     with boundary(PlanError, f"Reading the tokenizer of {name!r}"):
-        tokenizer = AutoTokenizer.from_pretrained(name, **settings.source, **adds, **args)
+        tokenizer = AutoTokenizer.from_pretrained(name, **source, **adds, **args)
     if wanted is not None and wanted is not (tokenizer.bos_token_id in tokenizer("a")["input_ids"][:1]):
         what = "puts its first token before every text" if wanted is False else "puts no token before a text"
         raise PlanError(

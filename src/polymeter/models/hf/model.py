@@ -13,7 +13,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.registry import missing_package
 from polymeter.core.request import Error, Generate, GenerateImage, Parameters, Request, Response
-from polymeter.models.hf.config import kind_of, read_config
+from polymeter.models.hf.config import commit_of, kind_of, read_config
 from polymeter.models.hf.decoding import decoding_of, ignored, known_settings
 from polymeter.models.hf.digest import checkpoint_digest, package_version
 from polymeter.models.hf.encode import Encoder
@@ -84,6 +84,7 @@ class HfModel(BatchModel):
             alone; default: as the tokenizer's files say.
         prefix_token_id: The token that the first token of a text is predicted from where nothing stands before it;
             default: the tokenizer's beginning-of-sequence token, else its end-of-sequence token.
+        subfolder: The folder of the checkpoint in its repository on the hub.
 
     Raises:
         PlanError: if an argument is wrong, torch or Transformers is not installed, or there is no such checkpoint.
@@ -119,6 +120,7 @@ class HfModel(BatchModel):
         tokenizer: str = "",
         add_bos_token: bool | None = None,
         prefix_token_id: int | None = None,
+        subfolder: str = "",
     ) -> None:
         for package in ("torch", "transformers"):
             if find_spec(package) is None:
@@ -158,6 +160,7 @@ class HfModel(BatchModel):
             tokenizer,
             None if add_bos_token is None else flag(add_bos_token, "add_bos_token"),
             None if prefix_token_id is None else int(amount(prefix_token_id, "prefix_token_id")),
+            subfolder.strip("/"),
         )
         with quiet_transformers():
             self._config = read_config(self._settings)
@@ -190,8 +193,9 @@ class HfModel(BatchModel):
             **({"tokenizer": _content(settings.tokenizer) or settings.tokenizer} if settings.tokenizer else {}),
             **({} if settings.add_bos_token is None else {"add_bos_token": settings.add_bos_token}),
             **({} if settings.prefix_token_id is None else {"prefix_token_id": settings.prefix_token_id}),
+            **({"subfolder": settings.subfolder} if settings.subfolder else {}),
             "backend": "hf",
-            "weights": _content(settings.name) or [settings.name, getattr(self._config, "_commit_hash", None) or ""],
+            "weights": _content(settings.name) or [settings.name, commit_of(settings)],
             "adapter": _content(settings.adapter) or settings.adapter,
             "dtype": settings.dtype,
             "attn_implementation": settings.attn_implementation,

@@ -52,6 +52,7 @@ class HfSettings:
         add_bos_token: Whether the tokenizer puts its beginning-of-sequence token before a text; ``None``: it decides.
         prefix_token_id: The token that the first token of a text is predicted from; ``None``: the tokenizer's
             beginning-of-sequence token, else its end-of-sequence token.
+        subfolder: The folder of the checkpoint in its repository on the hub; empty: the repository itself.
     """
 
     name: str
@@ -78,6 +79,7 @@ class HfSettings:
     tokenizer: str = ""
     add_bos_token: bool | None = None
     prefix_token_id: int | None = None
+    subfolder: str = ""
 
     @property
     def is_folder(self) -> bool:
@@ -86,9 +88,10 @@ class HfSettings:
 
     @property
     def source(self) -> dict[str, Any]:
-        """Arguments of every ``from_pretrained``: revision, and whether remote code may run."""
+        """Arguments of every ``from_pretrained``: where in the repository, and whether remote code may run."""
         given: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
-        return given | ({"revision": self.revision} if self.revision else {})
+        named = {"revision": self.revision, "subfolder": self.subfolder}
+        return given | {name: value for name, value in named.items() if value}
 
 
 def as_mapping(value: Any, name: str) -> dict[str, Any]:
