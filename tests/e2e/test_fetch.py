@@ -188,6 +188,19 @@ def test_an_unknown_dataset_and_a_misspelt_option_are_told(machine: Machine) -> 
     assert "'made/colours' is not of the form ID=REVISION." in done.stderr
 
 
+def test_a_revision_of_a_dataset_that_no_task_reads_is_told(machine: Machine, hub: Hub) -> None:
+    hub.add("made/colours", {"README.md": b"# Colours\n", "data/test.parquet": table(5)})
+    for done in (
+        machine.fetch("colours", "--revision", "made/colour=x"),
+        machine.run("--tasks", "colours", "--revision", "made/colour=x"),
+    ):
+        assert done.returncode == 2
+        assert "'made/colour'" in done.stderr
+        assert "Did you mean 'made/colours'?" in done.stderr
+    done = machine.run("--tasks", "colours", "--revision", "else/where=x")
+    assert "--revision else/where: no task of this run asks for it, so it was not used." in done.stderr
+
+
 def test_local_data_needs_no_fetching(machine: Machine) -> None:
     (machine.folder / "test.parquet").write_bytes(table(2))
     done = machine.fetch("colours", "--data", "made/colours=test.parquet", "--json")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from polymeter.api.running import allowances
 from polymeter.api.settings import read_settings
 from polymeter.api.trying import first_prompt
-from polymeter.core.errors import DataError, PlanError, PolymeterError
+from polymeter.core.errors import DataError, PlanError, PolymeterError, did_you_mean
 from polymeter.core.format import MODELSCOPE, FileSource, HubSource, OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.options import RunOptions
@@ -161,6 +161,7 @@ def plan_fetch(
                 _, names, tasks = read.setdefault(_key(pinned), (pinned, [], []))
                 names.append(str(getattr(source, "name", "")))
                 tasks.append(spec.name)
+    _check_revisions(options.revisions, [source for source, _, _ in read.values()], is_all=not unsized)
     datasets: list[WantedDataset] = []
     for source, names, tasks in read.values():
         with guest_context_with(revisions=options.revisions):
@@ -170,6 +171,23 @@ def plan_fetch(
         else:
             datasets.append(wanted)
     return FetchPlan(specs, tuple(datasets), tuple(unsized), options)
+
+
+def _check_revisions(revisions: Mapping[str, str], sources: Sequence[HubSource | FileSource], *, is_all: bool) -> None:
+    """Refuse revisions of datasets that no task reads, if it is known what all tasks read.
+
+    Raises:
+        PlanError: if there is one.
+    """
+    read = [source.path for source in sources if isinstance(source, HubSource)]
+    for name in revisions:
+        hint = did_you_mean(name, read)
+        if name not in read and (is_all or hint):
+            raise PlanError(
+                f"None of these tasks reads a dataset {name!r}.",
+                where="--revision",
+                hint=hint or f"They read: {', '.join(dict.fromkeys(read)) or 'none of a hub'}.",
+            )
 
 
 def _names(source: HubSource | FileSource) -> set[str]:

@@ -1,4 +1,4 @@
-"""Whether the data that a user names with ``--data`` is what the tasks of a run ask for."""
+"""Whether the data that a user names with ``--data`` and ``--revision`` is what the tasks of a run ask for."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ _NEAR = 0.8
 
 
 class AskedPlaces(dict[str, str]):
-    """Local places by id, which remembers the ids that it is asked for."""
+    """Local places, or revisions, by id, which remembers the ids that it is asked for.
 
-    def __init__(self, places: Mapping[str, str]) -> None:
+    Args:
+        places: The places or revisions.
+        asked: What another one was asked for, which this one adds to.
+    """
+
+    def __init__(self, places: Mapping[str, str], asked: dict[str, None] | None = None) -> None:
         super().__init__(places)
-        self.asked: dict[str, None] = {}
+        self.asked: dict[str, None] = {} if asked is None else asked
 
     def __iter__(self) -> Iterator[str]:
         # With an __iter__ of its own, a copy of it ({**places}) goes through __getitem__, and counts as asking for all.
@@ -36,13 +41,16 @@ class AskedPlaces(dict[str, str]):
         return super().__contains__(key)
 
 
-def check_places(places: AskedPlaces, typed: Iterable[str], *, may_ask_later: bool) -> list[str]:
+def check_places(
+    places: AskedPlaces, typed: Iterable[str], *, may_ask_later: bool, option: str = "--data"
+) -> list[str]:
     """Sentences about ids that the user has typed and that no task has asked for.
 
     Args:
         places: The places, after all tasks were opened.
         typed: The ids that the user has typed for this run.
         may_ask_later: Whether code of the tasks may still ask.
+        option: How the user has typed them.
 
     Raises:
         PlanError: if such an id is nearly one that a task has asked for and that nobody named.
@@ -55,8 +63,8 @@ def check_places(places: AskedPlaces, typed: Iterable[str], *, may_ask_later: bo
         near = get_close_matches(name, missed, n=1, cutoff=_NEAR)
         if near:
             raise PlanError(
-                f"No task of this run asks for the data {name!r}.", where="--data", hint=f"Did you mean {near[0]!r}?"
+                f"No task of this run asks for the data {name!r}.", where=option, hint=f"Did you mean {near[0]!r}?"
             )
         if not may_ask_later:
-            notes.append(f"--data {name}: no task of this run asks for it, so it was not used.")
+            notes.append(f"{option} {name}: no task of this run asks for it, so it was not used.")
     return notes

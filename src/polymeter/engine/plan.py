@@ -110,7 +110,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     """
     options = plan.options
     is_limit_shared = plan.parity.on("limit-of-first-task")
-    places = AskedPlaces(options.data)
+    places, revisions = AskedPlaces(options.data), AskedPlaces(options.revisions)
     shared = OpenContext(
         seed=options.seed,
         generation=with_passed_on(options.generation, plan.model.traits),
@@ -135,7 +135,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
         _refuse_generated_code(spec, options)
         try:
             with collecting_sources() as collected, _placed(spec):
-                task = compiled(spec, plan.model.traits, shared, options)
+                task = compiled(spec, plan.model.traits, shared, options, revisions)
                 _refuse_generated_code(task.spec, options)
                 check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
         except DataError:
@@ -168,7 +168,11 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     plan.context = replace(plan.context, revisions={task.spec.name: task.revisions for task in opened})
     plan.opened = tuple(opened)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
-    unused = check_places(places, plan.typed_data, may_ask_later=any(task.is_guest for task in opened) or bool(unfit))
+    may_ask_later = any(task.is_guest for task in opened) or bool(unfit)
+    unused = [
+        *check_places(places, plan.typed_data, may_ask_later=may_ask_later),
+        *check_places(revisions, [*options.revisions], may_ask_later=may_ask_later, option="--revision"),
+    ]
     passed = passed_on_notes(options.generation, opened, plan.model, model_name(plan))
     warnings = (*_how_code_runs(opened), *(warning for task in opened for warning in task.warnings))
     ignored = ignored_settings(opened, plan.model, model_name(plan))
@@ -176,7 +180,13 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
 
 
-def compiled(spec: TaskSpec, traits: ModelTraits, shared: OpenContext, options: RunOptions) -> Task:
+def compiled(
+    spec: TaskSpec,
+    traits: ModelTraits,
+    shared: OpenContext,
+    options: RunOptions,
+    revisions: AskedPlaces | None = None,
+) -> Task:
     """A task, bound to a model's traits, with its data open.
 
     Args:
@@ -184,6 +194,7 @@ def compiled(spec: TaskSpec, traits: ModelTraits, shared: OpenContext, options: 
         traits: The model's.
         shared: The settings of the run, without those of one format.
         options: The run's options.
+        revisions: Is told which datasets' revisions are asked for.
 
     Raises:
         PlanError: The task and the model do not fit.
@@ -195,7 +206,9 @@ def compiled(spec: TaskSpec, traits: ModelTraits, shared: OpenContext, options: 
         "data": options.data,
         "cache_dir": shared.cache_dir,
         "allows_generated_code": options.allow_generated_code,
-        "revisions": {**options.revisions, **shared.revisions.get(spec.name, {})},
+        "revisions": AskedPlaces(
+            {**options.revisions, **shared.revisions.get(spec.name, {})}, None if revisions is None else revisions.asked
+        ),
     }
     read: dict[str, str] = {}
     with _placed(spec), in_mode("load"), guest_context_with(**surroundings, read_revisions=read):
