@@ -72,8 +72,11 @@ class Pool:
 
     def _work(self) -> None:
         self._mine.has_slot = True
+        has_run = False
         while True:
             with self._changed:
+                # The next job is this thread's own: to wake another one for it would mostly wake it for nothing.
+                self._running -= has_run
                 while not self._is_closed and not (self._jobs and self._running < self.slots):
                     self._idle += 1
                     self._changed.wait()
@@ -82,11 +85,14 @@ class Pool:
                     return
                 job = self._jobs.popleft()
                 self._running += 1
+                has_run = True
                 self._wake()
             try:
                 job()
-            finally:
-                del job  # what it holds would stay in memory for as long as this thread waits for the next
+            except BaseException:
                 with self._changed:
                     self._running -= 1
                     self._wake()
+                raise
+            finally:
+                del job  # what it holds would stay in memory for as long as this thread waits for the next
