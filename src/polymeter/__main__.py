@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 
@@ -16,6 +17,9 @@ def main() -> int:
     from polymeter.cli.plain_text import PLAIN, register
     from polymeter.cli.signals import INTERRUPTED, Signals
 
+    # OpenBLAS starts a thread for each core while NumPy is imported, and a thread without work spins for 2^28 cycles, a
+    # tenth of a second, before it sleeps. 2^20 are enough to be there when one product follows another.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
     signals = Signals()
     signals.install()
     register()
