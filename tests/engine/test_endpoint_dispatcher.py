@@ -79,6 +79,25 @@ def test_text_is_prepared_several_at_a_time(lanes: Lanes, monkeypatch: pytest.Mo
     assert len(hops) <= 25
 
 
+@pytest.mark.parametrize(("n_in_flight", "most"), [(8, 1), (64, 4)])
+def test_a_few_images_share_a_thread_hop_where_many_are_in_flight(
+    lanes: Lanes, monkeypatch: pytest.MonkeyPatch, n_in_flight: int, most: int
+) -> None:
+    hops: list[int] = []
+    real = lanes.prefetcher.prepare_each
+
+    def counted(requests: Any, make: Any, ready: Any) -> None:
+        hops.append(len(requests))
+        real(requests, make, ready)
+
+    monkeypatch.setattr(lanes.prefetcher, "prepare_each", counted)
+    lane = lanes.make(Preparing(fine, lambda request: request.text), n_in_flight)
+    lane.add(asked(100, image=picture()))
+    lanes.wait(100)
+    assert sum(hops) == 100
+    assert max(hops) == most
+
+
 def test_repeats_with_media_share_a_thread_hop(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
     hops: list[list[str]] = []
     real = lanes.prefetcher.prepare_each

@@ -25,12 +25,13 @@ from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from itertools import compress
-from typing import Any
+from typing import Any, Literal
 
 from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary
 from polymeter.core.model import AsyncModel
 from polymeter.core.options import LONGEST_WAIT_S
-from polymeter.core.request import Error, Response
+from polymeter.core.parts import Image
+from polymeter.core.request import Error, GenerateImage, Response
 from polymeter.engine.concurrency import Ticket, Verdict, backoff_s
 from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, OnFailure, calls_of
 from polymeter.engine.endpoint_attempts import Job, telling, verdict_of
@@ -44,6 +45,10 @@ from polymeter.guests.door import in_mode
 _A_FEW = 4
 _LEAST_ASLEEP = 16
 _PREPARED_TOGETHER = 16
+_IMAGES_TOGETHER = 4
+"""So many requests with images are prepared in one thread hop, and more if they repeat one prompt; fewer where less is
+in flight, so that all threads have something to do.
+"""
 _GATHERED_S = 0.003
 """How long an answer may wait for others, while more are in flight: short beside any endpoint's latency."""
 _LOG = logging.getLogger("polymeter")
@@ -219,8 +224,9 @@ class EndpointDispatcher:
         room = limit + _A_FEW - len(self._ready) - self._n_preparing
         if room < min(_PREPARED_TOGETHER, limit // 2):
             return
+        n_with_images = min(_IMAGES_TOGETHER, max(1, limit // _PREPARED_TOGETHER))
         while room > 0 and self._waiting:
-            group = self._next_group(min(room, _PREPARED_TOGETHER))
+            group = self._next_group(min(room, _PREPARED_TOGETHER), n_with_images)
             room -= len(group)
             self._n_preparing += len(group)
             requests = [asked[0].to_model for asked in group]
@@ -230,15 +236,17 @@ class EndpointDispatcher:
         with suppress(RuntimeError):  # the dispatcher was closed meanwhile, and nobody waits any more
             self._loop.call_soon_threadsafe(self._take_prepared, group, made)
 
-    def _next_group(self, most: int) -> list[Joined]:
-        """Those that are prepared in one thread hop: neighbours that are all text, or that repeat one prompt, of which
-        a model may make the same thing.
+    def _next_group(self, most: int, most_with_images: int) -> list[Joined]:
+        """Those that are prepared in one thread hop: neighbours that are all text, a few with images, or repeats of one
+        prompt, of which a model may make the same thing.
         """
         group = [self._waiting.popleft()]
-        messages = group[0][0].request.messages if _has_media(group[0]) else None
+        weight = _weight(group[0])
+        enough = {"text": most, "images": most_with_images, "slow": 1}[weight]
         while self._waiting and len(group) < most:
             following = self._waiting[0]
-            if _has_media(following) if messages is None else following[0].request.messages is not messages:
+            is_repeat = following[0].request.messages is group[-1][0].request.messages
+            if not is_repeat and (len(group) >= enough or _weight(following) != weight):
                 break
             group.append(self._waiting.popleft())
         return group
@@ -410,5 +418,14 @@ class _Out:
         self._pool.close()
 
 
-def _has_media(asked: Joined) -> bool:
-    return next(asked[0].request.media(), None) is not None
+def _weight(asked: Joined) -> Literal["text", "images", "slow"]:
+    """How long a request takes to prepare: images are looked at, but not decoded; videos are, sounds may be, and what
+    an image is drawn from may be fetched.
+    """
+    request = asked[0].to_model
+    weight: Literal["text", "images"] = "text"
+    for medium in request.media():
+        if not isinstance(medium, Image) or isinstance(request.parameters, GenerateImage):
+            return "slow"
+        weight = "images"
+    return weight
