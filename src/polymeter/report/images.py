@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.machine import available_cores
 from polymeter.core.parts import Image, readable_image
+from polymeter.core.pixels import check_pixels
 from polymeter.core.records import dataclass
 from polymeter.core.sources import sniff_audio_mime, sniff_mime
 
@@ -31,6 +32,8 @@ _MOST_THREADS = 4
 _AT_ONCE = 16
 _QUALITY = 70
 _LONGEST_MIME = "audio/mpeg"
+_EXIF_ORIENTATION = 0x0112
+_SIDEWAYS = (5, 6, 7, 8)
 _PUNCTUATION = len('"":"",')
 
 
@@ -79,7 +82,7 @@ class MediaFiles:
         if medium is None or not _is_shown(medium):
             return None
         smaller = _smaller(medium)
-        return Embedded(_uri(*medium)) if smaller is None else Embedded(_uri(*smaller), Image(medium[0]).size())
+        return Embedded(_uri(*medium)) if smaller is None else Embedded(_uri(smaller.data, smaller.mime), smaller.of)
 
 
 def thumbnail_pool() -> ThreadPoolExecutor:
@@ -139,7 +142,7 @@ def _loaded(
     def one(name: str) -> tuple[str, tuple[bytes, str] | None, bool]:
         medium = load(name)
         smaller = _smaller(medium) if must_shrink and medium is not None else None
-        return name, smaller or medium, smaller is not None
+        return name, medium if smaller is None else (smaller.data, smaller.mime), smaller is not None
 
     if not must_shrink:
         yield from map(one, names)
@@ -171,29 +174,40 @@ def _size(n_bytes: int, mime: str) -> int:
     return 4 * -(-n_bytes // 3) + len(mime) + len("data:;base64,")
 
 
-def _smaller(medium: tuple[bytes, str]) -> tuple[bytes, str] | None:
+@dataclass(frozen=True, slots=True)
+class _Smaller:
+    """A smaller image: its bytes, their type, and width and height of the image that it was made of."""
+
+    data: bytes
+    mime: str
+    of: tuple[int, int]
+
+
+def _smaller(medium: tuple[bytes, str]) -> _Smaller | None:
     data, mime = medium
     if len(data) <= _SMALL_BYTES or mime == "image/gif" or not mime.startswith("image/"):
         return None
     try:
-        image = _decoded(data, mime)
+        image, size = _decoded(data, mime)
     except DataError:
         return None
     from PIL.Image import Resampling
 
     is_transparent = image.has_transparency_data
-    small = image.convert("RGBA" if is_transparent else "RGB")
+    mode = "RGBA" if is_transparent else "RGB"
+    small = image if image.mode == mode else image.convert(mode)
     small.thumbnail((_SIDE_PX, _SIDE_PX), Resampling.HAMMING)
     buffer = io.BytesIO()
     # WebP keeps transparency; JPEG is an order of magnitude faster to write, and every run ends with this report.
     small.save(buffer, format="WEBP" if is_transparent else "JPEG", quality=_QUALITY)
     shrunk = buffer.getvalue()
-    return (shrunk, "image/webp" if is_transparent else "image/jpeg") if len(shrunk) < len(data) else None
+    kind = "image/webp" if is_transparent else "image/jpeg"
+    return _Smaller(shrunk, kind, size) if len(shrunk) < len(data) else None
 
 
-def _decoded(data: bytes, mime: str) -> PILImage:
-    """An image, upright. A JPEG is decoded at a fraction of its size: one that needs no further scaling, if there is
-    one, for that takes six times as long.
+def _decoded(data: bytes, mime: str) -> tuple[PILImage, tuple[int, int]]:
+    """An image, upright, and its whole size. A JPEG is decoded at a fraction of its size: one that needs no further
+    scaling, if there is one, for that takes six times as long.
 
     Raises:
         DataError: if it cannot be decoded.
@@ -203,13 +217,16 @@ def _decoded(data: bytes, mime: str) -> PILImage:
 
     whole = Image(data)
     if mime != "image/jpeg":
-        return whole.open()
-    width, height = whole.size()
-    sides = {fraction: max(width, height) // fraction for fraction in (2, 4, 8)}
-    fitting = [fraction for fraction, side in sides.items() if _LEAST_SIDE_PX <= side <= _SIDE_PX]
-    larger = [1, *(fraction for fraction, side in sides.items() if side > _SIDE_PX)]
-    fraction = (fitting or larger)[-1]
+        return whole.open(), whole.size()
     with boundary(DataError, "Decoding an image of the report"), readable_image(whole.describe):
         image: PILImage = pil.open(io.BytesIO(data))
-        image.draft("RGB", (max(1, image.width // fraction), max(1, image.height // fraction)))
-        return ImageOps.exif_transpose(image)
+        check_pixels(image.size, whole.describe)
+        width, height = size = image.size
+        sides = {fraction: max(size) // fraction for fraction in (2, 4, 8)}
+        fitting = [fraction for fraction, side in sides.items() if _LEAST_SIDE_PX <= side <= _SIDE_PX]
+        larger = [1, *(fraction for fraction, side in sides.items() if side > _SIDE_PX)]
+        fraction = (fitting or larger)[-1]
+        image.draft("RGB", (max(1, width // fraction), max(1, height // fraction)))
+        is_turned = image.getexif().get(_EXIF_ORIENTATION, 1) in _SIDEWAYS
+        ImageOps.exif_transpose(image, in_place=True)  # else it would copy every image that is upright already
+        return image, (height, width) if is_turned else size
