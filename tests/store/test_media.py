@@ -21,6 +21,7 @@ from polymeter.store.media import (
     VIDEO_BYTES,
     MediaStore,
     media_path,
+    media_size,
     read_media,
 )
 
@@ -251,3 +252,19 @@ def test_neither_does_a_full_path_or_a_link(store: MediaStore, tmp_path: Path) -
     (store.folder / "li").mkdir(parents=True)
     (store.folder / "li" / "link.png").symlink_to(secret)
     assert read_media(store.folder, "link.png") is None
+
+
+@pytest.mark.parametrize("linked", ["the file", "its folder"])
+def test_neither_does_a_link_with_a_name_as_media_files_have(store: MediaStore, tmp_path: Path, linked: str) -> None:
+    name = "0123456789abcdef0123456789abcdef.png"
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / name).write_text("key")
+    store.folder.mkdir(parents=True)
+    if linked == "its folder":
+        (store.folder / name[:2]).symlink_to(outside)
+    else:
+        (store.folder / name[:2]).mkdir()
+        (store.folder / name[:2] / name).symlink_to(outside / name)
+    assert read_media(store.folder, name) is None
+    assert media_size(store.folder, name) is None
