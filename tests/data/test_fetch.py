@@ -1,8 +1,10 @@
 """Single files from URLs: verified after the download, bounded, whole or not at all."""
 
+import gzip
 import hashlib
 import io
 import logging
+import os
 from threading import Thread
 
 import httpx
@@ -154,6 +156,49 @@ def test_a_beginning_that_is_longer_than_the_file_is_thrown_away(server, tmp_pat
     assert download(f"{server.url}/t.tsv", target, md5=None).read_bytes() == short
 
 
+@pytest.mark.parametrize(
+    ("sends", "tag"),
+    [
+        ((2 << 20, len(LARGE) - 1), '"two"'),  # If-Range was not understood
+        ((2 << 20, (2 << 20) + 9_999), '"one"'),  # a part of what was asked for
+        ((100, len(LARGE) - 1), '"one"'),  # from another byte on
+    ],
+)
+def test_a_rest_that_is_not_the_rest_is_not_taken(server, tmp_path, sends, tag):
+    broken_off(server, tmp_path / "t.tsv", None, ETag='"one"')
+    other = LARGE[::-1]
+    server.replies["/t.tsv"] = Reply(other, headers={"ETag": tag}, has_ranges=True, sends=sends)
+    assert download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=None).read_bytes() == other
+    assert server.starts == [2 << 20, 0]
+
+
+def test_a_second_try_does_not_go_on_where_nothing_tells_that_the_file_is_the_same(server, tmp_path):
+    other = LARGE[::-1]
+    replies = iter([Reply(LARGE, has_ranges=True, cut_after=1_300_000), Reply(other, has_ranges=True)])
+    server.replies["/t.tsv"] = lambda: next(replies)
+    assert download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=None).read_bytes() == other
+    assert server.starts == [0, 0]
+
+
+def test_with_an_md5_a_file_that_changed_between_two_tries_is_fetched_whole(server, tmp_path):
+    other = b"x" + LARGE[1:]
+    replies = iter([Reply(LARGE, has_ranges=True, cut_after=1_300_000), *[Reply(other, has_ranges=True)] * 2])
+    server.replies["/t.tsv"] = lambda: next(replies)
+    md5 = hashlib.md5(other).hexdigest()
+    assert download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=md5).read_bytes() == other
+
+
+def test_nothing_is_kept_of_what_comes_compressed(server, tmp_path):
+    packed = gzip.compress(os.urandom(3_000_000))
+    headers = {"Content-Encoding": "gzip", "ETag": '"one"'}
+    server.replies["/t.tsv"] = Reply(packed, headers=headers, has_ranges=True, cut_after=2_000_000)
+    with pytest.raises(DataError):
+        download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=None)
+    assert files(tmp_path) == []
+    server.replies["/t.tsv"] = Reply(packed, headers=headers, has_ranges=True)
+    assert download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=None).read_bytes() == gzip.decompress(packed)
+
+
 def test_nothing_is_kept_of_a_file_that_is_too_large(server, tmp_path):
     server.replies["/t.tsv"] = Reply(LARGE, promised=-1)
     with pytest.raises(DataError, match="are the most that is taken"):
@@ -165,8 +210,13 @@ def test_the_size_of_a_file_is_what_its_server_says(server, tmp_path):
     assert size_of(f"{server.url}/t.tsv") == len(TABLE)
     server.replies["/t.tsv"] = Reply(TABLE, promised=-1)
     assert size_of(f"{server.url}/t.tsv") is None
-    server.replies["/t.tsv"] = Reply(status=405)
+    for has_ranges in (True, False):
+        server.replies["/t.tsv"] = Reply(TABLE, refuses_head=True, has_ranges=has_ranges)
+        assert size_of(f"{server.url}/t.tsv") == len(TABLE)
+    server.replies["/t.tsv"] = Reply(status=503)
     assert size_of(f"{server.url}/t.tsv") is None
+    with guest_context_with(is_offline=True):
+        assert size_of(f"{server.url}/no.tsv") is None
     with pytest.raises(DataError, match=r"/no\.tsv answers 404"):
         size_of(f"{server.url}/no.tsv")
     (tmp_path / "t.tsv").write_bytes(TABLE)

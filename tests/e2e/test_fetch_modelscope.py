@@ -177,7 +177,7 @@ def test_an_adapter_that_loads_by_itself_gets_the_files_that_it_asks_for(machine
     add_adapter(machine, "['default']", own)
     said = machine.fetch("colours")
     assert said.returncode == 0, said.stderr
-    assert "to download at most" in said.stdout
+    assert "up to " in said.stdout
     assert list(hub.sent) == ["some/a.jsonl"]
     done = machine.run("--tasks", "colours", "--offline", has_network=False)
     assert done.returncode == 0, done.stderr
@@ -222,7 +222,7 @@ def test_a_dataset_that_is_not_given_is_told_with_what_to_do(machine: Machine, h
 def test_a_dataset_with_a_program_of_its_own_needs_modelscopes_loader(machine: Machine, hub: ModelScope) -> None:
     hub.add("made/colours", {"colours.py": b"raise SystemExit", "data.zip": b""})
     said = machine.fetch("colours", "--dry-run")
-    assert "colours  its code downloads its data itself; the size is not known in advance" in said.stdout
+    assert "colours  its code chooses what it downloads; not all sizes are known in advance" in said.stdout
     done = machine.run("--tasks", "colours")
     assert done.returncode == 2
     assert "read by a program of its own (colours.py)" in done.stderr

@@ -19,6 +19,8 @@ class Reply:
         promised: Content-Length, if it is to differ from what is sent; -1: none is said.
         has_ranges: Whether a part of the body can be asked for, on condition of an ``ETag`` that is among the headers.
         cut_after: Break the connection after so many bytes, if there are more; 0: never.
+        refuses_head: Whether it gives files but no facts about them.
+        sends: What is sent in answer to a question for a part, whatever was asked: first byte, last byte.
     """
 
     body: bytes = b""
@@ -27,6 +29,8 @@ class Reply:
     promised: int | None = None
     has_ranges: bool = False
     cut_after: int = 0
+    refuses_head: bool = False
+    sends: tuple[int, int] | None = None
 
 
 @dataclass
@@ -49,16 +53,19 @@ def serve(replies=None) -> Iterator[Server]:
             server.asked[self.path] += 1
             reply = server.replies.get(self.path, Reply(status=404))
             reply = reply() if callable(reply) else reply
+            if self.command == "HEAD" and reply.refuses_head:
+                reply = Reply(status=405)
             start = self.start_of(reply)
             server.starts.append(start)
-            body = reply.body[start:]
+            first, last = reply.sends if start and reply.sends else (start, len(reply.body) - 1)
+            body = reply.body[first : last + 1]
             if start and not body:
                 reply, body = Reply(status=416), b""
             self.send_response(206 if start and body else reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)
             if start and body:
-                self.send_header("Content-Range", f"bytes {start}-{len(reply.body) - 1}/{len(reply.body)}")
+                self.send_header("Content-Range", f"bytes {first}-{last}/{len(reply.body)}")
             if reply.promised != -1:
                 self.send_header("Content-Length", str(len(body) if reply.promised is None else reply.promised))
             self.end_headers()
@@ -71,8 +78,8 @@ def serve(replies=None) -> Iterator[Server]:
 
         def start_of(self, reply):
             asked, condition = self.headers.get("Range"), self.headers.get("If-Range")
-            is_same = condition in (None, reply.headers.get("ETag"), reply.headers.get("Last-Modified"))
-            return int(asked.removeprefix("bytes=").rstrip("-")) if asked and reply.has_ranges and is_same else 0
+            is_same = reply.sends or condition in (None, reply.headers.get("ETag"), reply.headers.get("Last-Modified"))
+            return int(asked.removeprefix("bytes=").partition("-")[0]) if asked and reply.has_ranges and is_same else 0
 
         def log_message(self, *args):
             pass

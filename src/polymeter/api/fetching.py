@@ -166,9 +166,9 @@ def plan_fetch(
     for source, names, tasks in read.values():
         with guest_context_with(revisions=options.revisions):
             wanted = _wanted(source, tuple(dict.fromkeys(names)), tuple(dict.fromkeys(tasks)))
-        if wanted is None:
+        if wanted is None or wanted.is_at_most:  # code that chooses may read other data too
             unsized.extend(task for task in dict.fromkeys(tasks) if task not in unsized)
-        else:
+        if wanted is not None:
             datasets.append(wanted)
     return FetchPlan(specs, tuple(datasets), tuple(unsized), options)
 
@@ -192,7 +192,10 @@ def _check_revisions(revisions: Mapping[str, str], sources: Sequence[HubSource |
 
 def _names(source: HubSource | FileSource) -> set[str]:
     """What ``--data`` may call it."""
-    return {source.name} if isinstance(source, FileSource) else {source.path, f"{source.path}:{source.name}"}
+    if isinstance(source, FileSource):
+        return {source.name}
+    # Adapters know their data by its id alone.
+    return {source.path} if source.hub == MODELSCOPE else {source.path, f"{source.path}:{source.name}"}
 
 
 def _key(source: HubSource | FileSource) -> str:
@@ -211,8 +214,9 @@ def _wanted(source: HubSource | FileSource, names: tuple[str, ...], tasks: tuple
         DataError: if its hub or server does not give it.
     """
     if isinstance(source, FileSource):
-        size = size_of(source.url)
-        return WantedDataset(source.name, None, hide_secrets(source.url), tasks, size, 0 if source.is_here else size, 1)
+        size = size_of(source.url) if source.here is None else source.here.stat().st_size
+        missing = size if source.here is None else 0
+        return WantedDataset(source.name, None, hide_secrets(source.url), tasks, size, missing, 1)
     files: Sequence[HubFile]
     if source.hub == MODELSCOPE:
         repository = modelscope.open_repository(source.path, source.cache_dir or Path())

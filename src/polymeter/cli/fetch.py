@@ -124,17 +124,16 @@ def _lines(planned: FetchPlan) -> Iterator[str]:
         name = f"{dataset.id}:{dataset.name}" if dataset.name else dataset.id
         commit = f" at {dataset.commit[:10]}" if dataset.commit else ""
         origin = "" if dataset.hub == HUGGING_FACE else f" from {_HUBS.get(dataset.hub, dataset.hub)}"
-        at_most = " at most" if dataset.is_at_most else ""
         if dataset.n_bytes is None:
             yield f"{name}{origin}  of a size that its server does not tell"
         elif not dataset.n_bytes_missing:
             yield f"{name}{commit}{origin}  {data_size(dataset.n_bytes)}, here"
         else:
-            missing = f"{data_size(dataset.n_bytes_missing)} to download{at_most}"
+            missing = f"{'up to ' * dataset.is_at_most}{data_size(dataset.n_bytes_missing)} to download"
             yield f"{name}{commit}{origin}  {data_size(dataset.n_bytes)}, {missing}"
     for task in planned.unsized:
-        yield f"{task}  its code downloads its data itself; the size is not known in advance"
-    yield f"{data_size(planned.n_bytes_missing)} to download{' at most' if planned.is_at_most else ''}"
+        yield f"{task}  its code chooses what it downloads; not all sizes are known in advance"
+    yield f"{'up to ' * planned.is_at_most}{data_size(planned.n_bytes_missing)} to download"
 
 
 def _as_data(planned: FetchPlan, fetched: Fetched | None) -> dict[str, Any]:

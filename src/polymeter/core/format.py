@@ -138,12 +138,12 @@ class FileSource:
     Attributes:
         name: What the task calls its data.
         url: The address.
-        is_here: Whether this machine has the file.
+        here: The file on this machine, if it is there.
     """
 
     name: str
     url: str
-    is_here: bool
+    here: Path | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import io
 import json
 import logging
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -49,8 +50,7 @@ _LOCAL_HOSTS = ("", "localhost")
 _WORTH_KEEPING = 1 << 20
 """From how many bytes on a download that broke off is kept."""
 _PARTIAL, _NO_SUCH_RANGE = 206, 416
-_NO_SIZES = (403, 405, 501)
-"""How servers answer that give files but no facts about them."""
+_CONTENT_RANGE = re.compile(r"bytes (?P<first>\d+)-(?P<last>\d+)/(?P<total>\d+|\*)")
 _HEADERS = {"User-Agent": "polymeter", "Accept-Encoding": "identity"}
 
 
@@ -91,14 +91,14 @@ def download(
             return target  # another process fetched it while this one waited for the lock
         sweep([target.parent])
         part = _Part(target, url, md5)
-        for is_last in (not part.n_kept, True):
+        for is_last in (False, True):
             with _errors_naming(target), part.open() as file:
                 sink = _Sink(file, shown, max_bytes, part)
                 actual_md5 = _fetch(url, sink, timeout_s=timeout_s, is_offline=is_offline)
             if not md5 or actual_md5 == md5.lower():
                 break
             part.discard()
-            if is_last or not sink.n_kept:  # else what was kept may be of a former file
+            if is_last or not sink.is_resumed:  # else what was kept may be of a former file
                 raise DataError(
                     f"What {shown} gives has MD5 {actual_md5}, not {md5.lower()}; it was thrown away.",
                     where=str(target),
@@ -109,7 +109,8 @@ def download(
 
 
 def size_of(url: str, *, timeout_s: float = TIMEOUT_S) -> int | None:
-    """The size in bytes of the file at a URL that code or the user names; ``None`` if its server does not tell.
+    """The size in bytes of the file at a URL that code or the user names; ``None`` if its server does not tell, or
+    nothing may be asked.
 
     Raises:
         DataError: if there is no such file, or its server cannot be reached.
@@ -118,6 +119,8 @@ def size_of(url: str, *, timeout_s: float = TIMEOUT_S) -> int | None:
     if parts.scheme.lower() == "file":
         path = Path(unquote(parts.path))
         return path.stat().st_size if path.is_file() else None
+    if is_offline_now(guest_context().is_offline):
+        return None
     import httpx
 
     with (
@@ -125,11 +128,18 @@ def size_of(url: str, *, timeout_s: float = TIMEOUT_S) -> int | None:
         httpx.Client(follow_redirects=True, timeout=timeout_s) as client,
     ):
         response = client.head(url, headers=_HEADERS)
-    if response.status_code in _NO_SIZES:
-        return None
-    _check_status(url, response)
-    size = response.headers.get("content-length")
-    return int(size) if size else None
+        if response.is_success:
+            return int(response.headers.get("content-length") or 0) or None
+        # Some servers give files but no facts about them.
+        with client.stream("GET", url, headers={**_HEADERS, "Range": "bytes=0-0"}) as response:
+            if response.is_server_error:
+                return None
+            if response.status_code == _NO_SUCH_RANGE:
+                return None
+            _check_status(url, response)
+            total = response.headers.get("content-range", "").rpartition("/")[2]
+            size = total if response.status_code == _PARTIAL else response.headers.get("content-length") or ""
+            return int(size) or None if size.isdecimal() else None
 
 
 def fetched_image(url: str, folder: Path, *, is_offline: bool = False) -> Path:
@@ -260,18 +270,25 @@ class _Part:
         self._target, self._url, self._md5 = target, digest(url.encode()), (md5 or "").lower()
         self._file = target.with_name(f".{target.name}.part")
         self._note = target.with_name(f".{target.name}.part.json")
-        self.tag = ""
+        self.tag, self._is_plain = "", True
         try:
             noted = json.loads(self._note.read_text(encoding="utf-8"))
             if noted["url"] == self._url and noted["md5"] == self._md5:
                 self.tag = str(noted["tag"])
+            else:
+                self.discard()
         except (OSError, ValueError, TypeError, KeyError):
             self.discard()
 
     @property
+    def can_be_joined(self) -> bool:
+        """Whether something will tell if the rest is of the same file."""
+        return self._is_plain and bool(self.tag or self._md5)
+
+    @property
     def n_kept(self) -> int:
         """How many bytes are there that a download can go on from."""
-        return self._file.stat().st_size if (self.tag or self._md5) and self._file.is_file() else 0
+        return self._file.stat().st_size if self.can_be_joined and self._file.is_file() else 0
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -286,9 +303,12 @@ class _Part:
                 self.discard()
             raise
 
-    def note(self, tag: str) -> None:
-        """The server's tag of the file whose bytes come now."""
-        self.tag = tag
+    def note(self, tag: str, *, can_be_joined: bool) -> None:
+        """The server's tag of the file whose bytes come now, and whether they are the file's own."""
+        self.tag, self._is_plain = tag, can_be_joined
+        if not can_be_joined:
+            self._note.unlink(missing_ok=True)
+            return
         with replacing(self._note) as file:
             json.dump({"url": self._url, "md5": self._md5, "tag": tag}, file)
 
@@ -301,7 +321,7 @@ class _Part:
         """Nothing of it is of use."""
         self._file.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
-        self.tag = ""
+        self.tag, self._is_plain = "", True
 
 
 class _Sink:
@@ -318,14 +338,14 @@ class _Sink:
         self._file, self._url, self._max_bytes, self._part = file, url, max_bytes, part
         self._told = guest_context().bytes_arrived
         self._md5 = hashlib.md5(usedforsecurity=False)
-        self.size = self.n_kept = 0
+        self._total: int | None = None
+        self.size, self.is_resumed = 0, False
         if part is None or not part.n_kept:
             self.restart()
             return
         while block := file.read(_BLOCK):
             self._md5.update(block)
             self.size += len(block)
-        self.n_kept = self.size
         self._tell(self.size)
 
     @property
@@ -335,8 +355,8 @@ class _Sink:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What asks for the rest of the file alone, if it is still the same file."""
-        if not self.size or self._part is None:
+        """What asks for the rest of the file alone, if something will tell whether it is of the same file."""
+        if not self.size or self._part is None or not self._part.can_be_joined:
             return {}
         condition = {"If-Range": self._part.tag} if self._part.tag else {}
         return {"Range": f"bytes={self.size}-", **condition}
@@ -347,7 +367,7 @@ class _Sink:
         self._file.seek(0)
         self._file.truncate()
         self._md5 = hashlib.md5(usedforsecurity=False)
-        self.size = self.n_kept = 0
+        self.size, self.is_resumed = 0, False
 
     def expect(self, size: int) -> None:
         """Raise DataError if this size is over the limit."""
@@ -355,16 +375,30 @@ class _Sink:
             what = f"{self._url} gives {size} bytes or more; {self._max_bytes} are the most that is taken."
             raise _TooLargeError(what)
 
+    def is_rest(self, response: httpx.Response) -> bool:
+        """Whether a response is the rest of the file that is begun, up to its end."""
+        found = _CONTENT_RANGE.fullmatch(response.headers.get("content-range", ""))
+        is_to_end = found is not None and found["total"] in ("*", str(int(found["last"]) + 1))
+        is_same = self._part is not None and self._part.tag in ("", _tag_of(response))
+        return is_to_end and is_same and int(found["first"]) == self.size  # type: ignore[index]
+
     def begin(self, response: httpx.Response) -> None:
         """A response comes: the rest of the file, or all of it."""
-        is_rest = response.headers.get("content-range", "").startswith(f"bytes {self.size}-")
-        if self.size and not (response.status_code == _PARTIAL and is_rest):
+        if response.status_code == _PARTIAL:
+            self.is_resumed = True
+        else:
             self.restart()
-        self.expect(self.size + int(response.headers.get("content-length") or 0))
+        is_plain = response.headers.get("content-encoding", "identity") == "identity"
+        length = response.headers.get("content-length") if is_plain else None
+        self._total = None if length is None else self.size + int(length)
+        self.expect(self._total or 0)
         if self._part is not None:
-            tag = str(response.headers.get("etag") or "")
-            # A weak tag says that two files mean the same, not that they are the same bytes.
-            self._part.note(response.headers.get("last-modified", "") if tag.startswith("W/") or not tag else tag)
+            self._part.note(_tag_of(response), can_be_joined=is_plain)
+
+    def end(self) -> None:
+        """All has come. Raise DataError if it is not the whole file."""
+        if self._total is not None and self.size != self._total:
+            raise _ServerError(f"{self._url} broke off after {self.size} of {self._total} bytes.")
 
     def write(self, block: bytes) -> int:
         self.size += len(block)
@@ -376,6 +410,13 @@ class _Sink:
     def _tell(self, n_bytes: int) -> None:
         if self._told is not None and n_bytes:
             self._told(n_bytes)
+
+
+def _tag_of(response: httpx.Response) -> str:
+    """What tells one version of a file from another; empty if the server says nothing that does."""
+    tag = str(response.headers.get("etag") or "")
+    # A weak tag says that two files mean the same, not that they are the same bytes.
+    return str(response.headers.get("last-modified") or "") if tag.startswith("W/") or not tag else tag
 
 
 class _ServerError(DataError):
@@ -390,14 +431,17 @@ def _stream(url: str, sink: _Sink, timeout_s: float) -> None:
     import httpx
 
     with httpx.Client(follow_redirects=True, timeout=timeout_s) as client:
-        with client.stream("GET", url, headers=_HEADERS | sink.headers) as response:
-            has_no_rest = sink.size and response.status_code == _NO_SUCH_RANGE
-            if not has_no_rest:
-                _take(url, response, sink)
-        if has_no_rest:
-            sink.restart()
-            with client.stream("GET", url, headers=_HEADERS) as response:
-                _take(url, response, sink)
+        if asked := sink.headers:
+            with client.stream("GET", url, headers=_HEADERS | asked) as response:
+                is_of_use = response.status_code != _NO_SUCH_RANGE and (
+                    response.status_code != _PARTIAL or sink.is_rest(response)
+                )
+                if is_of_use:
+                    _take(url, response, sink)
+                    return
+        sink.restart()
+        with client.stream("GET", url, headers=_HEADERS) as response:
+            _take(url, response, sink)
 
 
 def _take(url: str, response: httpx.Response, sink: _Sink) -> None:
@@ -416,6 +460,7 @@ def _pour(response: httpx.Response, sink: _Sink) -> None:
     sink.begin(response)
     for block in response.iter_bytes(_BLOCK):
         sink.write(block)
+    sink.end()
 
 
 def _check_status(url: str, response: httpx.Response) -> None:
@@ -452,8 +497,8 @@ def _copy(url: str, source: Path, host: str, sink: _Sink) -> None:
 def _locked(target: Path) -> Iterator[None]:
     """Let one process at a time fetch a file.
 
-    The holder removes the lock's file, which for an instant allows two holders; that costs a second download and
-    nothing else.
+    The holder removes the lock's file, which for an instant may allow two holders. One of them may fail then, and
+    fetches nothing wrong.
     """
     from filelock import FileLock
 

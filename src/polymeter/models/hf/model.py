@@ -160,7 +160,7 @@ class HfModel(BatchModel):
             tokenizer,
             None if add_bos_token is None else flag(add_bos_token, "add_bos_token"),
             None if prefix_token_id is None else int(amount(prefix_token_id, "prefix_token_id")),
-            subfolder.strip("/"),
+            _within(subfolder),
         )
         with quiet_transformers():
             self._config = read_config(self._settings)
@@ -322,6 +322,20 @@ def _alike(requests: Sequence[Request]) -> list[list[int]]:
             groups.append((settings, members := []))
         members.append(position)
     return [members for _, members in groups]
+
+
+def _within(subfolder: str) -> str:
+    """The name of a folder of a repository, as the hub writes it.
+
+    Raises:
+        PlanError: if it leads out of the repository.
+    """
+    parts = [part for part in subfolder.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise PlanError(
+            f"The subfolder {subfolder!r} is no folder within a repository.", where="--model-args subfolder"
+        )
+    return "/".join(parts)
 
 
 def _device_map(value: Any) -> str | Mapping[str, Any]:

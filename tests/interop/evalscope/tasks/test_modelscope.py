@@ -13,6 +13,7 @@ import pytest
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.guest_context import guest_context_with
+from polymeter.data.modelscope import _without_its_bars, files_of_configs, open_repository
 from polymeter.interop.evalscope.tasks.datasets import open_hub, snapshot
 from tests.helpers.fake_modelscope import ModelScope, fake_modelscope
 
@@ -24,6 +25,7 @@ def lines(*answers: str) -> bytes:
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelScope]:
     monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr("modelscope_hub._legacy_api.API_MAX_RETRIES", 1)
     with fake_modelscope() as hub:
         monkeypatch.setenv("MODELSCOPE_ENDPOINT", hub.url)
         yield hub
@@ -124,3 +126,108 @@ def test_a_program_that_reads_a_dataset_runs_in_modelscopes_loader(
     monkeypatch.setitem(sys.modules, "modelscope.msdatasets", None)
     with pytest.raises(PlanError, match=r"a program of its own \(colours\.py\).*modelscope\[datasets\]"):
         answers(tmp_path)
+
+
+def test_a_branch_that_moved_leaves_nothing_behind_however_a_fetch_ended(hub: ModelScope, tmp_path: Path) -> None:
+    first = hub.add(
+        "made/colours", {"test-00000-of-00002.jsonl": lines("old"), "test-00001-of-00002.jsonl": lines("old")}
+    )
+    snapshot("made/colours", ["test-00000*"], str(tmp_path), "")
+    arriving = tmp_path / "datasets" / "made--colours" / "arriving" / first
+    (arriving / "test-00001-of-00002.jsonl.incomplete").write_bytes(b'{"ans')
+    assert answers(tmp_path) == ["old", "old"]
+    second = hub.add("made/colours", {"test-00000-of-00001.jsonl": lines("new")})
+    assert answers(tmp_path) == ["new"]
+    with guest_context_with(is_offline=True):
+        assert answers(tmp_path) == ["new"]
+        for commit, there in ((first, ["old", "old"]), (second, ["new"])):
+            with guest_context_with(revisions={"made/colours": commit}):
+                assert answers(tmp_path) == there
+
+
+def test_asking_for_a_branch_that_moved_takes_nothing_away(hub: ModelScope, tmp_path: Path) -> None:
+    hub.add("made/colours", {"README.md": b"# 1", "test.jsonl": lines("old")})
+    assert answers(tmp_path) == ["old"]
+    hub.add("made/colours", {"README.md": b"# 2", "test.jsonl": lines("new")})
+    files_of_configs(open_repository("made/colours", tmp_path), ["default"])  # as a fetch does before it is agreed to
+    with guest_context_with(is_offline=True):
+        assert answers(tmp_path) == ["old"]
+
+
+@pytest.mark.parametrize(
+    "path", ["../../../out.txt", "/out.txt", "a/../../out.txt", "C:/out.txt", "a\\..\\out.txt", "a//b.txt", "./a"]
+)
+def test_a_listing_cannot_lead_out_of_the_folder(path: str, hub: ModelScope, tmp_path: Path) -> None:
+    hub.add("made/colours", {"test.jsonl": lines("red"), path: b"evil"})
+    with pytest.raises(DataError, match="no path within it"):
+        answers(tmp_path / "cache" / "deep")
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == []
+
+
+def test_without_checksums_a_file_of_the_same_size_is_that_of_its_commit(
+    hub: ModelScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = hub.listed
+    monkeypatch.setattr(hub, "listed", lambda *args: [one | {"Sha256": ""} for one in listed(*args)])
+    hub.add("made/colours", {"test.jsonl": lines("red")})
+    assert answers(tmp_path) == ["red"]
+    hub.add("made/colours", {"test.jsonl": lines("tan")})
+    assert answers(tmp_path) == ["tan"]
+
+
+def test_an_empty_listing_is_no_dataset(hub: ModelScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add("made/colours", {"test.jsonl": lines("red")})
+    assert answers(tmp_path) == ["red"]
+    monkeypatch.setattr(hub, "listed", lambda *args: [])
+    with pytest.raises(DataError, match="lists no files"):
+        answers(tmp_path)
+    with guest_context_with(is_offline=True):
+        assert answers(tmp_path) == ["red"]
+
+
+def test_a_commit_that_is_named_is_recorded_whatever_it_has_changed(
+    hub: ModelScope, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hub.add("made/colours", {"test.jsonl": lines("red"), "more.jsonl": b""})
+    removed = hub.add("made/colours", {"test.jsonl": lines("red")})
+    read: dict[str, str] = {}
+    with guest_context_with(read_revisions=read):
+        assert answers(tmp_path) == ["red"]
+        assert read == {}
+        assert "does not tell which commit" in caplog.text
+        with guest_context_with(revisions={"made/colours": removed}):
+            assert answers(tmp_path) == ["red"]
+    assert read == {"made/colours": removed}
+
+
+def test_ids_and_branches_that_look_alike_in_a_file_system_are_told_apart(hub: ModelScope, tmp_path: Path) -> None:
+    hub.add("a--b/c", {"test.jsonl": lines("one")})
+    assert open_hub("a--b/c", ["default"], ["test"], str(tmp_path))["default"]["test"] == [{"answer": "one"}]
+    with guest_context_with(is_offline=True), pytest.raises(DataError, match="not on this machine"):
+        open_hub("a/b--c", ["default"], ["test"], str(tmp_path))
+
+
+def test_folders_that_a_card_names_are_fetched_for_all_its_configurations(hub: ModelScope, tmp_path: Path) -> None:
+    card = b"---\nconfigs:\n- config_name: one\n  data_dir: d1\n- config_name: two\n  data_dir: d2\n---\n"
+    hub.add("made/colours", {"README.md": card, "d1/test.jsonl": lines("red"), "d2/test.jsonl": lines("blue")})
+    assert answers(tmp_path, "one") == ["red"]
+    assert answers(tmp_path, "two") == ["blue"]
+
+
+def test_a_signed_address_is_not_shown(hub: ModelScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODELSCOPE_ENDPOINT", "http://127.0.0.1:9/?token=hunter2")
+    with pytest.raises(DataError) as raised:
+        answers(tmp_path)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_the_bars_of_the_client_are_drawn_again_afterwards() -> None:
+    from tqdm.auto import tqdm
+
+    one, other = _without_its_bars(), _without_its_bars()
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert tqdm(disable=None).disable
+    other.__exit__(None, None, None)
+    assert not tqdm(disable=False).disable

@@ -72,7 +72,7 @@ def table_source(spec: TaskSpec, context: OpenContext) -> tuple[FileSource, ...]
         here = table_here(spec.name, url, md5)
     if here is None and "://" not in url:
         return None  # its code finds it, or fails
-    return (FileSource(spec.name, url, here is not None),) if "://" in url else ()
+    return (FileSource(spec.name, url, here),) if "://" in url else ()
 
 
 def _class_of(entry: Entry) -> DatasetClass:
