@@ -158,7 +158,9 @@ def plan_fetch(
         for source in sources or ():
             if not _names(source) & options.data.keys():
                 pinned = _pinned(source, options.revisions)
-                _, names, tasks = read.setdefault(_key(pinned), (pinned, [], []))
+                known, names, tasks = read.setdefault(_key(pinned), (pinned, [], []))
+                if isinstance(known, HubSource) and not getattr(pinned, "is_exact", True):
+                    read[_key(pinned)] = (pinned, names, tasks)  # whoever chooses among all files may read any
                 names.append(str(getattr(source, "name", "")))
                 tasks.append(spec.name)
     _check_revisions(options.revisions, [source for source, _, _ in read.values()], is_all=not unsized)
@@ -203,7 +205,7 @@ def _key(source: HubSource | FileSource) -> str:
     if isinstance(source, FileSource):
         return source.url
     if source.hub == MODELSCOPE:
-        return repr((source.hub, source.path, source.is_exact))
+        return repr((source.hub, source.path))
     return repr((source.path, source.name, sorted(source.kwargs.items(), key=repr)))
 
 

@@ -378,7 +378,7 @@ def _asking(name: str, action: str = "Asking ModelScope about") -> Iterator[Any]
             yield HubApi(config=replace(config, endpoint=endpoint))
     except DataError as error:
         # An address that the hub has signed lets in whoever knows it.
-        error.what = _QUERY.sub("?…", error.what)
+        error.what = _QUERY.sub("?...", error.what)
         if isinstance(error.__cause__, (AuthenticationError, PermissionDeniedError)):
             raise DataError(
                 f"Dataset {name} of ModelScope is private, or gated: it is given to those alone who have been let in.",
@@ -389,6 +389,9 @@ def _asking(name: str, action: str = "Asking ModelScope about") -> Iterator[Any]
                 f"ModelScope has no dataset {name}, or not in that revision.",
                 hint=f"Check the name and --revision. {_local_instead(name)}",
             ) from error
+        if not error.what.isascii():  # the client says some things in Chinese alone
+            kind = "no answer in time" if isinstance(error.__cause__, TimeoutError) else type(error.__cause__).__name__
+            raise DataError(f"{action} dataset {name} failed: {kind}.", hint=error.hint) from error.__cause__
         raise
 
 

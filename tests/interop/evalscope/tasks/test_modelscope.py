@@ -221,6 +221,19 @@ def test_a_signed_address_is_not_shown(hub: ModelScope, tmp_path: Path, monkeypa
     assert "hunter2" not in str(raised.value)
 
 
+def test_what_the_client_says_in_chinese_is_said_in_english(
+    hub: ModelScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from modelscope_hub.errors import RequestTimeoutError
+
+    def fail(*_: object, **__: object) -> None:
+        raise RequestTimeoutError("下载总时限已耗尽")
+
+    monkeypatch.setattr("modelscope_hub._legacy_api.LegacyClient.list_repo_files", fail)
+    with pytest.raises(DataError, match=r"about dataset made/colours failed: no answer in time.*--data made/colours="):
+        answers(tmp_path)
+
+
 def test_the_bars_of_the_client_are_drawn_again_afterwards() -> None:
     from tqdm.auto import tqdm
 
