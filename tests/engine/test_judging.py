@@ -308,7 +308,7 @@ def durable(output: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("instant", "occurrence"), [("after_answers", 9), ("mid_transaction", 20), ("before_reduce", 1)]
+    ("instant", "occurrence"), [("after_answers", 9), ("mid_transaction", 9), ("before_reduce", 1)]
 )
 def test_a_killed_judge_run_pays_for_no_verdict_twice(folder: Path, instant: str, occurrence: int) -> None:
     killed(folder, "run", "run", instant, occurrence)
