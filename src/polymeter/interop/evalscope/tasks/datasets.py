@@ -231,8 +231,8 @@ def _file_named(folder: Path, stem: str, *, or_shards: bool = False) -> Path | N
     return file
 
 
-def _read(path: Path, split: str, config: str | None) -> Records:
-    opened = open_splits(Source(str(path), config), [split], cache_dir=guest_context().cache_dir)
+def _read(path: Path, split: str, config: str | None, kwargs: Mapping[str, Any] | None = None) -> Records:
+    opened = open_splits(Source(str(path), config, kwargs or {}), [split], cache_dir=guest_context().cache_dir)
     return _records(opened[split], f"split {split!r} of {path}")
 
 
@@ -264,8 +264,7 @@ def _open_modelscope(
 
     def read(subset: str, split: str) -> Records:
         config, part = (None, subset) if is_split else (subset if subset in described else None, split)
-        opened = open_splits(Source(str(folder), config, options), [part], cache_dir=guest_context().cache_dir)
-        return _records(opened[part], f"split {part!r} of {name}")
+        return _read(folder, part, config, options)
 
     return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
 
