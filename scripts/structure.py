@@ -1,0 +1,98 @@
+"""Shows where the source breaks the rules of the house, from the source alone: nothing of it is imported.
+
+    python scripts/structure.py [--circles] [--folders] [--classes] [PACKAGE]
+
+Without a section, all are shown. PACKAGE is the folder of a package; default: ``src/polymeter``. The exit code is 1 if
+a section that was shown has findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import grimp
+
+SOURCE = Path(__file__).parents[1] / "src" / "polymeter"
+MOST_FILES = 15
+PEERS: Mapping[str, str] = {
+    "cli": "each file is a command, found by the command's name",
+    "metrics": "each file is a family of metrics, found by the family's name",
+    "viewer/pages": "each file is a page, found by the page's name",
+    "viewer/plots": "each file is a plot, found by the plot's name",
+}
+"""Folders that may hold more files, with the reason."""
+
+
+def circles(package: Path) -> Iterator[str]:
+    """Modules that import each other, directly or through others. An import inside a function counts like any other;
+    one for type checkers alone does not, and neither does that a module's parents are imported before it.
+    """
+    sys.path.insert(0, str(package.parent))
+    try:
+        graph = grimp.build_graph(package.name, exclude_type_checking_imports=True, cache_dir=None)
+    finally:
+        sys.path.pop(0)
+    shown: set[str] = set()
+    for module in sorted(graph.modules):
+        circle = graph.find_upstream_modules(module) & graph.find_downstream_modules(module) | {module}
+        if len(circle) > 1 and module not in shown:
+            shown |= circle
+            yield f"{len(circle)} modules: {', '.join(sorted(circle))}"
+            for importer in sorted(circle):
+                for imported in sorted(graph.find_modules_directly_imported_by(importer) & circle):
+                    details = graph.get_import_details(importer=importer, imported=imported)
+                    lines = ", ".join(str(detail["line_number"]) for detail in details)
+                    yield f"    {importer} imports {imported} in line {lines}"
+
+
+def folders(package: Path) -> Iterator[str]:
+    """Folders with more Python files than a reader can survey."""
+    for folder in sorted({file.parent for file in package.rglob("*.py")}):
+        place = folder.relative_to(package).as_posix()
+        n_files = len([*folder.glob("*.py")])
+        if n_files > MOST_FILES and place not in PEERS:
+            yield f"{place} has {n_files} files, {n_files - MOST_FILES} too many"
+
+
+def classes(package: Path) -> Iterator[str]:
+    """Names that several classes have."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for file in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{file.relative_to(package).as_posix()}:{node.lineno}")
+    for name, found in sorted(places.items()):
+        if len(found) > 1:
+            yield f"{name} is {len(found)} classes: {', '.join(found)}"
+
+
+SECTIONS: Mapping[str, Callable[[Path], Iterator[str]]] = {
+    "circles": circles,
+    "folders": folders,
+    "classes": classes,
+    # "options": each option of a run stands in one place; joins once they are fields of RunOptions alone.
+}
+
+
+def main(words: list[str] | None = None) -> int:
+    """Show the sections that are asked for; the exit code is 1 if one of them has findings."""
+    parser = argparse.ArgumentParser(prog="python scripts/structure.py")
+    for name in SECTIONS:
+        parser.add_argument(f"--{name}", action="append_const", const=name, dest="sections")
+    parser.add_argument("package", nargs="?", type=Path, default=SOURCE, metavar="PACKAGE")
+    options = parser.parse_args(words)
+    has_findings = False
+    for name in options.sections or SECTIONS:
+        found = [*SECTIONS[name](options.package.resolve())]
+        print("\n".join([f"{name}: {'' if found else 'none'}".rstrip(), *(f"  {line}" for line in found)]))
+        has_findings = has_findings or bool(found)
+    return int(has_findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
