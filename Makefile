@@ -77,6 +77,7 @@ bench: .venv/.installed ## run the performance benchmarks (BENCH_ARGS="--only te
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 bench-peers: .venv/.installed .venv-lmms-eval/.installed .venv-evalscope/.installed .venv-lm-eval/.installed ## the same text rows beside other tools
+	.venv-lmms-eval/bin/python -m conformance.lmms_eval.templates
 	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)
 
 dist: .venv/.installed-dist ## build the wheel and the source archive into dist/

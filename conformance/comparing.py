@@ -25,6 +25,7 @@ class Expected:
         tasks: Glob of tasks.
         names: Glob of values (``value:NAME``, ``sample:NAME``, ``prompt``, ``settings``, ``failure``).
         there: What the original's value contains, as text.
+        here: What Polymeter's contains.
         stays: Whether it stays with ``--parity`` too.
         models: Glob of models.
     """
@@ -33,13 +34,14 @@ class Expected:
     tasks: str = "*"
     names: str = "*"
     there: str = ""
+    here: str = ""
     stays: bool = False
     models: str = "*"
 
     def covers(self, one: Difference) -> bool:
         is_named = fnmatch.fnmatchcase(one.task, self.tasks) and fnmatch.fnmatchcase(one.name, self.names)
         is_by = one.model == "all" or fnmatch.fnmatchcase(one.model, self.models)
-        return is_named and is_by and self.there in str(one.there)
+        return is_named and is_by and self.there in str(one.there) and self.here in str(one.here)
 
 
 @dataclass(frozen=True)

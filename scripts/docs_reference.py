@@ -46,7 +46,7 @@ _OF_POLYMETER = {
     ),
     "Models": ("BatchModel", "AsyncModel", "ModelTraits", "ModelSpec", "register_model"),
     "Requests": ("Request", "Message", "Text", "Image", "Audio", "Video", "Generate", "Loglikelihood", "GenerateImage"),
-    "Responses": ("Response", "Output", "Usage"),
+    "Responses": ("Response", "Output", "Usage", "ModelUsage"),
     "Metrics": ("Metric", "Aggregation", "register_metric", "register_aggregation"),
     "Errors": ("PolymeterError", "PlanError", "DataError", "ModelError", "ScoreError", "StorageError", "TrackerError"),
 }

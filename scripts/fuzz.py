@@ -39,6 +39,7 @@ from polymeter.core.errors import PolymeterError
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.scoring_limits import ScoringLimits
 from polymeter.core.systems import systems
+from scripts import fuzz_reading
 from tests.helpers.openai_stub import OpenAIStub, Reply, chat
 from tests.oracle.old_runs import INPUTS
 
@@ -399,7 +400,7 @@ def of_journals(folder: Path, _: contextlib.ExitStack) -> Target:
     """Finished runs of which a file is damaged, resumed: the same results, or a word about it."""
     shutil.copytree(INPUTS / "tasks", folder / "tasks")
     first = evaluated(folder / "tasks" / "sums.yaml", folder)
-    whole = without_notes(folder / "run" / "results.json")
+    whole = measured(folder / "run" / "results.json")
     assert first is not None
     kept = folder / "kept"
     shutil.copytree(folder / "run", kept)
@@ -414,7 +415,7 @@ def of_journals(folder: Path, _: contextlib.ExitStack) -> Target:
             (run_folder / file).unlink(missing_ok=True)
         result = polymeter.resume(run_folder)
         # What was damaged is asked for again, and a note says so: the results must be those of the whole run.
-        if is_journal and result.exit_code == 0 and without_notes(run_folder / "results.json") != whole:
+        if is_journal and result.exit_code == 0 and measured(run_folder / "results.json") != whole:
             raise Finding("The results of a damaged journal differ.")
 
     manifest = json.loads((kept / "run.json").read_text())
@@ -423,9 +424,12 @@ def of_journals(folder: Path, _: contextlib.ExitStack) -> Target:
     return Target(corpus, [b"\x00", b"\xff" * 8, b"null", b"[]", b"{}", b'"', b"1e999", b"NaN", b"../../x"], run)
 
 
-def without_notes(file: Path) -> object:
-    """The content of a results file, but for its notes."""
-    return {key: value for key, value in json.loads(file.read_text()).items() if key != "notes"}
+def measured(file: Path) -> object:
+    """The content of a results file, but for its notes, and for what was paid: an answer that is asked for again is
+    paid again, and of a damaged session nobody knows how many tries failed.
+    """
+    content = json.loads(file.read_text())
+    return {key: value for key, value in content.items() if key not in ("notes", "usage", "usage_by_role")}
 
 
 def of_pickles(_: Path, stack: contextlib.ExitStack) -> Target:
@@ -507,10 +511,18 @@ def of_bodies(folder: Path, stack: contextlib.ExitStack) -> Target:
     return Target(corpus, words, run)
 
 
+def of_reading(_: Path, stack: contextlib.ExitStack) -> Target:
+    """Answers whose choice is known, in random wrappings, and answers that choose nothing."""
+    corpus = [case.encode() for case in (*fuzz_reading.ANNOUNCED, *fuzz_reading.NOTHING)]
+    words = [case.encode() for case in (*fuzz_reading.BEFORE, *fuzz_reading.AFTER, *fuzz_reading.ALONE)]
+    return Target(corpus, words, fuzz_reading.check)
+
+
 TARGETS: dict[str, Callable[[Path, contextlib.ExitStack], Target]] = {
     "yaml": of_yaml,
     "tables": of_tables,
     "answers": of_answers,
+    "reading": of_reading,
     "journal": of_journals,
     "pickles": of_pickles,
     "bodies": of_bodies,

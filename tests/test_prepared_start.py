@@ -73,3 +73,15 @@ def test_another_environment_of_imports_starts_afresh(popen: type[prepared_start
 def test_a_folder_that_is_not_there_is_an_error_of_the_start(popen: type[prepared_start.Popen], tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         popen([*COMMAND, "--version"], cwd=tmp_path / "nowhere")
+
+
+def test_a_python_with_another_way_to_start_children_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(self: object, words: object) -> None:
+        """Another private method of the same name."""
+
+    another = type("Popen", (), {"_execute_child": start})
+    for real in (another, type("Popen", (), {})):
+        monkeypatch.setattr(subprocess, "Popen", real)
+        monkeypatch.setattr(prepared_start, "REAL_POPEN", real)
+        prepared_start.install()
+        assert subprocess.Popen is real

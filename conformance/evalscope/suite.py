@@ -34,6 +34,7 @@ EXPECTED: Sequence[Expected] = (
         for values in ("value:*", "sample:result")
     ),
     Expected("a judge's verdict", tasks="*@judge-that-rambles"),
+    Expected("reasoning in an answer, in a judge's prompt", tasks="*@judge", models="messy"),
     *(
         Expected("the mode that an adapter sees", tasks=f"{name}{way}")
         for name in ("hellaswag", "race")

@@ -94,7 +94,7 @@ def _live_code_bench(sheet: Sheet) -> None:
             {
                 "question_content": f"Add {step}. {sheet.mark(said)}",
                 "question_id": str(i),
-                "contest_date": "2024-05-01T00:00:00",
+                "contest_date": "2024-05-01T00:00:00.000000",  # readers of JSON make a time of what has whole seconds
                 "starter_code": "",
                 "public_test_cases": json.dumps(tests[:1]),
                 "private_test_cases": json.dumps(tests[1:]),

@@ -74,7 +74,7 @@ def observed_here(
         task: The task's.
         model: Who answered.
         document: The results in lm-eval's form.
-        samples: The stored samples.
+        samples: The stored samples, with the answers that the task got.
         render: Makes one text of messages.
     """
     made = Observation(case, model, values=observed_values(task, document))

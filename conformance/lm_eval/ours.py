@@ -91,6 +91,7 @@ class Runs:
     def _evaluate(self, cases: Sequence[Case], who: str) -> list[Observation]:
         import polymeter
         from polymeter.interop.lm_eval.results import StoredRun, results_document
+        from polymeter.reading.stored import samples_as_read
         from polymeter.store.export import read_samples
 
         way = cases[0].way
@@ -126,7 +127,7 @@ class Runs:
                 case.task,
                 who,
                 document,
-                read_samples(result.folder, case.task),
+                samples_as_read(read_samples(result.folder, case.task), result.folder.read_manifest(), case.task),
                 self._templated if way.is_chat and who == "tiny" else _turns if way.is_chat else _text,
             )
             for case in cases

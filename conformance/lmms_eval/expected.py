@@ -4,6 +4,8 @@ from conformance.comparing import Expected
 
 _MEDIA = "a mapping or path that `doc_to_visual` gives, for a chat wrapper of a task without `doc_to_messages`"
 _TEXT = "`doc_to_visual` that returns a text and not a list, for a chat wrapper of a task without `doc_to_messages`"
+_UNKNOWN = "a path or URL whose suffix names no kind of medium"
+_REASONING = "visible reasoning in an answer that metrics of a `metric_list` score"
 _SEEN = "media columns that `doc_to_text` looks at, for a chat model of a task without `doc_to_messages`"
 
 EXPECTED: tuple[Expected, ...] = (
@@ -15,6 +17,10 @@ EXPECTED: tuple[Expected, ...] = (
     # Its doc_to_visual returns a column that holds images; where rows are made it may hold a text.
     Expected(_TEXT, tasks="egoplan2", names="prompt", stays=True),
     Expected(_SEEN, tasks="mathcanvas*", names="prompt"),
+    # Made texts stand for the paths of their media.
+    Expected(_UNKNOWN, names="failure", here="is no image, audio or video by its name or its content"),
+    # Its filter looks for the options of the question, which the reasoning names too.
+    Expected(_REASONING, tasks="metavqa", models="messy"),
     # Tasks that leave the words of the judge's question to lmms-eval: another question gets another verdict.
     Expected("default judge prompts", tasks="mathverse_testmini*"),
     Expected("default judge prompts", tasks="mathvision_*"),

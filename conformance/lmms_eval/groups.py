@@ -111,7 +111,7 @@ def ours(work: Path, groups: Mapping[str, Any], out: Path, *, has_parity: bool) 
     """Run the groups in Polymeter."""
     import polymeter
     from conformance.lmms_eval.ours import WRAPPER
-    from polymeter.interop.lmms_eval.results import CommandFacts, item_errors, results_document
+    from polymeter.interop.lmms_eval.results import CommandFacts, item_errors, results_document, stored_run
 
     folder = tasks_folder()  # before the shims stand in for the package
     for name, group in groups.items():
@@ -135,8 +135,8 @@ def ours(work: Path, groups: Mapping[str, Any], out: Path, *, has_parity: bool) 
             except Exception as error:
                 write_observation(out, Observation(name, model, failure=contained.reason(error)))
                 break
-            facts, errors = CommandFacts("scripted", "", ""), item_errors(result.folder)
-            document = results_document(result.folder.read_manifest(), result.results, facts, errors=errors)
+            facts, stored = CommandFacts("scripted", "", ""), stored_run(result.folder)
+            document = results_document(stored.manifest, stored.results, facts, errors=item_errors(stored))
             write_observation(out, Observation(name, model, values=_values(document)))
 
 

@@ -8,7 +8,10 @@ _NAMED_OPTIONS = {"option": f"={_OPTIONS}", "answer": f"|{_OPTIONS}"}
 
 HINTS: dict[str, dict[str, str]] = {
     "hellaswag": {"endings": "options"},
+    "hallusion_bench": {"category": '|["VD", "VS"]', "gt_answer": '|["0", "1"]'},
     "omni_bench": {"options": "options", "answer": "text"},
+    "ovobench": {"task": '|["EPM", "ASI", "HLD"]', "gt": "|[0, 1, 2]", "options": f"={_OPTIONS}"},
+    "videomme_v2": {"group_type": '="relevance"'},
     "worldqa_mc_ppl": _NAMED_OPTIONS,
     "worldvqa_mc_ppl": _NAMED_OPTIONS,
 }

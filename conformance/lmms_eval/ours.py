@@ -72,7 +72,13 @@ class Runs:
 
     def _evaluate(self, tasks: Sequence[Published], model: str) -> list[Observation]:
         import polymeter
-        from polymeter.interop.lmms_eval.results import CommandFacts, item_errors, results_document, samples_with_docs
+        from polymeter.interop.lmms_eval.results import (
+            CommandFacts,
+            item_errors,
+            results_document,
+            samples_with_docs,
+            stored_run,
+        )
 
         prompts = self.out.parent / f"prompts-{self.out.stem}.jsonl"
         prompts.unlink(missing_ok=True)
@@ -94,9 +100,9 @@ class Runs:
             **({"parity": "lmms-eval"} if self.parity else {}),
         )
         facts = CommandFacts("scripted", "", "")
-        errors = item_errors(result.folder)
-        document = results_document(result.folder.read_manifest(), result.results, facts, errors=errors)
-        samples = samples_with_docs(result.folder, result.results)
+        stored = stored_run(result.folder)
+        document = results_document(stored.manifest, stored.results, facts, errors=item_errors(stored))
+        samples = samples_with_docs(stored)
         made = []
         for task in tasks:
             values = observed_values(document["results"][task.name])

@@ -105,7 +105,7 @@ KINDS: Mapping[str, Kind] = {
         "--model", "lmms:soak_chat", "--model-path", "chat_wrapper.py", "--tasks", "sums,votes", *_TASKS
     ),
     "task YAML, wrapper of lm-eval": run(
-        "--model", "lm:soak-lm", "--model-path", "lm_wrapper.py", "--tasks", "arithmetic,choices,votes", *_TASKS
+        "--model", "lm:soak-lm", "--model-path", "lm_wrapper.py", "--tasks", "guesses,likely", *_TASKS
     ),
     "dataset class and table, wrapper of ULMEvalKit": run(
         *("--model", "ulm:OracleUlm", "--model-path", "ulm_wrapper.py", "--model-args", "shade=50"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -138,13 +139,23 @@ def n_answered(here: Path) -> int:
 
 def left_by(here: Path) -> dict[str, bytes]:
     """What a run leaves that must not depend on kills: results, samples, the digests in the names of its media, and
-    EvalScope's reports; without latencies and its own path.
+    EvalScope's reports; without latencies, its own path and what was paid, which counts tries that failed.
     """
     journal = journal_of(here)
     if journal is None:
         return {}
     run = journal.parent
     files = [run / "results.json", *run.glob("samples/*.jsonl"), *(here / RUN).glob("reports/**/*.json")]
-    plain = {file.name: file.read_bytes().replace(str(here).encode(), b".") for file in files if file.exists()}
+    plain = {file.name: _unpaid(file).replace(str(here).encode(), b".") for file in files if file.exists()}
     media = sorted(file.name for file in (run / "media").rglob("*") if file.is_file())
     return {"media": "\n".join(media).encode()} | {name: _LATENCY.sub(b"", text) for name, text in plain.items()}
+
+
+def _unpaid(file: Path) -> bytes:
+    """A file without the usage of a run."""
+    if file.name != "results.json":
+        return file.read_bytes()
+    content = json.loads(file.read_bytes())
+    return json.dumps(
+        {name: value for name, value in content.items() if name not in ("usage", "usage_by_role")}
+    ).encode()

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from polymeter.core.parts import Audio, Image, Text, Video
     from polymeter.core.registries import register_aggregation, register_metric, register_model
     from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Output, Request, Response, Usage
+    from polymeter.core.usage import ModelUsage
 
 __version__ = "0.1.0"
 
@@ -106,6 +107,7 @@ _HOMES = {
         "Response",
         "Usage",
     ),
+    "polymeter.core.usage": ("ModelUsage",),
 }
 
 __all__ = [
@@ -128,6 +130,7 @@ __all__ = [
     "ModelError",
     "ModelSpec",
     "ModelTraits",
+    "ModelUsage",
     "Output",
     "Pairwise",
     "PlanError",

@@ -37,6 +37,8 @@ Systems
 Metrics
     ``Metric``, ``Aggregation`` with ``Uncertainty``; the registries ``METRICS`` and ``AGGREGATIONS``, whose method
     ``.get(name)`` finds an entry.
+Reading
+    ``read_choice`` reads which option an answer chooses, by letter or by text.
 Detectors
     ``Detector``, ``Detection``, ``Box``; ``as_rgb`` reads an image, ``unknown_names`` compares names of classes;
     ``COLOUR_NAMES``, ``colour_name`` and ``lab`` for colours.
@@ -57,7 +59,7 @@ from typing import TYPE_CHECKING
 from polymeter.core.lazy import from_homes
 
 if TYPE_CHECKING:
-    from polymeter.core.catalog import Catalog, Entry, Problem, Root
+    from polymeter.core.catalog import Catalog, Entry, Root
     from polymeter.core.detection import Box, Detection, Detector
     from polymeter.core.errors import (
         DataError,
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
         ModelError,
         PlanError,
         PolymeterError,
+        Problem,
         ScoreError,
         UnscoredError,
         boundary,
@@ -127,13 +130,13 @@ if TYPE_CHECKING:
     from polymeter.metrics.colours import COLOUR_NAMES, colour_name, lab
     from polymeter.metrics.composition import unknown_names
     from polymeter.metrics.image import as_rgb
+    from polymeter.reading.choices import read_choice
     from polymeter.stats.reduction import MetricPlan, reduce_rows
 
 _HOMES = {
     "polymeter.core.catalog": (
         "Catalog",
         "Entry",
-        "Problem",
         "Root",
     ),
     "polymeter.core.detection": (
@@ -147,6 +150,7 @@ _HOMES = {
         "ModelError",
         "PlanError",
         "PolymeterError",
+        "Problem",
         "ScoreError",
         "UnscoredError",
         "boundary",
@@ -258,6 +262,7 @@ _HOMES = {
     ),
     "polymeter.metrics.composition": ("unknown_names",),
     "polymeter.metrics.image": ("as_rgb",),
+    "polymeter.reading.choices": ("read_choice",),
     "polymeter.stats.reduction": (
         "MetricPlan",
         "reduce_rows",
@@ -353,6 +358,7 @@ __all__ = [
     "image_parameters",
     "lab",
     "missing_package",
+    "read_choice",
     "reduce_rows",
     "refuse_verdict",
     "register_aggregation",

@@ -12,13 +12,14 @@ from markdown_it import MarkdownIt
 
 from polymeter.api.catalog.facts import Hider
 from polymeter.api.catalog.judging import judge_need
-from polymeter.api.catalog.markdown import code, escape, fence, paragraphs, table
-from polymeter.api.catalog.words import CHROME, LANGUAGES
+from polymeter.api.catalog.markdown import code, escape, fence, paragraphs
+from polymeter.api.catalog.pages import LANGUAGES, read_words
 from polymeter.api.catalog.writing import file_names, write_pages
 from polymeter.api.offline import offline
 from polymeter.core.errors import PlanError
 from tests.e2e.kit import capitals
 
+PAGES = Path(__file__).with_name("catalog_pages")
 NASTY = [
     "<script>alert(1)</script>",
     "**bold** _it_ `code` [a](javascript:x) ![b](c) ~~no~~ $x$",
@@ -124,7 +125,7 @@ def test_a_text_reads_as_it_is_written_wherever_it_stands(text):
     assert visible(render(code(text))).strip() == said
     assert re.fullmatch(r"<p><code>[^<]*</code></p>\n", render(code(text)))
     assert visible(render(fence(f"{text}\nnext"))).strip() == f"{text.replace(chr(0x202E), '')}\nnext"
-    row = render(table(["x", "y"], [[escape(text), code(text, in_table=True)]]))
+    row = render(f"| x | y |\n| --- | --- |\n| {escape(text)} | {code(text, in_table=True)} |")
     assert row.count("<td>") == 2
     assert [visible(cell).strip() for cell in re.findall(r"<td>(.*?)</td>", row)] == [said, said]
 
@@ -139,9 +140,10 @@ def test_paragraphs_stay_paragraphs():
 
 
 def test_both_languages_say_everything():
-    assert tuple(CHROME) == LANGUAGES
-    assert CHROME["en"].keys() == CHROME["zh"].keys()
-    fields = [{key: sorted(re.findall(r"{\w+}", text)) for key, text in CHROME[name].items()} for name in LANGUAGES]
+    words = read_words()
+    assert tuple(words) == LANGUAGES
+    assert words["en"].keys() == words["zh"].keys()
+    fields = [{key: sorted(re.findall(r"{\w+}", text)) for key, text in words[name].items()} for name in LANGUAGES]
     assert fields[0] == fields[1]
 
 
@@ -294,6 +296,22 @@ def test_pages_are_the_same_bytes_on_every_machine(tmp_path):
     text = b"".join(made[0].values())
     assert b"/data`" in text
     assert str(tmp_path).encode() not in text
+
+
+def test_pages_of_each_format_are_the_same_bytes_as_ever(tmp_path, home):
+    """The pages in ``catalog_pages`` were written before they came from templates."""
+    text = (home / "capitals.yaml").read_text()
+    (home / "odd.yaml").write_text(text.replace("capitals\n", "'odd | name/x'\ntag: [t|u, '`']\n", 1))
+    (home / "both.yaml").write_text("group: both\ntask: [capitals, 'odd | name/x']\n")
+    (home / "typo.yaml").write_text(text.replace("capitals\n", "typo\ndoc_to_txt: x\n", 1))
+    (home / "long.yaml").write_text(text.replace("capitals\n", f"long\ndescription: {'word ' * 1300}\n", 1))
+    (home / "hub.yaml").write_text(
+        "task: hub\ndataset_path: org/data\ntest_split: test\ndoc_to_text: question\ndoc_to_target: answer\n"
+    )
+    write_pages(["both", "typo", "demo_edit"], include_paths=[home], output=tmp_path / "named")
+    write_pages(["hub", "long"], include_paths=[home], output=tmp_path / "unasked", languages=["en"], has_samples=False)
+    kept = {file.relative_to(PAGES): file.read_bytes() for file in PAGES.rglob("*.md")}
+    assert {file: (tmp_path / file).read_bytes() for file in kept} == kept
 
 
 def test_places_are_said_without_the_folders_of_this_machine(tmp_path):

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 from polymeter import __version__
 from polymeter.cli.main import build_app, main
-from polymeter.core.catalog import Problem
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, Problem
 from polymeter.core.options import RunOptions
 
 HEAVY = ("torch", "transformers", "datasets", "pandas", "onnxruntime")

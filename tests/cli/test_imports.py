@@ -11,8 +11,8 @@ import pytest
 
 from polymeter.cli.main import main
 
-COMPUTING = ("numpy", "pydantic", "pyarrow", "PIL", "yaml", "polymeter.engine", "polymeter.guests", "polymeter.stats")
-NOT_FOR_A_TABLE = ("pandas", "datasets", "pyarrow", "httpx", "aiohttp", "asyncio", "polymeter.judge.rubrics")
+COMPUTING = ("numpy", "pyarrow", "PIL", "yaml", "polymeter.engine", "polymeter.guests", "polymeter.stats")
+NOT_FOR_A_TABLE = ("datasets", "httpx", "aiohttp", "asyncio", "polymeter.judge.rubrics")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_what_reads_a_finished_run_computes_nothing(command, finished, tmp_path)
     assert not set(COMPUTING) & imported_by([command, str(finished)], tmp_path)
 
 
-def test_a_table_needs_no_frames_and_no_network(table, tmp_path):
+def test_a_table_needs_no_datasets_and_no_network(table, tmp_path):
     arguments = ["run", "--model", "mock", "--tasks", str(table), "--output", str(tmp_path / "run")]
     found = imported_by(arguments, tmp_path)
     assert not set(NOT_FOR_A_TABLE) & found

@@ -337,3 +337,44 @@ def test_an_imported_run_is_ranked_with_a_footnote(typing: Typing) -> None:
     assert footnote.startswith("imported from lm-eval")
     assert models["imported"]["cells"][0]["footnotes"] == [1]
     assert models["imported"]["expense"]["input_tokens"] is None
+
+
+@pytest.mark.parametrize(
+    ("manifest", "tokens", "note"),
+    [
+        ({}, (9, 5), ""),
+        (
+            {"roles": {"judge": {"spec": None, "identity": {}}}},
+            (None, None),
+            "good kept the tokens of mock and of its judges as one sum, so its own are unknown. "
+            "'polymeter score RUN' counts them apart.",
+        ),
+        (
+            {"usage_by_role": {"model": {"mock": {"input": 8, "output": 5, "requests": 3, "unknown": {"input": 1}}}}},
+            (None, None),
+            "The tokens of mock are unknown: 1 answer of it did not say all of theirs.",
+        ),
+        (
+            {
+                "usage_by_role": {
+                    "model": {"mock": {"input": 2, "cached_read": 6, "output": 5, "requests": 3}},
+                    "judge": {"a": {"input": 7, "requests": 2}, "b": {"requests": 1}},
+                }
+            },
+            (8, 5),
+            "Beside mock, and in neither its tokens nor its cost: judge a: 2 requests, 7 tokens in; judge b: 1 "
+            "request, tokens unknown.",
+        ),
+    ],
+    ids=["old, no judge", "old, judged", "an answer is silent", "judges"],
+)
+def test_tokens_and_cost_are_those_of_the_model(typing: Typing, manifest: dict, tokens: tuple, note: str) -> None:
+    path = run(typing, "good") / "run.json"
+    written = json.loads(path.read_text()) | {"usage": {"input_tokens": 9, "output_tokens": 5}}
+    del written["usage_by_role"]
+    path.write_text(json.dumps(written | manifest))
+    document = board(typing, "runs --price mock=2/10")
+    expense = document["models"][0]["expense"]
+    assert (expense["input_tokens"], expense["output_tokens"]) == tokens
+    assert expense["cost"] == (None if None in tokens else (2 * tokens[0] + 10 * tokens[1]) / 1e6)
+    assert [text for text in document["notes"] if "tokens" in text] == ([note] if note else [])

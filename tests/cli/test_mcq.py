@@ -60,8 +60,8 @@ def test_the_options_get_letters_and_the_answer_names_one(typing: Typing) -> Non
     done = typing(command(typing, "letters") + " --mcq text")
     assert done.code == 0, done.said
     (task,) = json.loads((typing.folder / "run/results.json").read_text())["tasks"].values()
-    (result,) = task["results"]
-    assert (result["metric"], result["value"], result["n"]) == ("acc", pytest.approx(2 / 3), 3)
+    found = [(result["metric"], result["value"], result["n"]) for result in task["results"]]
+    assert found == [("acc", pytest.approx(2 / 3), 3), ("unparsed", 0, 3)]
     shown = typing("show run --sample 1").out
     assert "What is the capital of Japan?\nOptions:\nA. Paris\nB. Tokyo\nC. Lima\nPlease select" in shown
     assert "read as B. Tokyo" in shown
@@ -133,10 +133,43 @@ def test_choices_that_are_letters_are_not_listed_again(typing: Typing) -> None:
         ("The answer is B", 1),
         ("a dog", 1),
         ("A Dog.", 1),
-        ("A horse and a goat", 0),
+        ("A horse and a goat", None),
         ("none of these", None),
         ("", None),
     ],
 )
 def test_which_choice_an_answer_names(answer: str, number: int | None) -> None:
-    assert chosen(answer, ["a cat", "a dog", "a cow"]) == number
+    assert chosen(answer, ["a cat", "a dog", "a cow"]).index == number
+
+
+def test_answers_that_name_no_option_are_counted(typing: Typing) -> None:
+    words = "run --model mock --model-args answer=Undetermined. --tasks choice --include-path mine"
+    assert typing(f"{words} -q -o run --mcq text").code == 0
+    (task,) = json.loads((typing.folder / "run/results.json").read_text())["tasks"].values()
+    found = {result["metric"]: (result["value"], result["higher_is_better"]) for result in task["results"]}
+    assert found == {"acc": (0, True), "unparsed": (1, False)}
+    assert "no option was found in the answer" in typing("show run --sample 0").out
+
+
+def test_equal_options_are_noted_before_anything_is_asked(typing: Typing) -> None:
+    typing.write({"mine/choice.yaml": YAML.replace("[Paris, Tokyo, Lima]", "[Paris, Tokyo, Lima, ' Lima ']")})
+    said = typing("run --model mock --model-args answer=Lima --tasks choice --include-path mine -o run --mcq text").out
+    assert "3 of the 3 rows looked at have equal choices" in said
+    (task,) = json.loads((typing.folder / "run/results.json").read_text())["tasks"].values()
+    assert [(result["metric"], result["value"]) for result in task["results"]] == [("acc", 0), ("unparsed", 1)]
+
+
+def test_more_than_26_options_get_two_letters(typing: Typing) -> None:
+    cities = ", ".join(f"city{number}" for number in range(27))
+    typing.write(
+        {
+            "mine/choice.yaml": YAML.replace("[Paris, Tokyo, Lima]", f"[Paris, Tokyo, Lima, {cities}]"),
+            "mine/rows.csv": "country,capital\nX,city26\n",
+        }
+    )
+    words = "run --model mock --tasks choice --include-path mine -q --mcq text"
+    assert typing(f"{words} --model-args answer=(AD) -o run").code == 0
+    shown = typing("show run --sample 0").out
+    assert "\nZ. city22\nAA. city23\n" in shown
+    assert "read as AD. city26" in shown
+    assert "acc = 1.0000" in shown

@@ -378,8 +378,9 @@ def test_a_run_that_kept_its_images_alone_is_scored_by_a_judge(polymeter, capsys
 @pytest.mark.parametrize(
     ("csv", "told"),
     [
-        ("country,capital\nFrance,Paris\nNA,Windhoek\n", "nothing in column 'country' (sample 1)"),
+        ("country,capital\nFrance,Paris\n,Windhoek\n", "nothing in column 'country' (sample 1)"),
         ("country,capital\nFrance,Paris\nJapan,None\n", ""),
+        ("country,capital\nFrance,Paris\nNA,Windhoek\n", ""),
         ("country,capital\nFrance,Paris\nJapan,Tokyo\n", ""),
     ],
 )
@@ -391,7 +392,7 @@ def test_cells_that_are_nothing_are_told(polymeter, csv, told):
     notes = [note for note in ended.results["notes"] if "nothing in column" in note]
     assert len(notes) == bool(told)
     assert told in " ".join(notes)
-    assert not told or "keep_default_na: false" in notes[0]
+    assert not told or "their prompts have nothing there" in notes[0]
 
 
 def test_words_that_a_csv_takes_for_nothing_are_kept_when_asked(polymeter):

@@ -1142,7 +1142,7 @@ FAILURES += [
     Mistake(
         f"an image of another kind ({name})",
         f"run --model tiny_vlm --tasks capitals {REST}",
-        (f"1 × Cannot read the image photos/{name}: it is in no image format", "Save it as PNG or JPEG."),
+        (f"1 × Cannot read the image photos/{name}: it is {kind}", "Save it as PNG or JPEG."),
         "",
         {
             **written(*FOLDER, SPLIT, ("doc_to_target: capital", "doc_to_target: capital\ndoc_to_visual: image")),
@@ -1151,7 +1151,10 @@ FAILURES += [
         },
         1,
     )
-    for name, content in (("0.jpg", b"\0\0\0\x18ftypheic" + bytes(50)), ("0.png", b"<svg/>"))
+    for name, content, kind in (
+        ("0.jpg", b"\0\0\0\x18ftypheic" + bytes(50), "in no image format that Pillow knows."),
+        ("0.png", b"<svg/>", "SVG, not "),
+    )
 ]
 ALL = {
     f"{kind}: {mistake.what}": mistake

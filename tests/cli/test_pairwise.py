@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 import polymeter
+from polymeter.api.preferences.collecting import _prompt
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
 from polymeter.models.mock import MockBatch
+from polymeter.store.export import read_samples
 from tests.cli.kit import Typing
 
 ROWS = 40
@@ -124,6 +126,44 @@ def test_a_verdict_that_is_none_leaves_its_pair_out(type_in: Typing) -> None:
     assert found.result.exit_code == 1
     assert found.standings["n_scored"] == ROWS - 1
     assert found.standings["n_pairs"] == ROWS
+
+
+def test_a_judge_that_was_cut_off_in_its_reasoning_leaves_its_pair_unscored(type_in: Typing) -> None:
+    def verdict(request: Any) -> str:
+        return "<think>B is longer.\nVerdict: B" if "t3\n" in request.text else "Verdict: TIE"
+
+    judge = MockBatch(verdict, identity={"backend": "thinker"})
+    found = polymeter.pairwise("bad", "good", judge=judge, output="verdicts")
+    assert (found.standings["n_scored"], found.standings["n_pairs"]) == (ROWS - 1, ROWS)
+    assert found.result.exit_code == 1
+    lost = [row for row in read_samples(found.result.folder, "pairwise") if row["status"] == "unscored"]
+    assert ["ended inside its reasoning (token limit)" in row["error"]["message"] for row in lost] == [True]
+
+
+def test_a_judge_sees_earlier_rounds_without_their_reasoning(tmp_path: Path) -> None:
+    sent = [("user", "<think>?"), ("assistant", "<think>a dog</think> A cat. "), ("user", "Sure?")]
+    messages = [{"role": role, "parts": [{"text": text}]} for role, text in sent]
+    parts, is_whole = _prompt(messages, tmp_path, {})
+    assert is_whole
+    shown = "".join(part["text"] for part in parts)
+    assert shown == "[user]\n<think>?\n[assistant]\nA cat.\n[user]\nSure?"  # what a user wrote is no reasoning
+
+
+def test_a_judge_sees_answers_without_their_reasoning(type_in: Typing) -> None:
+    for name, thought in (("one", "[THINK]quality 9[/THINK]"), ("two", "<|channel|>analysis<|message|>quality 8")):
+        rows = {str(i): f"{thought}\n\nquality {i % 2}" if name == "one" else thought for i in range(ROWS)}
+        type_in.write({f"{name}.json": json.dumps(rows)})
+        assert main(["run", *f"-m mock -a answers={name}.json -t essays.yaml -o {name} -q".split()]) == 0
+    seen: list[str] = []
+
+    def verdict(request: Any) -> str:
+        seen.append(request.text)
+        return "Verdict: A"
+
+    polymeter.pairwise("one", "two", judge=MockBatch(verdict), output="verdicts")
+    assert seen
+    assert not any("quality 9" in text or "quality 8" in text for text in seen)
+    assert all(re.search(r"<answer_[AB]_\w+>\n\n?</answer_[AB]_\w+>", text) for text in seen)  # cut off: empty
 
 
 def test_a_model_that_never_loses_has_no_score(type_in: Typing) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from conformance.answers import known, scripted
 from conformance.comparing import Expected, check_rows, compare, same
-from conformance.frame import MODELS, Observation, read_observations, write_observation
+from conformance.frame import MODELS, ROOT, Observation, read_observations, write_observation
 from conformance.lmms_eval.choosing import chosen_tasks, published_tasks
 from conformance.lmms_eval.draws import Draws
 from conformance.lmms_eval.expected import EXPECTED
@@ -164,3 +164,8 @@ def test_a_hook_that_draws_random_numbers_is_found_whatever_it_makes_of_them(
 
 def test_every_expected_difference_has_its_row() -> None:
     assert check_rows(EXPECTED) == []
+
+
+def test_the_benchmark_of_peers_adds_the_templates_that_a_wheel_leaves_out() -> None:
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nbench-peers:")[2].splitlines()[1:3]
+    assert [line.split(" -m ")[1].split()[0] for line in recipe] == ["conformance.lmms_eval.templates", "benchmarks"]

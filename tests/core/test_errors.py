@@ -12,6 +12,7 @@ import pytest
 
 from polymeter.core.codec import encode
 from polymeter.core.errors import (
+    GUEST_PREFIX,
     DataError,
     ModelError,
     PlanError,
@@ -76,6 +77,16 @@ def test_the_blame_is_never_on_the_library_that_foreign_code_called(foreign: For
     with pytest.raises(Exception) as caught:
         hook()
     assert blame(caught.value) == f"{path}:3"
+
+
+@pytest.mark.parametrize("is_guest", [True, False])
+def test_of_an_installed_package_only_what_was_loaded_as_a_guest_is_blamed(tmp_path: Path, is_guest: bool) -> None:
+    path = tmp_path / "site-packages" / "tool" / "tasks" / "utils.py"
+    space: dict[str, Any] = {"__name__": f"{GUEST_PREFIX}1.utils" if is_guest else "tool.tasks.utils"}
+    exec(compile("def hook():\n    raise ValueError", str(path), "exec"), space)
+    with pytest.raises(ValueError) as caught:
+        space["hook"]()
+    assert blame(caught.value).startswith(f"{path}:2" if is_guest else f"{__file__}:")
 
 
 def test_broken_syntax_is_blamed_on_the_line_that_is_broken(tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 from PIL import Image as Pictures
+from PIL import UnidentifiedImageError
 
 from polymeter.core.errors import DataError
 from polymeter.core.parts import Audio, Image, Video
+from polymeter.core.pixels import opened_image
 from polymeter.core.sources import is_url, mime_of_suffix, sniff_mime
 
 SIZE = (12, 8)
@@ -184,6 +186,37 @@ def test_corrupt_bytes_are_a_data_error_that_is_remembered(data: bytes) -> None:
     assert str(second.value) == str(first.value)
     assert second.value.__cause__ is None  # what is remembered holds no frames, and so no image
     assert source.n_calls == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (file_bytes("EPS"), "Encapsulated Postscript (EPS)"),
+        (b"\xc5\xd0\xd3\xc6" + bytes(40), "Encapsulated Postscript (EPS)"),
+        (b"\xd7\xcd\xc6\x9a\0\0" + bytes(40), "Windows Metafile (WMF)"),
+        (b"%PDF-1.7 ...", "PDF"),
+        (b"<svg xmlns='x'/>", "SVG"),
+    ],
+)
+def test_a_format_that_is_not_read_is_named(data: bytes, found: str, tmp_path: Path) -> None:
+    (tmp_path / "photo.png").write_bytes(data)
+    for source in (data, tmp_path / "photo.png"):
+        for read in (Image.open, Image.size):
+            with pytest.raises(DataError) as refused:
+                read(Image(source))
+            assert f": it is {found}, not " in refused.value.what
+            assert " PNG, " in refused.value.what
+            assert refused.value.hint == "Save it as PNG or JPEG."
+    with pytest.raises(UnidentifiedImageError, match="it is "):
+        opened_image(tmp_path / "photo.png")
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "BMP", "DIB", "GIF", "PPM", "JPEG2000", "TGA", "ICO"])
+def test_formats_of_pixels_are_read_from_bytes_and_files(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "photo.xyz").write_bytes(file_bytes(kind))
+    for source in (file_bytes(kind), tmp_path / "photo.xyz"):
+        with opened_image(source) as image:
+            assert (image.format, image.size) == (kind, SIZE)
 
 
 def test_a_missing_file_says_which(tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from polymeter.core import registry as registries
-from polymeter.core.catalog import Problem
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, Problem
 from polymeter.core.installing import pip_install
-from polymeter.core.registries import AGGREGATIONS, DETECTORS, FORMATS, METRICS, MODELS, builtin_table
+from polymeter.core.registries import AGGREGATIONS, DETECTORS, FORMATS, METRICS, MODELS
 from polymeter.core.registry import Registry, Target, place_of, processor_of
 
 
@@ -164,12 +163,6 @@ def test_every_built_in_target_exists(shelf: Registry[Any], monkeypatch: pytest.
     for name in shelf:
         assert shelf.get(name) is not None
         assert shelf.find(name).summary, f"{shelf.kind} {name!r} has no summary"
-
-
-def test_the_table_for_listings() -> None:
-    table = builtin_table("model")
-    assert list(table) == sorted(table)
-    assert "offline" in table["ocr"]
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,16 @@ BUILT_IN = systems()[0]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Puts a package with one module on the path, with an entry point to its ``SYSTEM``."""
-    monkeypatch.syspath_prepend(str(tmp_path))
+    """Installs a package with one module, with an entry point to its ``SYSTEM``."""
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
     names = []
 
     def make(name: str, source: str) -> None:
         names.append(name)
-        (tmp_path / f"{name}.py").write_text(source)
-        metadata = tmp_path / f"{name}-1.0.dist-info"
+        (site / f"{name}.py").write_text(source)
+        metadata = site / f"{name}-1.0.dist-info"
         metadata.mkdir()
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (metadata / "entry_points.txt").write_text(f"[polymeter.interop]\n{name} = {name}:SYSTEM\n")
@@ -92,7 +94,7 @@ def test_a_broken_system_stops_no_command(install: Install, tmp_path: Path) -> N
     for words in (["--help"], ["models"], ["tasks", "demo_*"]):
         done = subprocess.run(
             [sys.executable, "-m", "polymeter", *words],
-            env={"PATH": "", "HOME": str(tmp_path), "PYTHONPATH": f"{tmp_path}:{source}"},
+            env={"PATH": "", "HOME": str(tmp_path), "PYTHONPATH": f"{tmp_path / 'site-packages'}:{source}"},
             capture_output=True,
             text=True,
             check=False,

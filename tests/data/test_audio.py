@@ -3,6 +3,7 @@
 import io
 import sys
 import wave
+from pathlib import Path
 
 import datasets
 import numpy as np
@@ -13,7 +14,7 @@ from polymeter.core.errors import DataError, PlanError
 from polymeter.core.parts import Audio
 from polymeter.data import audio as module
 from polymeter.data import make_rows
-from polymeter.data.audio import samples, wav_bytes
+from polymeter.data.audio import duration_s, samples, wav_bytes
 
 RATE = 16_000
 TONE = (0.5 * np.sin(2 * np.pi * 440 * np.arange(RATE) / RATE)).astype(np.float32)
@@ -132,3 +133,20 @@ def test_broken_sounds(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "soundfile", None)
     with pytest.raises(PlanError, match=r"\[audio\]"):
         samples(b"fLaC" + bytes(50))
+
+
+def test_how_long_a_sound_lasts_is_read_from_its_header(tmp_path):
+    pytest.importorskip("soundfile")
+    data = wav_bytes(np.zeros(4000, np.float32), 8000)
+    path = tmp_path / "a.wav"
+    path.write_bytes(data)
+    array = {"array": np.zeros((2, 4000)), "sampling_rate": 8000}
+    assert [duration_s(Audio(source)) for source in (data, path, str(path), array)] == [0.5] * 4
+
+
+@pytest.mark.parametrize(
+    "source",
+    [b"no sound", b"", "https://example.org/a.wav", Path("gone.wav"), {"array": [0.0], "sampling_rate": None}, 3],
+)
+def test_how_long_a_sound_lasts_may_be_unknown(source):
+    assert duration_s(Audio(source)) is None

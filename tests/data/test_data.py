@@ -10,6 +10,8 @@ from PIL import Image as pil
 from polymeter.core.errors import DataError
 from polymeter.core.sources import original
 from polymeter.data import Source, make_rows, open_splits
+from polymeter.data.digest import dataset_fingerprint
+from polymeter.data.origins import note_origins, origin_of
 
 
 def picture(value=0, size=(6, 4)):
@@ -186,6 +188,31 @@ def test_fingerprints_follow_content_and_order():
     assert rows(data).fingerprint == rows(same).fingerprint
     assert rows(data).fingerprint != rows(data.select([2, 1, 0])).fingerprint
     assert rows(data).fingerprint != rows(data.rename_column("k", "j")).fingerprint
+
+
+class OtherVersion:
+    """A dataset of a version of ``datasets`` that keeps the numbers of its rows under another name."""
+
+    def __init__(self, dataset):
+        self._dataset = dataset
+
+    def __len__(self):
+        return len(self._dataset)
+
+    def __getattr__(self, name):
+        if name == "_indices":
+            raise AttributeError(name)
+        return getattr(self._dataset, name)
+
+
+def test_fingerprints_follow_content_and_order_whatever_datasets_calls_its_numbers_of_rows():
+    data = datasets.Dataset.from_dict({"k": [1, 2, 3]})
+    assert dataset_fingerprint(OtherVersion(data)) == dataset_fingerprint(data)
+    turned = dataset_fingerprint(OtherVersion(data.select([2, 1, 0])))
+    assert turned == dataset_fingerprint(datasets.Dataset.from_dict({"k": [3, 2, 1]}))
+    note_origins(data, {"train": [__file__]}, {"train": 0})
+    assert origin_of(data).start == 0
+    assert origin_of(OtherVersion(data)) is None
 
 
 def test_fingerprints_are_remembered_by_file(tmp_path):

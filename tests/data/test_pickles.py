@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -211,6 +212,69 @@ def test_an_array_type_with_flags_that_no_such_type_has_is_refused():
     function, arguments, state = np.dtype("float64").__reduce__()
     with pytest.raises(DataError, match="not what it says it is"):
         read_pickle(pickle.dumps(Calls(function, arguments, (*state[:-1], 0x1F))))
+
+
+@pytest.mark.parametrize(
+    ("base", "state"),
+    [
+        ("f8", (3, "2", None, -1, -1, 0)),
+        ("M8", (4, "<", None, None, None, -1, -1, 0)),
+        ("M8", (3, "|", None, ("a",), {}, -1, 8, -1)),
+        ("V16", (3, "|", None, ("a",), {"a": (np.dtype("f8"), 10**9)}, 16, 1, 16)),
+        ("f8", (3, "<", (np.dtype("f8"), (-1,)), None, None, 8, 8, 0)),
+    ],
+)
+def test_an_array_type_whose_state_is_damaged_is_refused(base, state):
+    """NumPy ends the process over most of these."""
+    with pytest.raises(DataError, match="not what it says it is"):
+        read_pickle(pickle.dumps(Calls(np.dtype, (base, False, True), state)))
+
+
+ARROW = pa.array(["a", None, "bcd"])
+_, (OF_ARROW,) = ARROW.__reduce__()
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (0, None),
+        (1, -1),
+        (1, 99),
+        (3, -1),
+        (3, 99),
+        (4, []),
+        (4, [None] * 3),
+        (4, [None] * 9),
+        (5, [OF_ARROW]),
+        (6, OF_ARROW),
+    ],
+)
+def test_an_arrow_array_of_another_form_is_refused(place, value):
+    """Arrow ends the process over some of these."""
+    damaged = (*OF_ARROW[:place], value, *OF_ARROW[place + 1 :])
+    with pytest.raises(DataError):
+        read_pickle(pickle.dumps(Calls(ARROW.__reduce__()[0], (damaged,))))
+
+
+@pytest.mark.parametrize("array", [ARROW, ARROW[1:], pa.nulls(3), pa.array([True, None]), pa.array([1.5])])
+def test_arrow_arrays_come_back(array):
+    assert read_pickle(pickle.dumps(array)).equals(array)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "f8", ">i2", "?", "O", "S3", "U5", ">U5", "V7", "M8[ns]", "m8[25us]", "M8", "(2,3)f4", "i4,f8",
+        np.dtype({"names": ["a", "b"], "formats": ["i1", "f8"]}, align=True),
+        np.dtype([(("title", "a"), "f8"), ("b", "(2,)i4")]),
+        np.dtype({"names": ["a"], "formats": ["i4"], "offsets": [4], "itemsize": 16}),
+    ],
+)  # fmt: skip
+def test_array_types_come_back(kind):
+    kind = np.dtype(kind)
+    back = read_pickle(pickle.dumps(kind))
+    assert back == kind
+    assert (back.flags, back.alignment, back.isalignedstruct) == (kind.flags, kind.alignment, kind.isalignedstruct)
 
 
 def test_an_array_type_that_hides_its_references_is_refused():

@@ -131,8 +131,8 @@ def test_an_answer_may_be_a_sentence_but_names_one_word_of_its_kind(
     assert all(value == float(target in right) for target, value in marked)
 
 
-@pytest.mark.parametrize(("answer", "right"), [("A red one, so it is (B).", "B"), ("c", ""), ("C. blue", "C")])
-def test_of_lettered_options_the_last_letter_counts(tmp_path: Path, answer: str, right: str) -> None:
+@pytest.mark.parametrize(("answer", "right"), [("A red one, so it is (B).", "B"), ("c", "C"), ("A closer look", "")])
+def test_of_lettered_options_the_announced_letter_counts(tmp_path: Path, answer: str, right: str) -> None:
     result = evaluate("mock", "demo_vlm_choice", model_args={"answer": answer}, output=tmp_path / "run")
     marked = [(row["target"], row["scores"][0]["value"]) for row in rows_of(result, "demo_vlm_choice")]
     assert all(value == float(target == right) for target, value in marked)

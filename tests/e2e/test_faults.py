@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -92,6 +93,11 @@ def without_times(row: dict[str, Any]) -> dict[str, Any]:
     return {"outputs": outputs, "scores": row["scores"], "status": row["status"], "answer": row["answer"]}
 
 
+def without_failed(result: RunResult) -> str:
+    """The bytes of the results, but for how many tries failed, which is the weather's."""
+    return re.sub(r'"failed": \d+', "", result.folder.results.read_text())
+
+
 # --- every fault at once ----------------------------------------------------------------------------------------------
 
 
@@ -122,8 +128,10 @@ def test_every_fault_at_once_loses_nothing_and_changes_nothing(server: FaultServ
 
     again = ask(server, task, tmp_path / "stormy", CALM)
     assert server.stats.requests == len(failed) + 1, "only what failed is asked again, and whether the server is there"
-    assert again.results == calm.results
-    assert (tmp_path / "stormy" / "results.json").read_bytes() == (tmp_path / "calm" / "results.json").read_bytes()
+    assert without_failed(again) == without_failed(calm)
+    of_storm, of_calm = (used["model", "openai:fault"] for used in (again.usage, calm.usage))
+    assert of_storm.failed == record["retries"] + len(failed)
+    assert of_calm.failed == fared(calm)["retries"], "on a busy machine a calm day has timeouts, too"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -180,5 +188,5 @@ def test_killed_in_the_middle_and_resumed(server: FaultServer, task: Path, tmp_p
     answered = server.stats.answered
     resumed = ask(server, task, tmp_path / "run", CALM, limit=400)
     assert server.stats.requests < 400 - answered / 2, "what was answered and written is not asked again"
-    assert resumed.results == calm.results
+    assert without_failed(resumed) == without_failed(calm)
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "complete"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+from scripts.soak import kinds
 from scripts.soak.kinds import KINDS
 from scripts.soak.lives import kills_of_life
 from tests.e2e.kit import polymeter
@@ -25,3 +28,8 @@ def test_the_kills_of_a_life_follow_from_seed_kind_and_number() -> None:
     assert lives == [kills_of_life(seed, kind, number) for seed in (1, 2) for kind in KINDS for number in range(9)]
     assert len(set(map(tuple, lives))) == len(lives)
     assert {len(kills) for kills in lives} == {1, 2, 3}
+
+
+def test_what_counts_the_requests_still_finds_what_it_wraps() -> None:
+    counted = Path(kinds.__file__).parent / "guests" / "counted.py"
+    subprocess.run([sys.executable, counted], check=True)

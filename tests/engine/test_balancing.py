@@ -58,6 +58,13 @@ def test_a_request_avoids_where_it_failed_unless_nobody_else_has_room() -> None:
     assert least_loaded([failed, other], {0, 1}) is failed
 
 
+def test_those_that_failed_a_request_take_turns() -> None:
+    busy, idle, other = Address(0, in_flight=7, n_sent=9), Address(1), Address(2)
+    assert least_loaded([busy, idle], [0, 1]) is busy, "the other one failed it last"
+    assert least_loaded([busy, idle], [1, 0]) is idle
+    assert least_loaded([busy, idle, other], [0, 1]) is other
+
+
 @pytest.mark.parametrize(
     ("answered", "expected"), [([3, 1], [0.75, 0.25]), ([0, 0], [0.0, 0.0]), ([1, 1, 1], [0.3333] * 3), ([], [])]
 )

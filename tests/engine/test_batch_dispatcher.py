@@ -72,7 +72,7 @@ def test_closing_breaks_off_what_is_computed_and_frees_the_model() -> None:
         is_loaded.set()
 
     listener = Listener(done, told.append, told.append, told.append, told.append)
-    lane = BatchDispatcher(model, 1, prefetcher, listener, max_retries=0, is_cut=True)
+    lane = BatchDispatcher(model, 1, prefetcher, listener, max_retries=0)
     lane.add([asked(Generate())])
     lane.poke(is_quiet=True)
     assert is_loaded.wait(30)
@@ -114,9 +114,7 @@ def test_a_model_that_wants_everything_that_is_ready_draws_a_bounded_number(
             is_over.set()
 
     model = Eager(lambda request: Response((Output("x", images=(picture,)),)))
-    lane = BatchDispatcher(
-        model, told, at_once(), Listener(done, print, print, print, print), max_retries=0, is_cut=True
-    )
+    lane = BatchDispatcher(model, told, at_once(), Listener(done, print, print, print, print), max_retries=0)
     lane.add([asked(ask) for _ in range(150)])
     lane.poke(is_quiet=True)
     assert is_over.wait(30)
@@ -156,7 +154,7 @@ def answered_all(model: BatchModel, told: Any, ask: Any, n_requests: int) -> tup
             is_over.set()
 
     listener = Listener(done, print, notes.append, print, print)
-    lane = BatchDispatcher(model, told, at_once(), listener, max_retries=0, is_cut=True)
+    lane = BatchDispatcher(model, told, at_once(), listener, max_retries=0)
     lane.add([asked(ask) for _ in range(n_requests)])
     lane.poke(is_quiet=True)
     assert is_over.wait(30)
@@ -218,7 +216,7 @@ def shown(*parts: Any) -> PendingRequest:
 def loaded(model: BatchModel, batch_size: int | None, prefetcher: Any) -> BatchDispatcher:
     is_loaded = threading.Event()
     listener = Listener(lambda _: is_loaded.set(), print, print, print, print)
-    lane = BatchDispatcher(model, batch_size, prefetcher, listener, max_retries=0, is_cut=True)
+    lane = BatchDispatcher(model, batch_size, prefetcher, listener, max_retries=0)
     lane.add([shown(Text("first"))])
     lane.poke(is_quiet=False)
     assert is_loaded.wait(30)

@@ -218,7 +218,7 @@ def test_rate_limits_use_up_no_tries_while_others_are_answered(lanes: Lanes) -> 
     time = Time()
 
     def act(request: Request, n_tries: int) -> Any:
-        return ModelError("slow down", kind="rate_limit") if n_tries <= 12 and request.text == "q0" else "fine"
+        return ModelError("slow down", kind="rate_limit") if n_tries <= 8 and request.text == "q0" else "fine"
 
     model = Endpoint(act)
     lane = lanes.make(model, 2, max_retries=2, sleep=time.sleep, clock=time.clock)
@@ -234,7 +234,7 @@ def test_rate_limits_use_up_no_tries_while_others_are_answered(lanes: Lanes) -> 
     lanes.wait(199)
     answers = lanes.wait(200)
     assert answers["q0"].error is None
-    assert model.n_tries["q0"] == 13
+    assert model.n_tries["q0"] == 9
 
 
 def test_without_retries_rate_limits_are_not_retried_either(lanes: Lanes) -> None:

@@ -9,14 +9,14 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.core.request import Generate, GenerateImage, Message, Origin, Output, Request, Response
-from polymeter.engine.answers import settle
+from polymeter.engine.answers import checked
 
 RED = pil.new("RGB", (4, 4), "red")
 
 
 def given(*outputs: Any, ask: Any = None) -> Response:
     request = Request((Message("user", ()),), ask or GenerateImage(), Origin("t", "0"))
-    return settle(request, Response(tuple(outputs)))
+    return checked(request, Response(tuple(outputs)))
 
 
 def complaint(*outputs: Any, ask: Any = None) -> str:
@@ -69,4 +69,4 @@ def test_an_image_in_place_of_text_is_told() -> None:
 
 def test_rounds_that_a_model_drives_may_hold_anything() -> None:
     request = Request((), GenerateImage(), Origin("t", "0", protocol="multi_round"))
-    assert settle(request, Response((Output(text="a"), Output(images=(RED,))))).error is None
+    assert checked(request, Response((Output(text="a"), Output(images=(RED,))))).error is None

@@ -17,7 +17,7 @@ import pytest
 import polymeter
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.model import ModelTraits
-from polymeter.core.request import Request
+from polymeter.core.request import Output, Request, Response
 from polymeter.judge import LLMJudge
 from polymeter.models.mock import MockBatch, MockEndpoint
 from polymeter.store.export import read_samples
@@ -31,10 +31,10 @@ ROOT = Path(__file__).parents[2]
 class Judge(MockBatch):
     """A judge that notes of which samples it was asked."""
 
-    def __init__(self, verdict: Callable[[int], str], name: str = "judge") -> None:
+    def __init__(self, verdict: Callable[[int], str | Response], name: str = "judge") -> None:
         self.asked: list[int] = []
 
-        def compute(request: Request) -> str:
+        def compute(request: Request) -> str | Response:
             assert request.origin is not None
             self.asked.append(int(request.origin.sample))
             return verdict(int(request.origin.sample))
@@ -90,6 +90,30 @@ def test_a_judge_that_fails_leaves_the_sample_unscored_and_says_why(tmp_path: Pa
     assert "The judge is out to lunch." in lost["error"]["message"]
 
 
+@pytest.mark.parametrize("code", [CODE, CARELESS])
+@pytest.mark.parametrize(
+    "output",
+    [
+        Output(text="<think>Verdict: A", finish_reason="length"),
+        Output(text="", reasoning="Verdict: A", finish_reason="length"),
+    ],
+    ids=["in its text", "in a field of its own"],
+)
+def test_a_judge_that_was_cut_off_in_its_reasoning_leaves_the_sample_unscored(
+    tmp_path: Path, code: str, output: Output
+) -> None:
+    def verdict(number: int) -> Any:
+        return Response((output,)) if number == 2 else "A"
+
+    found = evaluate(judged_folder(tmp_path / "tasks", code=code), Judge(verdict))
+    assert statuses(found) == {"ok": N_ROWS - 1, "unscored": 1}
+    lost = next(row for row in read_samples(found.folder, TASK) if row["status"] == "unscored")
+    assert "ended inside its reasoning (token limit), before a verdict; raise the judge's" in lost["error"]["message"]
+    assert found.exit_code == 1
+    said = next(exchange for exchange in lost["exchanges"] if exchange["role"] == "judge")["response"]["outputs"][0]
+    assert (said["text"], said.get("reasoning")) == (output.text, output.reasoning)  # as it was received
+
+
 def test_judge_prompt_version_and_verdict_are_kept_with_the_score(folder: Path) -> None:
     found = evaluate(folder, Judge(lambda n: "B" if n == 3 else "A"))
     manifest = json.loads(found.folder.manifest.read_text())
@@ -125,7 +149,9 @@ def test_scoring_again_asks_nobody(folder: Path) -> None:
     assert again.results["tasks"] == first.results["tasks"]
     assert len(judge.asked) == N_ROWS
     assert "Scored again from the answers of run." in again.results["notes"]
-    assert json.loads(again.folder.manifest.read_text())["usage"] == {"input_tokens": 0, "output_tokens": 0}
+    assert again.folder.read_manifest()["usage"] == first.folder.read_manifest()["usage"]
+    assert again.results["usage_by_role"] == first.results["usage_by_role"]
+    assert {role: usage.requests for (role, _), usage in again.usage.items()} == {"model": N_ROWS, "judge": N_ROWS}
 
 
 def test_another_judge_is_asked_once_and_the_old_verdicts_stay(folder: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import polymeter
 from polymeter.core.errors import PlanError
 from polymeter.core.model import BatchModel, ModelSpec, ModelTraits
+from polymeter.core.parity import parity_with
 from polymeter.core.request import Request, Response
 from polymeter.engine import model_pool as keeping
 from polymeter.engine.model_pool import ModelPool, PooledModel
@@ -115,6 +116,17 @@ def test_one_that_failed_to_load_is_closed_by_its_run_and_made_anew(
     keeper.close()
     assert log[-2:] == ["make broken", "close"]
     assert "Closing the model raised OSError: stuck" in caplog.text
+
+
+def test_it_has_the_parity_and_the_tags_of_its_run(keeper: ModelPool, log: list[str]) -> None:
+    model = lent(keeper)
+    model.parity, model.reasoning_tags = parity_with("lmms-eval"), (("<a>", "</a>"),)
+    model.load()
+    inner = model._model
+    assert (inner.parity, inner.reasoning_tags) == (model.parity, model.reasoning_tags)
+    model.parity = parity_with("evalscope")
+    model.respond([])
+    assert inner.parity.system == "evalscope"
 
 
 def test_an_endpoint_is_lent_as_its_spec() -> None:

@@ -95,6 +95,20 @@ def test_the_majority(folder: Path) -> None:
     assert values(found) == [float((1 + (n % 2 == 0) + (n % 3 == 0)) >= 2) for n in range(N_ROWS)]
 
 
+def test_a_judge_that_was_cut_off_leaves_the_panel_for_that_sample(folder: Path) -> None:
+    cut_off = "<think>Surely this is Verdict: B"
+    judges = [Judge(lambda n: "A", "one"), Judge(lambda n: cut_off if n == 3 else "B", "two")]
+    found = evaluate(folder, judges, panel_quorum=1)
+    assert values(found) == [1.0 if n == 3 else 0.5 for n in range(N_ROWS)]
+    row = [*read_samples(found.folder, TASK)][3]
+    assert "ended inside its reasoning (token limit)" in row["log"]["judges_without_verdict"]["judge_2"]
+    alone = evaluate(folder, judges, output="all")
+    assert statuses(alone) == {"ok": N_ROWS - 1, "unscored": 1}
+    assert "judge_2: The judge's answer ended inside its reasoning" in str(
+        [*read_samples(alone.folder, TASK)][3]["error"]
+    )
+
+
 @pytest.mark.parametrize("careless", [False, True])
 def test_a_judge_that_fails_leaves_the_sample_unscored(tmp_path: Path, careless: bool) -> None:
     folder = judged_folder(tmp_path / "tasks", **({"code": CARELESS} if careless else {}))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polymeter.core.catalog import Catalog, Entry, Problem
-from polymeter.core.errors import PlanError
+from polymeter.core.catalog import Catalog, Entry
+from polymeter.core.errors import PlanError, Problem
 from polymeter.core.format import Loaded
 from polymeter.core.options import RunOptions
 from polymeter.core.task import GroupSpec, TaskSpec

@@ -101,7 +101,9 @@ def test_results_do_not_depend_on_batch_size_or_kind_of_model(tmp_path: Path) ->
     pages = []
     for number, model in enumerate(models):
         outcome = run_tasks([ListTask(docs(50), is_guest=number == 1)], model, tmp_path / str(number))
-        pages.append({**outcome.results, "model": ""})
+        (usage,) = outcome.results["usage_by_role"]["model"].values()  # by the name of the model
+        assert usage["requests"] == 50
+        pages.append({**outcome.results, "model": "", "usage_by_role": usage})
     assert pages[0] == pages[1] == pages[2]
 
 
@@ -496,17 +498,19 @@ def test_stop_strings_are_applied_for_every_backend_alike(tmp_path: Path) -> Non
     for number, model in enumerate([MockBatch(lambda r: said), MockEndpoint(lambda r: said)]):
         outcome = run_tasks([ListTask(docs(1), play=play)], model, tmp_path / str(number))
         row = next(read_samples(outcome.folder, "list"))
-        assert row["exchanges"][0]["response"]["outputs"][0]["text"] == "<think>a\n\nb END</think>answer"
+        assert row["answer"] == "answer"
+        assert row["exchanges"][0]["response"]["outputs"][0]["text"] == said, "the journal keeps what was received"
 
 
 def test_stop_strings_do_not_touch_a_foreign_model(tmp_path: Path) -> None:
     def play(sample: Sample) -> RolloutSteps:
         yield ask(sample.doc["question"], sample, stop=("END",))
 
-    model = MockBatch(lambda r: "answerEND more", traits=ModelTraits("x", is_foreign=True))
-    outcome = run_tasks([ListTask(docs(1), play=play)], model, tmp_path / "run")
-    row = next(read_samples(outcome.folder, "list"))
-    assert row["exchanges"][0]["response"]["outputs"][0]["text"] == "answerEND more"
+    for applies, expected in [(False, "answerEND more"), (True, "answer")]:
+        model = MockBatch(lambda r: "answerEND more", traits=ModelTraits("x", is_foreign=True))
+        options = {"apply_stops_to_foreign": applies}
+        outcome = run_tasks([ListTask(docs(1), play=play)], model, tmp_path / str(applies), **options)
+        assert next(read_samples(outcome.folder, "list"))["answer"] == expected
 
 
 def test_the_manifest_tells_what_ran(tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ import sys
 import textwrap
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.guests import FunctionRef, resolve
+from polymeter.guests import FunctionRef, contained, resolve
+from polymeter.guests.contain import without_chatter
 
 
 def ref(folder: Path, name: str) -> FunctionRef:
@@ -186,6 +188,30 @@ def test_side_effects_are_contained_but_added_environment_stays(tmp_path, monkey
     assert list(warnings.filters) == filters
     assert random.getstate() == state
     assert Path.cwd() == folder
+
+
+def test_a_loguru_without_the_inside_that_is_known_keeps_what_a_guest_has_set(monkeypatch):
+    sinks = []
+    logger = SimpleNamespace(add=sinks.append, remove=sinks.remove)
+    monkeypatch.setitem(sys.modules, "loguru", SimpleNamespace(logger=logger))
+    with contained(), without_chatter():
+        logger.add("guest")
+    assert sinks == ["guest"]
+
+
+def test_a_module_that_is_loading_stays_when_others_are_forgotten(tmp_path):
+    code = """
+    import sys
+    from polymeter.guests.held import forget_modules
+    import helper
+    forget_modules()
+    stays = __name__ in sys.modules
+    def get():
+        return stays, helper.__name__ in sys.modules
+    """
+    assert resolve(ref(write(tmp_path, utils=code, helper=""), "utils.get"))() == (True, False)
+    dotted = write(tmp_path / "dotted", **{"utils.sub": code, "helper": ""})
+    assert resolve(FunctionRef("utils.sub", "get", dotted, dotted / "t.yaml", 3))() == (True, False)
 
 
 def test_a_missing_package_is_named_with_its_pip_name(tmp_path):

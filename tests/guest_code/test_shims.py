@@ -14,7 +14,7 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.core.systems import ImportRoot, System
-from polymeter.guests import shims
+from polymeter.guests import shim_tables, shims
 
 ALIASES = {
     "toy_bench": {"__version__": "toy_ours:VERSION", "Shape": "toy_ours:Shape"},
@@ -77,7 +77,7 @@ def _toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         absent={"models.": "Wrappers come from their authors."},
     )
     records = {root: (system, record) for root, record in system.import_roots.items()}
-    monkeypatch.setattr(shims, "import_roots", lambda: records)
+    monkeypatch.setattr(shim_tables, "import_roots", lambda: records)
     monkeypatch.setattr(
         sys, "meta_path", [finder for finder in sys.meta_path if type(finder).__name__ != "_ShimFinder"]
     )

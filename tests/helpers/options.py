@@ -19,6 +19,7 @@ OTHER_VALUES: dict[str, Any] = {
     "data": {"org/set": "/data/set"},
     "revisions": {"org/set": "v2"},
     "weights": {"org/model": "/weights/model"},
+    "reasoning_tags": '["[[", "]]"]',
     "parity": next((system.parity_name for system in systems() if system.differences), ""),
     "mcq": "text",
     "panel": "majority",

@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import threading
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ COMMAND = (sys.executable, "-m", "polymeter")
 _HOME = str(Path(polymeter.__file__).parents[1])
 _CHILD_SUBREAPER = 36
 _SERVER = Path(__file__).with_name("prepared_process.py")
+_STARTS_WITH = (
+    *("self", "args", "executable", "preexec_fn", "close_fds", "pass_fds", "cwd", "env", "startupinfo"),
+    *("creationflags", "shell", "p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite"),
+    *("restore_signals", "gid", "gids", "uid", "umask", "start_new_session"),
+)
+"""What ``Popen._execute_child`` takes from Python 3.10 on; a ``process_group`` follows from 3.11 on."""
 _READ_BY_IMPORTS = (
     *("PYTHON", "LC_", "LANG", "LD_PRELOAD", "HOME", "TZ", "XDG_CACHE", "HF_", "HUGGINGFACE_", "ARROW_"),
     *("OMP_", "MKL_", "OPENBLAS_", "TERM", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "TYPER", "_TYPER", "GITHUB_ACTIONS"),
@@ -115,9 +122,11 @@ _making = threading.Lock()
 
 def install() -> None:
     """From now on, starts of the command line in this process are forks where that is the same, in the environment
-    that is now. Linux only: elsewhere no process can take another's child for its own.
+    that is now. Linux only: elsewhere no process can take another's child for its own. A Python that starts its
+    children by another private method than the one that is replaced here starts them as it always does.
     """
-    if sys.platform == "linux":
+    starts = getattr(REAL_POPEN, "_execute_child", None)
+    if sys.platform == "linux" and starts is not None and tuple(signature(starts).parameters)[:23] == _STARTS_WITH:
         _environment.update(os.environ)
         subprocess.Popen = Popen  # type: ignore[misc]
 

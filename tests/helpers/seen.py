@@ -12,6 +12,8 @@ import polymeter
 from polymeter import BatchModel, ModelTraits, Output, Response, Usage
 
 N = 12
+USED = {"input": 7 * N, "output": 3 * N, "images_sent": N, "images_made": 0, "audio_s": 0, "requests": N, "failed": 0}
+"""What its model took; the other counts are unknown."""
 YAML = """
 task: seen
 dataset_path: json

@@ -15,6 +15,7 @@ when the model is, ``/v1/models`` lists it, chats take ``prompt_logprobs`` and `
 ``deaf``              does not end when it is asked to
 ``child:FILE``        starts a process of its own, and writes its id
 ``pid:FILE``          appends its own id and the GPUs that it sees
+``asked:FILE``        appends how many answers each chat is to give
 """
 
 from __future__ import annotations
@@ -159,6 +160,9 @@ def serve(arguments: argparse.Namespace, faults: dict[str, str]) -> None:
                 if most and n_chats > most:
                     print("ERROR worker died: CUDA error: an illegal memory access was encountered", flush=True)
                     os._exit(3)
+            if "asked" in faults:
+                with counted, Path(faults["asked"]).open("a") as file:
+                    file.write(f"{body.get('n', 1)}\n")
             self.say(200, chat(body) if self.path == "/v1/chat/completions" else completion(body))
 
         def say(self, status: int, body: Any) -> None:
@@ -189,7 +193,10 @@ def chat(body: dict[str, Any]) -> dict[str, Any]:
     said = guided(body, answer(question))
     return {
         "object": "chat.completion",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}],
+        "choices": [
+            {"index": n, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+            for n in range(body.get("n", 1))
+        ],
         "prompt_logprobs": listed if body.get("prompt_logprobs") else None,
         "usage": {"prompt_tokens": len(tokens), "completion_tokens": len(_TOKEN.findall(said))},
     }

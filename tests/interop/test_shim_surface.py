@@ -19,7 +19,8 @@ from typing import Any, get_origin
 import pytest
 
 from polymeter.core.systems import import_roots, load
-from polymeter.guests.shims import ShimModule, _ShimFinder, switch_on_shims
+from polymeter.guests.shim_tables import ShimModule, ShimNames
+from polymeter.guests.shims import switch_on_shims
 
 pytestmark = pytest.mark.needs_system("evalscope", "lm_eval", "lmms_eval", "ulmeval")
 
@@ -30,10 +31,10 @@ ROOTS = ("lmms_eval", "evalscope", "ulmeval", "vlmeval")
 def surface() -> dict[str, dict[str, str]]:
     """The public names of every module, and what they lead to."""
     switch_on_shims()
-    finder = _ShimFinder()
+    shims = ShimNames()
     # lm-eval's own names alone, after all others: what it lacks is that of lmms-eval, as another test says.
-    names = sorted(name for root in ROOTS for name in finder._modules(root))
-    names += sorted(finder._tables_of("lm_eval").modules)
+    names = sorted(name for root in ROOTS for name in shims.modules(root))
+    names += sorted(shims.tables_of("lm_eval").modules)
     first: dict[int, str] = {}
     kept: list[object] = []
     made: dict[str, dict[str, str]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polymeter.metrics.vqa import normalised_match, relaxed_match, vqa_accuracy
+from polymeter.metrics.vqa import relaxed_match, vqa_accuracy, vqa_match
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ def test_vqa_accuracy_of_ten_annotators(matches: int, expected: float) -> None:
     ("gold", "answer", "expected"),
     [("two", "2", 1), ("a cat", "the cat", 1), ("dont", "don't", 1), ("cat", "cats", 0), ("", "", 1)],
 )
-def test_normalised_match(gold: str, answer: str, expected: float) -> None:
-    assert normalised_match(["other", gold], [answer]) == expected
+def test_vqa_match(gold: str, answer: str, expected: float) -> None:
+    assert vqa_match(["other", gold], [answer]) == expected
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def test_reasoning_is_kept_apart(stub: ProviderStub) -> None:
     }
     found = output(stub, claude_says(content=content, usage=usage))
     assert (found.text, found.reasoning) == ("four", "two and two")
-    assert found.usage == Usage(10, 20, 15, 3)
+    assert found.usage == Usage(10, 20, 15, 3, 2)
 
 
 def test_tool_calls(stub: ProviderStub) -> None:

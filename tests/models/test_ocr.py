@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import metadata, util
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image as Pictures
-from PIL import ImageDraw, ImageFont
+from PIL import ImageDraw, ImageFont, ImageOps
 
 from polymeter.core.errors import PlanError
 from polymeter.core.parts import Image, Text
@@ -51,6 +53,28 @@ def test_it_reads_words_and_answers_each_request_in_order(model: OcrModel) -> No
     assert word.outputs[0].usage.output_tokens == 1
     assert nothing.error is not None
     assert pages.text == "FIRST\nSECOND\n\nTHIRD", "line by line, and image after image"
+
+
+def test_text_is_read_from_images_of_every_kind(model: OcrModel, tmp_path: Path) -> None:
+    dark = page("BAKERY").convert("L")
+    levels = np.asarray(dark)
+    clear = Pictures.new("RGBA", dark.size, (0, 0, 0, 0))
+    clear.putalpha(ImageOps.invert(dark))
+    black_only = dark.point(lambda level: 0 if level < 128 else 1).convert("P")
+    black_only.putpalette([0, 0, 0, 0, 0, 0])
+    for name, picture in {
+        "rgba.png": clear,
+        "la.png": clear.convert("LA"),
+        "rgba.webp": clear,
+        "palette.png": black_only,
+        "16 bits.png": Pictures.fromarray(levels.astype(np.uint16) * 257),
+        "12 bits.tiff": Pictures.fromarray(levels.astype(np.uint16) * 16),
+        "32 bits.tiff": Pictures.fromarray(levels.astype(np.int32) * 257),
+        "float.tiff": Pictures.fromarray(levels / np.float32(255)),
+        "printed.jpg": dark.convert("CMYK"),
+    }.items():
+        picture.save(tmp_path / name, **({"transparency": 1} if name == "palette.png" else {}))
+        assert read(model, shown(tmp_path / name))[0].text == "BAKERY", name
 
 
 def test_images_read_side_by_side_keep_their_order() -> None:

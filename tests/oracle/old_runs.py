@@ -263,13 +263,26 @@ def differences(expected: Mapping[str, str], found: Mapping[str, str]) -> dict[s
     }
 
 
+_USAGE = '<th scope="col">Role</th><th scope="col">Model</th>'
+_RULES = re.compile(r"Parts of this run read|The model was sent media by")
+
+
 def without_intervals(label: str, text: str) -> str:
     """A text without what it says of intervals, which other methods compute than when the runs were made, and without
-    what older versions did not say: the range of a number, what a task was scored with, and the kinds of its failures.
-    Values and standard errors stay.
+    what older versions did not say: the range of a number, what a task was scored with, the kinds of its failures, what
+    requests took by role and model, and by which rules answers were read and media was sent, which also is in the
+    digests of scores. Values and standard errors stay.
     """
+    if label in ("journal ends", "journal scores"):
+        return re.sub(r'"[0-9a-f]{32}', '"<digest>', text)
+    if label == "stdout":
+        text = re.sub(rf"^(?:{_RULES.pattern}) .*\n?", "", text, flags=re.MULTILINE)
+    if label == "page table":
+        text = re.sub(rf"\n?<li>(?:{_RULES.pattern}) .*", "", text)
     if label == "results" and text:
         document = json.loads(text)
+        document.pop("usage_by_role", None)
+        document["notes"] = [note for note in document["notes"] if not _RULES.match(note)]
         for holder in [*document["tasks"].values(), *document["groups"].values()]:
             for name in ("scorers", "failures", "n_failure_kinds"):
                 holder.pop(name, None)
@@ -284,6 +297,7 @@ def without_intervals(label: str, text: str) -> str:
         return re.sub(r"^failed   .*?^see one  [^\n]*\n?", "", text, flags=re.DOTALL | re.MULTILINE)
     if label == "page table":
         text = re.sub(r"\n?<li>(?:\w+: )?[\d,]+ × .*?</li>", "", text)
+        text = re.sub(rf"\n?<table>(?:(?!</table>).)*?{_USAGE}.*?</table>", "", text, flags=re.DOTALL)
         text = re.sub(r'<td role="cell" class="scale">.*?</td>', "", text, flags=re.DOTALL)
         # Since then the heading of intervals can be seen, and a filter stands where its column has no room.
         text = re.sub(r'(class="scale">\s*)(95 % interval)\n', r'\1<span class="unseen">\2</span>\n', text)
@@ -313,4 +327,6 @@ def _placeless(text: str, here: Path) -> str:
 
 
 def _timeless(text: str) -> str:
+    """A text without times, and without the media that an answer's request held, which older versions did not keep."""
+    text = re.sub(r',\\*"sent\\*":\{[^{}]*\}', "", text)
     return re.sub(r'(\\*"latency_ms\\*":)[0-9.e-]+', r"\g<1>0", text)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.regressions.copies import N, here, run
+import polymeter
+from tests.regressions.copies import N, command, here, run
 
 __all__ = ["here"]
 HALF = "answers=answers.json,failure=permanent,failure_rate=0.5"
@@ -78,6 +79,39 @@ def test_damaged_rows_are_told_and_made_again(half: Path, table: str, column: st
     assert "The journal is damaged" in said.stderr
     assert "checksum" in said.stdout, "the results tell of it too"
     assert json.loads((half / "run" / "run.json").read_text())["sessions"][-1]["damage"]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("responses", "body", "substr(body, 1, 9)"),
+        ("responses", "body", "'[]'"),
+        ("responses", "body", "CAST(x'7bff' AS TEXT)"),
+        ("scores", "body", "substr(body, 1, 9)"),
+        ("samples", "subset", "'['"),
+        ("parts", "body", "'{'"),
+    ],
+    ids=["cut", "another form", "no text", "a score", "a sample", "a part of the run"],
+)
+def test_a_damaged_row_of_an_unfinished_run_is_no_traceback(half: Path, table: str, column: str, value: str) -> None:
+    set_value(restored(half), table, column, value)
+    manifest = json.loads((half / "run" / "run.json").read_text())
+    manifest.pop("checksums", None)
+    (half / "run" / "run.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
+    if table == "responses":
+        found = polymeter.open_run(half / "run")
+        assert found.status == "interrupted"
+        (counts,) = [own for (role, _), own in found.usage.items() if role == "model"]
+        with closing(sqlite3.connect(half / "run" / "journal.db")) as db:
+            n = db.execute("SELECT count(*) FROM responses").fetchone()[0]
+        assert (counts.requests, counts.input, counts.unknown["input"]) == (n, None, n)
+    else:
+        with pytest.raises(polymeter.PolymeterError, match="A row of the journal is damaged"):
+            polymeter.open_run(half / "run")
+    said = command("report", "run", cwd=half)
+    assert "Traceback" not in said.stderr
+    resumed = command("resume", "run", cwd=half)
+    assert "Traceback" not in resumed.stderr
 
 
 def test_no_flipped_bit_of_the_journal_gives_another_result_silently(half: Path) -> None:

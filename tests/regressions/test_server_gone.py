@@ -21,7 +21,7 @@ DAY = {"@type": "…QuotaFailure", "violations": [{"quotaId": "GenerateRequestsP
 
 def is_small(received: Received) -> bool:
     """Whether it is the request that is made ahead of a run, or to find out whether the endpoint is there."""
-    return not received.raw or received.body.get("max_tokens") == 1
+    return not received.raw or received.body.get("max_tokens") in (1, 16)
 
 
 def stopped(ended: Ended, *why: str) -> None:

@@ -33,6 +33,22 @@ FLOODS = [
     "{{ 9**(9**9) }}",
     "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
     "{% for i in range(99999) %}{{ country * 1000 }}{% endfor %}",
+    "{{ lipsum(n=3000000) }}",
+    "{% set n = namespace(x=country) %}{% for i in range(40) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x | length }}",
+    "{% set n = namespace(x=country) %}{% for i in range(40) %}{% set n.x = n.x + n.x %}{% endfor %}{{ n.x | length }}",
+    "{{ ([country * 100000] * 100000) | join | length }}",
+    "{{ ([country * 100000] * 100000) | string | length }}",
+    "{{ (country * 100000).join(['x'] * 100000) | length }}",
+    "{% set c = country * 9999 %}{% for a in c %}{% for b in c %}{% endfor %}{% endfor %}",
+    "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(50) }}",
+    "{% for i in [1] recursive %}{{ loop(range(1000000)) if loop.depth < 9 }}{% endfor %}",
+    "{% for i in range(9999) %}{% block b scoped %}{% for j in range(99999) %}{% endfor %}{% endblock %}{% endfor %}",
+    "{{ 5 | round(-3000000000) }}",
+    "{% set a = country * 1000000 %}" + "{% set a %}{{ a }}{{ a }}{% endset %}" * 12 + "{{ a | length }}",
+    "{{ ('%(a)s' * 3000) % {'a': country * 1000000} }}",
+    "{{ (country * 1000000).join(range(3000) | map('string')) | length }}",
+    "{{ ('{0[0]}' * 3000).format([country * 1000000]) | length }}",
+    "{{ '{a:>{w}}'.format_map({'a': '', 'w': 12000000000}) | length }}",
 ]
 
 
@@ -104,3 +120,15 @@ def test_ordinary_templates_render_as_before(tmp_path: Path) -> None:
     folder = task(tmp_path, template)
     ended = polymeter(folder, "check", "capitals.yaml", "--prompts", "1")
     assert "012FRANCEParis-07Fr-ncexxx" in ended.stdout
+
+
+def test_large_numbers_and_long_texts_are_no_floods(tmp_path: Path) -> None:
+    template = "{{ 'Q%d' | format(262148000) }} {{ '{:,}'.format(262148000) }} "
+    template += "{% set ns = namespace(s='') %}{% for i in range(1500) %}{% set ns.s = ns.s ~ country * 16 ~ '-' %}"
+    template += "{% endfor %}{{ ns.s | length }} {% set c = country * 300000 %}"
+    template += (
+        "{{ c | regex_replace('(?i)question: what is the long pattern of sixty characters or so', '') | length }}"
+    )
+    folder = task(tmp_path, template)
+    ended = polymeter(folder, "check", "capitals.yaml", "--prompts", "1")
+    assert "Q262148000 262,148,000 145500 1800000" in ended.stdout

@@ -38,6 +38,13 @@ def test_mid_p_of_children_before_and_after_a_transplantation() -> None:
     assert mcnemar_test(1, 7).p_value == mcnemar_test(7, 1).p_value
 
 
+def test_five_pairs_in_one_direction_are_the_fewest_that_show_a_difference() -> None:
+    """``docs/statistics.md`` says so; Tango's interval excludes 0 from four on."""
+    assert [mcnemar_test(n, 0).p_value for n in (4, 5)] == [0.0625, 0.03125]
+    intervals = [paired_difference([1.0] * n + [0.0] * (20 - n), [0.0] * 20).interval for n in (3, 4)]
+    assert [interval is not None and interval[0] > 0 for interval in intervals] == [False, True]
+
+
 def test_permutations_of_darwins_maize() -> None:
     # Fisher 1935, The Design of Experiments, section 21: heights of 15 pairs of plants, in eighths of an inch. Of the
     # 32,768 assignments of signs, 835 have a sum of more than 314, 28 of just 314, and as many the other way.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,6 @@ from polymeter.core.metric import Aggregation
 from polymeter.core.registries import METRICS
 from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.core.task import GroupSpec, ReduceContext, Result, SampleStatus, Score, ScoredRow
-from polymeter.data.text_tables import TextTable
 from polymeter.engine.groups import reduce_group
 from polymeter.formats.table.classes.images.datasets import GeneratedImages
 from polymeter.formats.table.classes.results import sorted_results
@@ -55,7 +55,7 @@ def reduced(values: list[float], bounds: Bounds, cluster_size: int = 1) -> Resul
 
 
 def test_the_similarity_of_generated_images_stays_within_its_range() -> None:
-    table = TextTable({"index": [str(place) for place in range(len(SIMILAR))]})
+    table = pd.DataFrame({"index": [str(place) for place in range(len(SIMILAR))]})
     metrics = GeneratedImages.METRICS
     (found,) = sorted_results(rows_of(SIMILAR, "ssim"), table, metrics, CONTEXT, GeneratedImages.RANGES)
     assert found.bounds == SSIM

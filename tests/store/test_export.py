@@ -17,7 +17,6 @@ from polymeter.store.export import (
     GroupSummary,
     TaskSummary,
     read_sample_file,
-    read_sample_heads,
     read_samples,
     results_document,
     sample_file,
@@ -202,17 +201,6 @@ def test_results_hold_no_times_and_no_paths_of_this_machine(folder: RunFolder) -
     assert folder.results.read_text() == text
 
 
-def test_samples_whose_rows_are_read_when_asked_for_are_the_same(folder: RunFolder, journal: Journal) -> None:
-    write_samples(folder, journal, "mme")
-    whole = list(read_sample_file(folder, "mme"))
-    assert [dict(sample) for sample in read_sample_heads(folder, "mme")] == whole
-    for head, sample in zip(read_sample_heads(folder, "mme"), whole, strict=True):
-        assert head["status"] == sample["status"]
-        assert head.get("nothing") is None
-        assert head["doc"] == sample["doc"]
-        assert len(head) == len(sample)
-
-
 def test_a_text_or_a_log_that_looks_like_the_beginning_of_a_row_is_none(folder: RunFolder) -> None:
     writer = JournalWriter(folder.journal, ["mme"])
     odd = Score({("acc", "none"): 1.0}, ',"doc":', "said", None, {"a": 1, "doc": {"b": ',"doc":'}})
@@ -221,7 +209,7 @@ def test_a_text_or_a_log_that_looks_like_the_beginning_of_a_row_is_none(folder: 
     writer.close()
     with closing(Journal(folder.journal)) as journal:
         write_samples(folder, journal, "mme")
-    (head,) = read_sample_heads(folder, "mme")
+    (head,) = read_sample_file(folder, "mme")
     assert (head["target"], head["log"]["doc"], head["doc"]["doc"]) == (',"doc":', {"b": ',"doc":'}, 2)
 
 

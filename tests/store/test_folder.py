@@ -112,3 +112,15 @@ def test_runs_of_one_name_do_not_share_a_journal_in_one_folder(tmp_path: Path) -
     journals = {RunFolder(tmp_path / place / "demo", tmp_path / "local").journal for place in ("one", "two")}
     assert len(journals) == 2
     assert {journal.parent for journal in journals} == {tmp_path / "local"}
+
+
+def test_only_files_of_the_folder_have_checksums(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    for path in (folder.artifacts / "a b.json", folder.results, tmp_path / "outside.json"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    (folder.artifacts / "link.json").symlink_to(tmp_path / "outside.json")
+    outside = [str(tmp_path / "outside.json"), "../outside.json", "artifacts/link.json", "artifacts/none.json"]
+    folder.write_manifest({"artifacts": ["artifacts/a b.json", *outside]})
+    sums = json.loads(folder.manifest.read_text())["checksums"]
+    assert sums.keys() == {"results.json", "artifacts/a b.json", "run.json", "sessions"}

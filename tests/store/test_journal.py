@@ -390,6 +390,16 @@ def test_the_answers_of_neighbours_are_those_of_each(writer: JournalWriter, read
     writer.put("responses", [answer_row(1, 3, "b3", fingerprint="e", turn=2), answer_row(1, 3, "j", role="judge")])
     writer.put("responses", [answer_row(1, 1, "stale", fingerprint="e", turn=-1), answer_row(2, 2, "other")])
     writer.flush()
-    expected = {place: reader.turns("first", place) for place in range(1, 4)}
+    expected = {place: [(body, ()) for body in reader.turns("first", place)] for place in range(1, 4)}
     assert reader.turns_between("first", 1, 4) == expected
     assert [len(bodies) for bodies in expected.values()] == [1, 0, 2]
+
+
+def test_an_answer_of_a_neighbour_comes_with_the_stop_strings_of_its_request(
+    writer: JournalWriter, reader: Journal
+) -> None:
+    writer.put("requests", [("e", '{"messages":[],"ask":{"kind":"generate","stop":["\\n\\n","END"]}}')])
+    writer.put("responses", [answer_row(1, 1, "a", fingerprint="e", turn=1)])
+    writer.flush()
+    ((_, stops),) = reader.turns_between("first", 1, 2)[1]
+    assert stops == ("\n\n", "END")

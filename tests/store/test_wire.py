@@ -41,7 +41,7 @@ outputs = st.builds(
     reasoning=st.none() | texts,
     tool_calls=st.lists(tool_calls, max_size=2).map(tuple),
     finish_reason=st.none() | st.sampled_from(["stop", "length"]),
-    usage=st.none() | st.builds(Usage, counts, counts, counts, counts),
+    usage=st.none() | st.builds(Usage, counts, counts, counts, counts, counts),
     note=st.none() | texts,
 )
 responses = st.builds(

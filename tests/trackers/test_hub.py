@@ -19,7 +19,7 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 import polymeter
 from polymeter import PlanError
-from tests.helpers.seen import N
+from tests.helpers.seen import USED, N
 
 TOKEN = "hf_neverinafile0123456789"
 
@@ -33,6 +33,8 @@ def test_the_folder_is_a_dataset(run: polymeter.RunResult, folder: Path) -> None
     result = run.result("seen", "answer")
     (row,) = [row for row in numbers if row["name"] == "seen/answer"]
     assert (row["value"], row["stderr"], row["n"], row["run"]) == (result.value, result.stderr, N - 1, "run")
+    used = {row["name"]: row["value"] for row in numbers if row["kind"] == "usage"}
+    assert used == {f"usage/model/Teller/{name}": value for name, value in USED.items()}
     samples = datasets.load_dataset("repo", "run.seen", split="samples", cache_dir=cache)
     assert [sample["images"][0].size for sample in samples] == [(8, 6 + n % 2) for n in range(N)]
     assert json.loads(Path("repo/run/results.json").read_text()) == json.loads(run.folder.results.read_text())

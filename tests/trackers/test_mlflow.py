@@ -11,7 +11,7 @@ import pytest
 
 import polymeter
 from polymeter import TrackerError
-from tests.helpers.seen import N
+from tests.helpers.seen import USED, N
 
 mlflow = pytest.importorskip("mlflow")
 
@@ -36,6 +36,8 @@ def test_parameters_metrics_and_artifacts(run: polymeter.RunResult, uri: str, fo
     assert sent.data.metrics["seen/answer"] == result.value
     assert sent.data.metrics["seen/answer_stderr"] == result.stderr
     assert sent.data.metrics["seen/answer_n"] == N - 1
+    used = {name: value for name, value in sent.data.metrics.items() if name.startswith("usage/")}
+    assert used == {f"usage/model/Teller/{name}": value for name, value in USED.items()}
     assert sent.data.params["options.seed"] == "0"
     assert sent.data.params["tasks.seen.n_samples"] == str(N)
     assert sent.data.tags["stage"] == "dev"

@@ -11,7 +11,7 @@ from PIL import Image
 
 import polymeter
 from polymeter import PlanError, TrackerError
-from tests.helpers.seen import N
+from tests.helpers.seen import USED, N
 
 pytest.importorskip("tensorboardX")
 accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
@@ -35,6 +35,8 @@ def test_numbers_are_scalars(run: polymeter.RunResult, folder: Path) -> None:
     (value,) = events.Scalars("seen/answer")
     (stderr,) = events.Scalars("seen/answer_stderr")
     assert (value.step, value.value, stderr.value) == (7, result.value, result.stderr)
+    (requests,) = events.Scalars("usage/model/Teller/requests")
+    assert requests.value == USED["requests"]
     assert "seen/exact_match" in text(events, "results").replace("\\", "")
 
 

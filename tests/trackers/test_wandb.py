@@ -16,7 +16,7 @@ import pytest
 
 import polymeter
 from polymeter import PlanError
-from tests.helpers.seen import N
+from tests.helpers.seen import USED, N
 
 pytest.importorskip("wandb")
 _BLOCK = 32768
@@ -81,6 +81,8 @@ def test_a_run_is_sent(run: polymeter.RunResult, folder: Path) -> None:
     summary = updates(found, "summary")
     assert summary["seen/answer"] == result.value
     assert summary["seen/answer_stderr"] == result.stderr
+    used = {name: value for name, value in summary.items() if name.startswith("usage/")}
+    assert used == {f"usage/model/Teller/{name}": value for name, value in USED.items()}
     config = updates(found, "config")["polymeter"]
     assert config["tasks"]["seen"]["n_samples"] == N
     assert config["options"]["seed"] == 0

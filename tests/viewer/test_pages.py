@@ -179,6 +179,17 @@ def test_a_run_that_goes_on_says_how_far_it_is_and_what_its_numbers_are_so_far(r
     assert "11 samples" in client.get("/run/going/samples").text
 
 
+def test_a_run_that_failed_says_why(runs, open_viewer):
+    session = {"status": "failed", "reason": "Model 'm' cannot do <that>."}
+    write_run(runs / "lost", [sample(n) for n in range(10)], status="failed", n_planned=40, sessions=[session])
+    client = open_viewer(runs)
+    part = client.get("/run/lost/progress", headers={"hx-request": "true"}).text
+    assert "its status is <strong>failed</strong>. Model &#39;m&#39; cannot do &lt;that&gt;." in part
+    assert "tries again when the cause is removed" in part
+    assert "lost" in client.get("/?status=failed").text
+    assert "PARTIAL: this run failed" in client.get("/run/lost").text
+
+
 def test_a_large_run_that_goes_on_is_shown_before_its_numbers_are_there(runs, open_viewer, monkeypatch):
     import threading
 
@@ -232,7 +243,7 @@ def test_large_runs_are_compared_by_another_process(runs, monkeypatch):
 @pytest.mark.parametrize("query", ["", "run=first", "run=first&run=first", "run=first&run=hostile&run=failing&run=x"])
 def test_two_or_three_runs_are_compared(client, query):
     answer = client.get(f"/compare?{query}")
-    assert answer.status_code == (200 if not query else 500)
+    assert answer.status_code == (200 if not query else 400)
     if query:
         assert "Two or three runs" in answer.text
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from polymeter.core.request import Request
-from polymeter.engine.batch_dispatcher import BatchDispatcher
+from polymeter.engine.computing import BatchComputer
 from polymeter.models.mock import MockEndpoint
 
 
@@ -15,7 +15,7 @@ def count(n_requests):
         log.write("asked\n" * n_requests)
 
 
-ask_model = BatchDispatcher._given
+ask_model = BatchComputer._given
 ask_mock = MockEndpoint.respond
 
 
@@ -31,5 +31,5 @@ async def ask_mock_counted(self, request):
     return await ask_mock(self, request)
 
 
-BatchDispatcher._given = ask_model_counted
+BatchComputer._given = ask_model_counted
 MockEndpoint.respond = ask_mock_counted

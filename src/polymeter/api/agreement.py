@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from polymeter.api.correction import Correction, Key, correct
 from polymeter.api.labels import label_of, read_labels
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import count
 from polymeter.store.export import sample_lines
 from polymeter.store.folder import open_folder

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import count
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def correct(
         clusters: What samples share with others.
         seed: For resampling.
     """
-    from polymeter.core.metric import Aggregation
+    from polymeter.metrics.basic import MEAN
     from polymeter.stats import Partition, corrected_mean, estimate
 
     labelled = {name: value for name in scores if (value := labels.get(name)) is not None}
@@ -110,10 +110,9 @@ def correct(
     names = [*labelled, *others]
     groups = [clusters.get(name) for name in names]
     is_clustered = any(group is not None for group in groups)
-    mean = Aggregation("mean", lambda values: math.fsum(values) / len(values), "mean")
 
     def mean_of(values: Sequence[float], own: Sequence[str | None]) -> Estimate:
-        return estimate(values, mean, clusters=Partition.of(own) if is_clustered else None, seed=seed)
+        return estimate(values, MEAN, clusters=Partition.of(own) if is_clustered else None, seed=seed)
 
     by_judge = [scores[name] for name in names]
     n = len(labelled)

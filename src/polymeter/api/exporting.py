@@ -7,16 +7,18 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
 from polymeter.api.result import RunResult, open_run
+from polymeter.core.arguments import Names, names_of
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.exporting import ExportJob
 from polymeter.core.places import naming_places, stored_at
-from polymeter.core.records import dataclass
 from polymeter.core.registries import EXPORTS
+from polymeter.reading.stored import samples_as_read
 from polymeter.store.export import read_samples
 from polymeter.store.media import media_path
 
@@ -49,7 +51,7 @@ def export(
     to: str,
     *,
     output: Path | str | None = None,
-    tasks: str | Sequence[str] = (),
+    tasks: Names = (),
     media: Literal["copy", "none"] = "none",
     force: bool = False,
 ) -> Exported:
@@ -78,7 +80,7 @@ def export(
     found = open_run(run)
     folder = found.folder.path / EXPORTED / to if output is None else Path(output)
     _refuse_full(folder, is_forced=force)
-    manifest, results = _chosen(found, [tasks] if isinstance(tasks, str) else tasks)
+    manifest, results = _chosen(found, names_of(tasks, "tasks"))
     if not manifest.get("started"):
         raise PlanError(
             "It is not known when this run was made, and other tools' files have to say it.",
@@ -93,7 +95,7 @@ def export(
             found.folder.path,
             manifest,
             results,
-            lambda task: read_samples(found.folder, task),
+            lambda task: samples_as_read(read_samples(found.folder, task), manifest, task),
             lambda name: media_path(found.folder.media, name),
             found.folder.artifacts,
             staging / folder.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,7 +14,6 @@ from polymeter.core.errors import DataError, PlanError, PolymeterError, did_you_
 from polymeter.core.format import MODELSCOPE, FileSource, HubSource, OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.options import RunOptions
-from polymeter.core.records import dataclass
 from polymeter.core.registries import stored_format
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.task import Task, TaskSpec

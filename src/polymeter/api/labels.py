@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -11,17 +12,10 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import require_place
+from polymeter.judge.forms import CORRECTNESS, folded, plain
 
-_WORDS = {
-    "yes": 1.0,
-    "true": 1.0,
-    "correct": 1.0,
-    "right": 1.0,
-    "no": 0.0,
-    "false": 0.0,
-    "incorrect": 0.0,
-    "wrong": 0.0,
-}
+_WORDS = ("yes", "true", "correct", "right", "no", "false", "incorrect", "wrong")
+"""The words that a hint names; those of other languages count as in judges' verdicts."""
 _COLUMNS = ("id", "label", "task")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _HINT = "Columns (or keys of each line): id, the sample's; label; and task, if the run has several."
@@ -40,11 +34,11 @@ def label_of(value: Any, what: str, where: str) -> float | None:
     """
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    word = str(value).strip().lower()
-    if word in _WORDS:
-        return _WORDS[word]
+    word = plain(str(value)).lower()
+    if word in CORRECTNESS:
+        return float(CORRECTNESS[word])
     try:
-        number = float(word)
+        number = float(folded(str(value)).strip())
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
@@ -108,7 +102,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         raise PlanError(f"The file of labels is not UTF-8: {error.reason}.", where=str(path)) from error
     delimiter = _DELIMITERS.get(path.suffix.lower())
     if delimiter is not None:
-        reader = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         try:
             for row in reader:
                 yield reader.line_num, row
@@ -117,7 +111,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         return
     if path.suffix.lower() not in (".jsonl", ".json"):
         raise PlanError("The file of labels is neither .csv, .tsv nor .jsonl.", where=str(path), hint=_HINT)
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(io.StringIO(text, newline=""), 1):
         if not line.strip():
             continue
         try:

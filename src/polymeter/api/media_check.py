@@ -8,6 +8,7 @@ from pathlib import Path
 from polymeter.api.trying import first_prompt
 from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.core.parts import Image, Part, Text, readable_image
+from polymeter.core.pixels import opened_image
 from polymeter.core.sources import is_url
 from polymeter.core.task import Task
 from polymeter.report.formatting import count
@@ -63,9 +64,7 @@ def _check_image(image: Image) -> None:
     """
     file = Path(image.place())
     if file.is_absolute() and file.is_file():  # without reading all of it
-        from PIL import Image as pil
-
-        with boundary(DataError, f"Opening the image {file}"), readable_image(lambda: str(file)), pil.open(file):
+        with boundary(DataError, f"Opening the image {file}"), readable_image(lambda: str(file)), opened_image(file):
             return
     image.size()
     image.release()

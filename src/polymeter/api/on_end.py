@@ -12,12 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from polymeter.api.result import RESULT_VERSION, RunResult
-from polymeter.core.errors import PolymeterError
+from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.json_text import json_text
 from polymeter.store.folder import RunFolder
 
-FAILED = "failed"
-"""The status of a run that an error ended."""
 _USAGE, _OTHER, _INTERRUPTED = 2, 1, 130
 _LOGGER = logging.getLogger("polymeter")
 
@@ -34,6 +32,8 @@ class OnEnd:
     """
 
     def __init__(self, command: str) -> None:
+        if not isinstance(command, (str, type(None))):
+            raise PlanError(f"{command!r} is no command of the shell.", where="on_end", hint="Write it as one text.")
         self._command = command
         self._folder: RunFolder | None = None
 
@@ -83,7 +83,7 @@ def _document_of(error: BaseException, folder: RunFolder) -> dict[str, Any]:
     return {
         "schema_version": RESULT_VERSION,
         "kind": "run",
-        "status": "interrupted" if is_interrupted else FAILED,
+        "status": "interrupted" if is_interrupted else "failed",
         "exit_code": code,
         "reason": error.what if isinstance(error, PolymeterError) else type(error).__name__,
         "n_failed": 0,

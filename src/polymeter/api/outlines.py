@@ -5,6 +5,7 @@ code and uses no network.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.api.catalog.beside import keys_behind, readme_summary
@@ -13,7 +14,6 @@ from polymeter.api.catalog.judging import JudgeNeed
 from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PolymeterError
 from polymeter.core.format import Outline
-from polymeter.core.records import dataclass
 from polymeter.engine import selection
 from polymeter.engine.missing_packages import needed_packages
 

@@ -19,12 +19,15 @@ from polymeter.core.parity import NO_PARITY, Parity, parity_with
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.spread import UNBOUNDED
 from polymeter.core.task import GroupSpec, MetricKey, ReduceContext, Result, SampleStatus, ScoredRow
+from polymeter.core.usage import USAGE_BY_ROLE, usage_document
 from polymeter.engine.groups import reduce_groups
 from polymeter.engine.selection import described_groups
 from polymeter.stats.reduction import MetricPlan, reduce_rows
+from polymeter.store.database import JournalError
 from polymeter.store.export import GroupSummary, TaskSummary, results_document
 from polymeter.store.folder import RunFolder, write_json
 from polymeter.store.journal import Journal
+from polymeter.store.usage import usage_of_run
 from polymeter.store.wire import read_score
 
 PARTIAL = "partial"
@@ -40,7 +43,11 @@ def partial_results(folder: RunFolder) -> dict[str, Any]:
         StorageError: if the journal cannot be read.
     """
     manifest = folder.read_manifest(is_whole=True)
-    summaries = [*_summaries(folder, manifest)]
+    try:
+        summaries, usage = [*_summaries(folder, manifest)], usage_of_run(folder, manifest)
+    except (ValueError, LookupError, TypeError) as damage:
+        what = f"A row of the journal is damaged: {damage}."
+        raise JournalError(what, where=str(folder.journal), hint="polymeter resume RUN asks for it again.") from damage
     selection = manifest.get("selection") or {}
     parity = parity_with(manifest["parity"]["system"]) if manifest.get("parity") else NO_PARITY
     document = results_document(
@@ -53,6 +60,7 @@ def partial_results(folder: RunFolder) -> dict[str, Any]:
         notes=[*manifest.get("notes", ()), *_notes(summaries)],
     )
     document["run_status"] = manifest["status"]
+    document[USAGE_BY_ROLE] = usage_document(usage)
     for summary in summaries:
         n_ended = sum(summary.statuses.values())
         document["tasks"][summary.name]["n_not_asked"] = max(summary.n_samples - n_ended, 0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.api.result import RunResult
 from polymeter.api.trying import first_prompt, row_function, verdict_of
 from polymeter.core.errors import PolymeterError
 from polymeter.core.parts import Text, is_image
-from polymeter.core.records import dataclass
 from polymeter.core.task import Sample, Task
 from polymeter.report.formatting import clip, count, listing, number, one_line
 

@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,8 @@ from polymeter.api.running import evaluate
 from polymeter.api.settings import read_settings
 from polymeter.api.tasks import build_catalog
 from polymeter.api.trying import open_spec
-from polymeter.core.catalog import Catalog, Entry, Problem
-from polymeter.core.errors import PolymeterError
-from polymeter.core.records import dataclass
+from polymeter.core.catalog import Catalog, Entry
+from polymeter.core.errors import PolymeterError, Problem
 from polymeter.core.task import TaskSpec
 from polymeter.data.explaining import SourceError
 from polymeter.engine import selection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.api.comparison.runs import ComparedRun, MeanResult, read_runs
+from polymeter.core.arguments import Names, names_of
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import listing, one_line
 from polymeter.report.render import as_text
 from polymeter.report.table import title_of
@@ -208,7 +208,7 @@ def power(
     power: float = POWER,
     alpha: float = ALPHA,
     metric: str = "",
-    tasks: Sequence[str] = (),
+    tasks: Names = (),
 ) -> PowerAnalysis:
     """Say what a run could have detected, and how many samples a difference needs.
 
@@ -246,7 +246,7 @@ def power(
     if len(runs) == 2 and correlation is not None:
         raise PlanError("Two runs tell their own correlation.", where="--correlation", hint="Leave it out.")
     read = read_runs([Path(path) for path in runs])
-    names = _tasks(read, tasks)
+    names = _tasks(read, names_of(tasks, "tasks"))
     asked = _Asked(tuple(difference), assumed, alpha, power, metric)
     found: list[ScorePower | NoPower] = []
     for task in names:

@@ -7,11 +7,10 @@ the run as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from polymeter.api.result import Published, RunResult
 from polymeter.core.errors import PolymeterError
-from polymeter.core.records import dataclass
 from polymeter.engine.plan import Plan
 from polymeter.store.folder import RunFolder
 from polymeter.store.publishing import Destination

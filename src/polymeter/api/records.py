@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.json_text import as_number
-from polymeter.core.records import dataclass
 from polymeter.store.exchanges import asked_of_model, media_paths, noted_of_media, outputs_of, prompt_of
 from polymeter.store.export import read_samples
 from polymeter.store.folder import RunFolder

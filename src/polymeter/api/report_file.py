@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal
 
+from polymeter.core.files import sweep
+from polymeter.core.sources import new_digest
 from polymeter.report.html_report import html_report
 from polymeter.report.images import MediaFiles
 from polymeter.store.folder import RunFolder, write_text
 from polymeter.store.media import media_size, read_media
 from polymeter.store.sample_table import SampleTables
+from polymeter.store.verifying import report_end
 
 
 def write_html_report(
@@ -24,7 +27,7 @@ def write_html_report(
     is_by_journal: bool,
     check: Callable[[], None] | None = None,
 ) -> None:
-    """Write ``report.html``, piece by piece.
+    """Write ``report.html``, piece by piece, with a checksum at its end.
 
     Args:
         folder: The run.
@@ -43,8 +46,13 @@ def write_html_report(
     with SampleTables(folder, is_by_journal=is_by_journal) as tables:
 
         def pieces() -> Iterator[str]:
-            yield from html_report(manifest, results, tables, media, wanted=wanted)
+            state = new_digest()
+            for piece in html_report(manifest, results, tables, media, wanted=wanted):
+                state.update(piece.encode("utf-8", "backslashreplace"))
+                yield piece
+            yield report_end(state.hexdigest())
             if check is not None:
                 check()
 
+        sweep([folder.path])
         write_text(folder.report, pieces())

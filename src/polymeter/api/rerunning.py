@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from polymeter.api.running import run_request
 from polymeter.core.errors import PlanError
 from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence
-from polymeter.core.records import dataclass
 from polymeter.engine.run import resume_request
 from polymeter.store.comparing import RunDifference, first_difference
 from polymeter.store.folder import RunFolder, open_folder

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.api.thresholds import missed_thresholds
 from polymeter.core.places import naming_places
-from polymeter.core.records import dataclass
 from polymeter.core.spread import UNBOUNDED
+from polymeter.core.usage import USAGE_BY_ROLE, ModelUsage, usage_of_document
 from polymeter.report.formatting import one_line
 from polymeter.store.folder import RunFolder, open_folder
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RESULT_VERSION = 1
 """The version of ``RunResult.document``."""
 _MISSED = 3
-_EXIT = {"complete": 0, "stopped": 1, "running": 1, "interrupted": 130}
+_EXIT = {"complete": 0, "stopped": 1, "running": 1, "failed": 2, "interrupted": 130}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class RunResult:
 
     Attributes:
         folder: The run folder.
-        status: ``complete``; ``stopped`` (too many failures, or an endpoint is gone); ``interrupted``; ``running``,
-            also if its process was killed and could not write how it ended.
+        status: ``complete``; ``stopped`` (too many failures, or an endpoint is gone); ``interrupted``; ``failed`` (an
+            error ended it); ``running``, also if its process was killed and could not write how it ended.
         results: The content of ``results.json``; those of a run that is not complete rest on the samples that have
             ended, and their ``status`` is ``partial``.
         n_failed: Samples without a score, and aggregations that failed.
-        reason: Why it was stopped.
+        reason: Why it was stopped, or failed.
         is_strict: Whether a number that lacks a whole member or subset makes the evaluation fail.
         fail_under: The least value of numbers by name (``demo.anls``), below which the evaluation fails.
         logged: What became of sending it to trackers. None of it changes ``exit_code``.
@@ -75,7 +75,7 @@ class RunResult:
     def exit_code(self) -> int:
         """0: all samples scored; 1: some failed, or, if strict, a number is incomplete; 3: nothing of that, but a
         number misses its threshold; 130: interrupted, and can be resumed. 1 also for a run that was stopped, is
-        still running, or could not be published.
+        still running, or could not be published; 2: it failed.
         """
         is_unpublished = self.published is not None and bool(self.published.error)
         is_failed = self.n_failed > 0 or (self.is_strict and bool(self.incomplete)) or is_unpublished
@@ -99,6 +99,13 @@ class RunResult:
         from polymeter.report.table import lost_members
 
         return tuple(lost_members(self.results))
+
+    @property
+    def usage(self) -> dict[tuple[str, str], ModelUsage]:
+        """What its requests took so far, by role (``model``: the measured one) and name of the model; empty if the run
+        is of a version that kept none by role.
+        """
+        return usage_of_document(self.results.get(USAGE_BY_ROLE))
 
     @property
     def report(self) -> Path:

@@ -18,8 +18,8 @@ from polymeter.api.result import RunResult, get_report_ready, open_run, write_re
 from polymeter.api.settings import read_settings
 from polymeter.api.thresholds import check_thresholds
 from polymeter.api.trackers import LogTo, make_trackers, send_to_all
+from polymeter.core.arguments import Names, mapping_of, names_of
 from polymeter.core.errors import PlanError, StorageError, did_you_mean
-from polymeter.core.garbage import RareCollections
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions, require_shallow
 from polymeter.core.places import naming_places, require_place
@@ -42,7 +42,7 @@ Roles = Mapping[str, ModelLike | Sequence[ModelLike]]
 @naming_places()
 def evaluate(  # noqa: PLR0913  (callers name them)
     model: ModelLike,
-    tasks: Sequence[str] | str,
+    tasks: Names,
     *,
     model_path: str = "",
     model_args: Mapping[str, Any] | None = None,
@@ -59,7 +59,7 @@ def evaluate(  # noqa: PLR0913  (callers name them)
 
     Args:
         model: A name (``ocr``, ``hf:org/name``), a spec, or a model object.
-        tasks: Names, globs, groups, tags, or YAML files.
+        tasks: Names, globs, groups, tags, or YAML files, as text or paths; one, or several.
         model_path: A file or package that defines the model, for wrappers written for other systems.
         model_args: Arguments for the model's backend.
         roles: Further models by role, such as ``judge``; several judges as a list.
@@ -78,6 +78,7 @@ def evaluate(  # noqa: PLR0913  (callers name them)
         PlanError: if the run is impossible as specified; no request has been sent.
         DataError: if a dataset cannot be opened; no request has been sent.
     """
+    marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": mapping_of(fail_under, "fail_under")}
     own_options = RunOptions.make(as_tuples(options))
     _require_places(own_options)
     _require_cluster(own_options)
@@ -86,7 +87,7 @@ def evaluate(  # noqa: PLR0913  (callers name them)
     merged = merged.model_copy(update={"publish": publication.url})
     for file in merged.imports:
         import_file(file)
-    trackers = make_trackers(log_to or {})
+    trackers = make_trackers(log_to)
     try:
         made_from = model_of(model, model_path, model_args)
     except PlanError as error:
@@ -94,7 +95,7 @@ def evaluate(  # noqa: PLR0913  (callers name them)
     end = OnEnd(on_end)
     request = RunRequest(
         made_from,
-        tuple(_absolute_file(name) for name in ([tasks] if isinstance(tasks, str) else tasks)),
+        tuple(map(_absolute_file, names_of(tasks, "tasks"))),
         merged,
         role_models(roles),
         command,
@@ -103,7 +104,6 @@ def evaluate(  # noqa: PLR0913  (callers name them)
         meanwhile=get_report_ready,
         began=end.began,
     )
-    marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": dict(fail_under or {})}
 
     def measured() -> RunResult:
         result = publication.of(replace(run_request(request, progress or Silence()), **marks))
@@ -165,7 +165,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     Raises:
         PlanError: if there is no run at ``path``, it cannot be continued here, or ``is_strict_resume`` refuses it.
     """
-    marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": dict(fail_under or {})}
+    marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": mapping_of(fail_under, "fail_under")}
     end = OnEnd(on_end)
     changes: dict[str, Any] = {"retry_errors": retry_errors, "allow_generated_code": allow_generated_code}
     changes |= {} if is_strict_resume is None else {"is_strict_resume": is_strict_resume}
@@ -173,7 +173,8 @@ def resume(  # noqa: PLR0913  (callers name them)
         changes["report_samples"] = RunOptions.make({"report_samples": report_samples}).report_samples
     changes |= {} if publish is None else {"publish": publish}
     changes |= _checked(elsewhere)
-    models = {**(roles or {}), **({"model": model} if model is not None else {})}
+    models = {**mapping_of(roles, "roles"), **({"model": model} if model is not None else {})}
+    model_args = mapping_of(model_args, "model_args")
     try:
         request = resume_request(Path(path), changes, command, models, model_args)
     except PlanError:
@@ -184,12 +185,12 @@ def resume(  # noqa: PLR0913  (callers name them)
         found = replace(finished, **marks)
         if report_samples is not None:
             found.write_report(report_samples)
-        trackers = make_trackers(log_to or {})
+        trackers = make_trackers(log_to)
         publication = Publication.to(publish or "")
         return end.around(lambda: send_to_all(publication.of(found), trackers, log_to or {}))
     for file in request.options.imports:
         import_file(file)
-    trackers = make_trackers(log_to or {})
+    trackers = make_trackers(log_to)
     publication = Publication.to(request.options.publish)
     check_plan = publication.checking(partial(check_thresholds, fail_under or {}))
     request = replace(request, check_plan=check_plan, meanwhile=get_report_ready, began=end.began)
@@ -256,20 +257,16 @@ def carried_out(evaluation: Callable[[], RunOutcome], report_samples: int | Lite
     Raises:
         StorageError: if the run folder cannot be written.
     """
-    with _RARE_COLLECTIONS:
-        outcome = evaluation()
-        if outcome.status == "complete":
-            try:
-                write_report(outcome.folder, outcome.results, report_samples)
-            except StorageError as error:
-                raise resumable(error, outcome.folder) from error
-            results = outcome.results
-        else:
-            results = write_partial_if_possible(outcome.folder)
+    outcome = evaluation()
+    if outcome.status == "complete":
+        try:
+            write_report(outcome.folder, outcome.results, report_samples)
+        except StorageError as error:
+            raise resumable(error, outcome.folder) from error
+        results = outcome.results
+    else:
+        results = write_partial_if_possible(outcome.folder)
     return RunResult(outcome.folder, outcome.status, results, outcome.n_failed, outcome.reason)
-
-
-_RARE_COLLECTIONS = RareCollections()
 
 
 def absolute_places(places: Mapping[str, str]) -> dict[str, str]:
@@ -339,7 +336,8 @@ def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = 
     if path:
         require_place(path, "The model's file")
         path = str(Path(path).resolve()) if Path(path).exists() else path
-    require_shallow(args or {}, "The model's arguments")
+    args = mapping_of(args, "model_args")
+    require_shallow(args, "The model's arguments")
     if isinstance(model, str):
         return parse_model(model, path=path, args=args)
     return replace(model, path=path or model.path) if isinstance(model, ModelSpec) else model
@@ -369,7 +367,7 @@ def role_models(roles: Roles | None) -> dict[str, ModelSpec | Model]:
     from polymeter.judge.panel import seat
 
     found: dict[str, ModelSpec | Model] = {}
-    for role, which in (roles or {}).items():
+    for role, which in mapping_of(roles, "roles").items():
         if isinstance(which, str) or not isinstance(which, Sequence):
             found[role] = role_model(role, which)
             continue
@@ -381,12 +379,6 @@ def role_models(roles: Roles | None) -> dict[str, ModelSpec | Model]:
 
 
 def as_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as given, with single paths and lists of them as tuples of paths."""
-    normalised = dict(options)
-    for name in ("include_paths", "imports"):
-        value = normalised.get(name)
-        if isinstance(value, (str, Path)):
-            normalised[name] = (Path(value),)
-        elif value is not None:
-            normalised[name] = tuple(Path(item) for item in value)
-    return normalised
+    """Options as given, with one path or several as a tuple of paths."""
+    several = {name: names_of(options[name], name) for name in ("include_paths", "imports") if name in options}
+    return {**options, **{name: tuple(map(Path, paths)) for name, paths in several.items()}}

@@ -15,6 +15,7 @@ from polymeter.api.result import RunResult
 from polymeter.api.running import ELSEWHERE, ModelLike, Roles, carried_out, role_models
 from polymeter.api.thresholds import check_thresholds
 from polymeter.api.trackers import LogTo, make_trackers, send_to_all
+from polymeter.core.arguments import mapping_of
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import fingerprint
@@ -27,7 +28,7 @@ from polymeter.data.addresses import private_allowed
 from polymeter.engine.rescoring import ANSWERS_ONLY, ScoreRequest, score_again, stored_options
 from polymeter.judge.panel import seats_of
 
-_SCORING_OPTIONS = ("dialect_options", "parity", "panel", "panel_quorum")
+_SCORING_OPTIONS = ("dialect_options", "parity", "panel", "panel_quorum", "reasoning_tags")
 """Identity options that may change when a run is scored again: those that can change a score. A sample that they make
 ask something else than the model answered has no score.
 """
@@ -64,14 +65,14 @@ def score(  # noqa: PLR0913  (callers name them)
         fail_under: As for ``evaluate``.
         log_to: As for ``evaluate``.
         on_end: As for ``evaluate``.
-        **options: ``dialect_options``, which are added to the run's, ``parity``, in place of the run's, and fields of
-            ``polymeter.RunOptions`` that cannot change a number.
+        **options: ``dialect_options``, which are added to the run's, ``parity`` and ``reasoning_tags``, in place of the
+            run's, and fields of ``polymeter.RunOptions`` that cannot change a number.
 
     Raises:
         PlanError: if there is no run, an option could change the model's answers, or the output holds another run.
         DataError: if a dataset cannot be opened.
     """
-    run, models = Path(path), role_models(roles)
+    run, models, least = Path(path), role_models(roles), mapping_of(fail_under, "fail_under")
     stored = stored_options(run)
     if seats_of(models):  # whoever names a judge replaces the whole panel, and its rule with it
         stored = stored.model_copy(update={"panel": "mean", "panel_quorum": None})
@@ -83,18 +84,18 @@ def score(  # noqa: PLR0913  (callers name them)
         _changed(stored, options, target),
         models,
         command,
-        partial(check_thresholds, fail_under or {}),
+        partial(check_thresholds, least),
         end.began,
     )
     for file in request.options.imports:
         import_file(file)
-    trackers = make_trackers(log_to or {})
+    trackers = make_trackers(log_to)
 
     def scored() -> RunResult:
         with private_allowed() if request.options.allow_private_urls else nullcontext():
             evaluation = partial(score_again, request, progress or Silence())
             result = carried_out(evaluation, request.options.report_samples)
-        result = replace(result, is_strict=is_strict, fail_under=dict(fail_under or {}))
+        result = replace(result, is_strict=is_strict, fail_under=least)
         return send_to_all(result, trackers, log_to or {})
 
     return end.around(scored)

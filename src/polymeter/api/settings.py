@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.parity import parity_name
-from polymeter.core.records import dataclass
 from polymeter.core.systems import told_system
 
 INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"
@@ -51,16 +50,19 @@ class UserSettings:
 def read_settings() -> UserSettings:
     """The user's settings; relative paths are relative to the file that contains them.
 
-    The folders in ``POLYMETER_INCLUDE_PATH`` (separated as in ``PATH``) are added to those of the file, and so are the
-    pairs ``ID=PATH;ID=PATH`` of ``POLYMETER_DATA`` and ``POLYMETER_WEIGHTS``, which override it. ``POLYMETER_PARITY``
-    wins over ``parity`` of the file.
+    The folders in ``POLYMETER_INCLUDE_PATH`` (separated as in ``PATH``) are added to those of the file, as are those
+    that a script has put on the path of a system's benchmarks, and the pairs ``ID=PATH;ID=PATH`` of ``POLYMETER_DATA``
+    and ``POLYMETER_WEIGHTS``, which override it. ``POLYMETER_PARITY`` wins over ``parity`` of the file.
 
     Raises:
         PlanError: if the file is not a mapping or has an unknown key, ``POLYMETER_SETTINGS`` names a file that does
             not exist, or ``parity`` a system that does not.
     """
+    from polymeter.guests.neighbours import appended_folders
+
     path = _find()
-    included = tuple(Path(folder) for folder in os.environ.get(INCLUDE_VARIABLE, "").split(os.pathsep) if folder)
+    named = os.environ.get(INCLUDE_VARIABLE, "").split(os.pathsep)
+    included = (*(Path(folder) for folder in named if folder), *appended_folders())
     data, weights = named_places(DATA_VARIABLE), named_places(WEIGHTS_VARIABLE)
     parity = os.environ.get(PARITY_VARIABLE, "")
     if path is None:

@@ -5,12 +5,12 @@ benchmark is loaded; a run that is still going on, or was stopped, can be looked
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
-from polymeter.core.records import dataclass
 from polymeter.store.export import read_sample_file, read_samples, sample_file
 from polymeter.store.folder import RunFolder, open_folder
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.api.settings import read_settings
-from polymeter.core.catalog import Catalog, Entry, Problem
-from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.catalog import Catalog, Entry
+from polymeter.core.errors import PlanError, PolymeterError, Problem
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.engine import plan, selection

@@ -6,15 +6,15 @@ import inspect
 import math
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.api.result import RunResult, open_run
+from polymeter.core.arguments import mapping_of
 from polymeter.core.errors import PlanError, PolymeterError, TrackerError, boundary, did_you_mean
 from polymeter.core.json_text import encodable
 from polymeter.core.places import naming_places
-from polymeter.core.records import dataclass
 from polymeter.core.registries import TRACKERS
 from polymeter.core.registry import missing_package
 from polymeter.core.secrets import remember, without_secrets
@@ -77,17 +77,18 @@ def require_ended(run: RunResult) -> RunResult:
     if not run.is_complete:
         folder = str(run.folder.path)
         hint = f"Continue it with: polymeter resume {shlex.quote(folder)}"
-        raise PlanError(f"The run has not ended: it is {run.status}.", where=folder, hint=hint)
+        state = f"it failed: {run.reason}" if run.status == "failed" else f"it is {run.status}."
+        raise PlanError(f"The run has not ended: {state}", where=folder, hint=hint)
     return run
 
 
-def make_trackers(log_to: LogTo) -> dict[str, Tracker]:
+def make_trackers(log_to: LogTo | None) -> dict[str, Tracker]:
     """Make trackers by name.
 
     Raises:
         PlanError: as for ``make_tracker``.
     """
-    return {name: make_tracker(name, arguments) for name, arguments in log_to.items()}
+    return {name: make_tracker(name, told) for name, told in mapping_of(log_to, "log_to").items()}
 
 
 def make_tracker(name: str, arguments: Mapping[str, Any]) -> Tracker:
@@ -96,7 +97,8 @@ def make_tracker(name: str, arguments: Mapping[str, Any]) -> Tracker:
     Raises:
         PlanError: if there is no such tracker, it has no such argument or needs one, or a package is missing.
     """
-    remember(dict(arguments))
+    arguments = mapping_of(arguments, f"log_to[{name!r}]")
+    remember(arguments)
     factory = TRACKERS.get(name)
     parameters = inspect.signature(factory).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
@@ -134,7 +136,7 @@ def _outcomes(
     result: RunResult, trackers: Mapping[str, Tracker], log_to: LogTo, further: Mapping[str, Path]
 ) -> Iterator[Logged]:
     for name, tracker in trackers.items():
-        arguments = without_secrets(dict(log_to.get(name, {})))
+        arguments = without_secrets(dict(log_to.get(name) or {}))
         if not result.is_complete:
             yield Logged(name, "", f"The run has not ended: it is {result.status}.", arguments)
             continue
@@ -164,6 +166,12 @@ def tracked_run(result: RunResult, further: Mapping[str, Path] | None = None) ->
         lambda task: (_sample(sample) for sample in result.samples(task)),
         lambda folder, limit: result.to_parquet(folder, media="bytes", limit=None if limit == "all" else limit),
         dict(further or {}),
+        {
+            f"usage/{role}/{model}/{name}": value
+            for (role, model), counts in result.usage.items()
+            for name, value in counts.document().items()
+            if isinstance(value, (int, float))
+        },
     )
 
 

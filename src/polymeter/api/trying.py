@@ -10,7 +10,7 @@ import string
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +24,6 @@ from polymeter.core.guest_context import guest_context_with
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.parts import is_image
-from polymeter.core.records import dataclass
 from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.task import Sample, Task, TaskSpec

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from polymeter.api.partial import is_partial
 from polymeter.core.errors import PolymeterError
 from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence
-from polymeter.core.records import dataclass
 from polymeter.engine import parts
 from polymeter.engine.rescoring import stored_options
 from polymeter.engine.verifying import reduce_again
@@ -21,7 +21,14 @@ from polymeter.store.folder import RunFolder, open_folder
 from polymeter.store.imported import imported_from
 from polymeter.store.journal import Journal
 from polymeter.store.mending import find_damage
-from polymeter.store.verifying import damaged_media, differing_results, differing_samples, missing_media
+from polymeter.store.verifying import (
+    changed_files,
+    damaged_media,
+    differing_results,
+    differing_samples,
+    is_manifest_changed,
+    missing_media,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +55,9 @@ class Verification:
 def verify(path: Path | str, *, progress: Progress | None = None) -> Verification:
     """Check a run folder; nothing in it changes, and no model is asked.
 
-    Rows of the journal are compared with their checksums, media files with the hashes that name them, the files of
-    samples with the rows, and ``results.json`` with the rows reduced again, for which the tasks' code is loaded.
+    ``run.json``, ``results.json``, the report, what tasks wrote and rows of the journal are compared with their
+    checksums, media files with the hashes that name them, the files of samples with the rows, and ``results.json`` with
+    the rows reduced again, for which the tasks' code is loaded.
 
     Args:
         path: The run folder.
@@ -64,6 +72,16 @@ def verify(path: Path | str, *, progress: Progress | None = None) -> Verificatio
     if not folder.journal.is_file():
         found.problems.append("The journal is missing.")
         return found.verification()
+    is_changed = is_manifest_changed(folder)
+    if is_changed:
+        found.problems.append("run.json is not what was written: its checksum differs.")
+        found.unchecked.append("Nothing else is checked, since run.json says what there is.")
+        return found.verification()
+    found.facts.append(
+        "run.json was last written by an older version, without a checksum"
+        if is_changed is None
+        else "run.json is what was written"
+    )
     progress.stage("checking the journal")
     try:
         damage = find_damage(folder.journal)
@@ -73,6 +91,7 @@ def verify(path: Path | str, *, progress: Progress | None = None) -> Verificatio
         if damage.n_unchecked:
             found.facts.append(f"{damage.n_unchecked:,} rows of an older version have no checksum")
         progress.stage("checking media and samples")
+        found.problems.extend([*changed_files(folder, is_complete=manifest["status"] == "complete")])
         found.problems.extend(damaged_media(folder))
         with closing(Journal(folder.journal)) as journal:
             found.problems.extend(_by_task(folder, journal, manifest))
@@ -95,7 +114,7 @@ class _Found:
         self.facts: list[str] = []
 
     def verification(self) -> Verification:
-        return Verification(tuple(self.problems), tuple(self.unchecked), tuple(self.facts))
+        return Verification(tuple(dict.fromkeys(self.problems)), tuple(self.unchecked), tuple(self.facts))
 
 
 def _by_task(folder: RunFolder, journal: Journal, manifest: dict[str, Any]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from polymeter.cli.pairs import (
 )
 from polymeter.cli.roles import judge_roles
 from polymeter.core.errors import PlanError
-from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     from polymeter.core.model import ModelSpec
@@ -72,6 +72,7 @@ def read_options(words: Mapping[str, Any]) -> Asked:
         "prompt_key": given("prompt_key"),
         "system_prompt": given("system_prompt"),
         "mcq": mcq.value if mcq else None,
+        "reasoning_tags": given("reasoning_tags"),
         "panel": panel.value if panel else None,
         "panel_quorum": given("panel_quorum"),
         "parity": given("parity"),

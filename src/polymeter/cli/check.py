@@ -21,7 +21,7 @@ from polymeter.core.errors import PlanError
 if TYPE_CHECKING:
     from polymeter.api.playing import PlayedTask, PlayList
     from polymeter.api.trying import ReferenceCheck, ShownPrompt
-    from polymeter.core.catalog import Problem
+    from polymeter.core.errors import Problem
     from polymeter.core.parts import Audio, Image, Video
 
 _NAMES_SHOWN = 5

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib import metadata
+from collections.abc import Iterable, Mapping
 
 from polymeter.core.installing import extra_packages, installed_version
 
@@ -22,15 +21,16 @@ def missing_modules(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name in set(names) if not is_installed(name))
 
 
-def extras_with(modules: Iterable[str]) -> list[str]:
-    """The extras that bring packages with these modules, as far as package and module have the same name."""
+def extras_with(modules: Iterable[str], by_extra: Mapping[str, Iterable[str]]) -> list[str]:
+    """The extras that bring packages with these modules, as far as package and module have the same name.
+
+    Args:
+        modules: The names of modules.
+        by_extra: The packages of each extra.
+    """
     wanted = {name.lower() for name in modules}
-    try:
-        extras = metadata.metadata("polymeter").get_all("Provides-Extra") or []
-    except metadata.PackageNotFoundError:
-        return []
     return [
         extra
-        for extra in sorted(extras)
-        if extra != _EVERYTHING and wanted & {name.lower().replace("-", "_") for name in extra_packages(extra)}
+        for extra, packages in sorted(by_extra.items())
+        if extra != _EVERYTHING and wanted & {name.lower().replace("-", "_") for name in packages}
     ]

@@ -11,12 +11,12 @@ import argparse
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from polymeter.cli.pairs import parse_pairs
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 
 Kind = Literal["text", "int", "float", "switch", "optional", "names", "repeated", "mapping", "object"]
 """What a flag takes: one value, no value, one or none (which is true), several values after one flag, one value
@@ -70,25 +70,25 @@ class Flag:
         hyphened = f"--{self.key.replace('_', '-')}"
         return self.spellings or tuple(dict.fromkeys((hyphened, f"--{self.key}")))
 
-    def add_to(self, group: argparse._ActionsContainer) -> None:
-        """Add the flag to a parser or one of its groups."""
+    def add_to(self, add_argument: Callable[..., argparse.Action]) -> None:
+        """Add the flag with the method of a parser or of one of its groups."""
         text = f"{self.text}. {self.hint.rstrip('.')}" if self.hint else self.text
         shared: dict[str, Any] = {"help": text.replace("%", "%%")}
         if self.kind in _METAVARS:
             shared["metavar"] = _METAVARS[self.kind]
         if not self.names[0].startswith("-"):
-            group.add_argument(self.key, nargs="?", choices=self.choices, default=self.default, **shared)
+            add_argument(self.key, nargs="?", choices=self.choices, default=self.default, **shared)
         elif self.kind == "switch":
-            group.add_argument(*self.names, dest=self.key, action="store_true", **shared)
+            add_argument(*self.names, dest=self.key, action="store_true", **shared)
         elif self.kind == "optional":
-            group.add_argument(*self.names, dest=self.key, nargs="?", const=True, **shared)
+            add_argument(*self.names, dest=self.key, nargs="?", const=True, **shared)
         elif self.kind == "names":
-            group.add_argument(*self.names, dest=self.key, nargs="+", **shared)
+            add_argument(*self.names, dest=self.key, nargs="+", **shared)
         elif self.kind == "repeated":
-            group.add_argument(*self.names, dest=self.key, action="append", **shared)
+            add_argument(*self.names, dest=self.key, action="append", **shared)
         else:
             value_type, choices = _SCALARS.get(self.kind, str), self.choices or None
-            group.add_argument(*self.names, dest=self.key, type=value_type, choices=choices, **shared)
+            add_argument(*self.names, dest=self.key, type=value_type, choices=choices, **shared)
 
     def read(self, value: Any) -> Any:
         """A parsed value as data.
@@ -160,7 +160,7 @@ class FlagTable:
         sections = {title: parser.add_argument_group(title) for title in (*_SECTIONS.values(), _OURS)}
         for flag in self.flags:
             title = _OURS if flag.is_ours else _SECTIONS.get(flag.fate, "")
-            flag.add_to(sections[title] if title else parser)
+            flag.add_to((sections[title] if title else parser).add_argument)
         return parser
 
     def print_help(self) -> None:

@@ -72,7 +72,8 @@ def leaderboard(
         Optional[list[str]],  # noqa: UP045
         typer.Option(
             "--price",
-            help="The price of a million tokens of input and of output of models, for --x cost. May be repeated.",
+            help="The price of a million tokens of input and of output of measured models, for --x cost; judges are "
+            "listed apart. May be repeated.",
             metavar="MODEL=IN/OUT",
             show_default=False,
         ),

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +26,6 @@ import polymeter
 from polymeter.core.errors import PolymeterError
 from polymeter.core.installing import clone_folder, pip_install
 from polymeter.core.machine import available_cores, memory_bytes
-from polymeter.core.records import dataclass
 
 _KEYS = (
     *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),

@@ -22,7 +22,6 @@ import typer
 
 from polymeter import __version__
 from polymeter.cli.foreign import SETTINGS, as_typer_command
-from polymeter.cli.plain_values import spare_conversions
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.cli.state import State, set_debug
@@ -102,7 +101,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             only = words[0] if words and words[0] in _COMMANDS else ""
             # Not through the app: calling it would put typer's hook for unexpected errors in place of ours.
             command = typer.main.get_command(build_app(only))
-            spare_conversions(command)
             code = command(args=words, prog_name="polymeter", standalone_mode=False, obj=state)
     except PolymeterError as error:
         return _report(state, error)

@@ -22,7 +22,6 @@ from polymeter.cli.foreign import HELP, run_foreign
 from polymeter.cli.pairs import parse_places
 from polymeter.cli.state import state_of
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt, did_you_mean
-from polymeter.core.garbage import collect_as_usual
 from polymeter.core.systems import System, load, systems
 
 _WHERE = "polymeter python"
@@ -113,6 +112,8 @@ def _passed_on(system: System, module: str, options: dict[str, list[str]]) -> li
 
 def _run(words: list[str], options: dict[str, list[str]]) -> int:
     from polymeter.api.settings import read_settings
+    from polymeter.core.guest_context import default_guest_context_with
+    from polymeter.core.parity import parity_with
     from polymeter.guests.neighbours import include_trees
     from polymeter.guests.shims import switch_on_shims
 
@@ -122,10 +123,13 @@ def _run(words: list[str], options: dict[str, list[str]]) -> int:
         raise PlanError(f"There is no script {target!r}.", where=_WHERE, hint=_command_instead_of(target))
     switch_on_shims()
     with _as_python(target, arguments, is_module=is_module), _environment(options), _contexts(), _shown_logs():
-        include_trees(read_settings().include_paths)
-        for path in options[_WRAPPERS]:
-            _load_wrappers(path)
-        return _exit_code(attempt(lambda: _execute(target, is_module=is_module)))
+        settings = read_settings()
+        include_trees(settings.include_paths)
+        # What the script calls by itself has the values that its evaluations would have; each of those sets its own.
+        with default_guest_context_with(parity=parity_with(settings.parity)):
+            for path in options[_WRAPPERS]:
+                _load_wrappers(path)
+            return _exit_code(attempt(lambda: _execute(target, is_module=is_module)))
 
 
 def _command_instead_of(script: str) -> str:
@@ -135,11 +139,11 @@ def _command_instead_of(script: str) -> str:
 
 
 def _execute(target: str, *, is_module: bool) -> None:
-    collect_as_usual()
     if is_module:
         runpy.run_module(target, run_name="__main__", alter_sys=True)
     else:
-        runpy.run_path(target, init_globals=_supplied_names(Path(target)), run_name="__main__")
+        script = Path(target).absolute()  # as Python names it, so that it is known wherever the script goes
+        runpy.run_path(str(script), init_globals=_supplied_names(script), run_name="__main__")
 
 
 def _supplied_names(script: Path) -> dict[str, Any] | None:

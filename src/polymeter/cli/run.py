@@ -42,6 +42,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     prompt_key: option.PromptKey = None,
     system_prompt: option.SystemPrompt = None,
     mcq: option.Mcq = None,
+    reasoning_tags: option.ReasoningTags = None,
     parity: option.Parity = None,
     dialect_option: option.DialectOption = None,
     batch_size: option.BatchSize = None,

@@ -206,6 +206,15 @@ Mcq = Annotated[
         panel=_HOW,
     ),
 ]
+ReasoningTags = Annotated[
+    str | None,
+    _option(
+        "--reasoning-tags",
+        help='The tags around reasoning in answers, as JSON: \'[["<think>", "</think>"]]\'; none keeps the text.',
+        panel=_HOW,
+        metavar="PAIRS",
+    ),
+]
 Parity = Annotated[
     str | None,
     _option(

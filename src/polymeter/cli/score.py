@@ -43,6 +43,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     panel: PanelWay = None,
     panel_quorum: Quorum = None,
     parity: Parity = None,
+    reasoning_tags: option.ReasoningTags = None,
     dialect_option: Annotated[
         list[str] | None,
         typer.Option(
@@ -111,6 +112,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         "score_memory_mb": score_memory,
         "allow_generated_code": allow_generated_code or None,
         "parity": parity,
+        "reasoning_tags": reasoning_tags,
         "panel": panel.value if panel else None,
         "panel_quorum": panel_quorum,
         "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option") or None,

@@ -84,6 +84,8 @@ def _show_run(overview: RunOverview, *, is_json: bool) -> None:
     say(f"model    {manifest['model']['name']}")
     source = imported_from(manifest)
     say(f"status   {manifest['status']}{f', imported from {one_line(source)}' if source else ''}")
+    if reason := (manifest.get("sessions") or [{}])[-1].get("reason"):
+        say(f"reason   {one_line(reason)}")
     if manifest.get("command"):
         say(f"command  {manifest['command']}")
     if overview.results:

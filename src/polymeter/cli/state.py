@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import typer
 
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import hide_in_arguments
 
 

@@ -14,6 +14,7 @@ from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 from polymeter.core.catalog import LIBRARY, QUALIFIES
 from polymeter.core.errors import PlanError
+from polymeter.core.installing import packages_by_extra
 from polymeter.core.registries import stored_format
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def tasks(
         values = describe_task(names[0], paths)
         outline = next(outline_tasks(catalog.home(entry), [entry]), None)
         if as_json:
-            print_document("task", {"task": _as_data(entry, outline, values)})
+            print_document("task", {"task": _as_data(entry, outline, packages_by_extra(), values)})
         else:
             _echo(_description(entry, outline, values))
         return 0
@@ -161,10 +162,8 @@ def _search(catalog: Catalog, words: str, origin: str, *, is_json: bool) -> None
     best = hits[:_MOST_FOUND]
     outlines = _outlines(catalog, [hit.entry for hit in best])
     if is_json:
-        found = [
-            {**_any_as_data(hit.entry, outlines.get(hit.entry.qualified_name)), "score": round(hit.score, 3)}
-            for hit in best
-        ]
+        entries = _all_as_data([hit.entry for hit in best], outlines)
+        found = [{**data, "score": round(hit.score, 3)} for data, hit in zip(entries, best, strict=True)]
         print_document("found", {"search": words, "n_found": len(hits), "found": found})
         return
     if not hits:
@@ -307,7 +306,7 @@ def _is_cached(outline: TaskOutline) -> bool:
 def _catalog_as_data(
     catalog: Catalog, shown: Iterable[Entry], outlines: Mapping[str, TaskOutline], origin: str
 ) -> dict[str, Any]:
-    listed = [_any_as_data(entry, outlines.get(entry.qualified_name)) for entry in shown]
+    listed = _all_as_data(shown, outlines)
     own = catalog.packages.get(origin, catalog)
     return {
         "tasks": [data for data in listed if "members" not in data],
@@ -321,11 +320,15 @@ def _catalog_as_data(
     }
 
 
-def _any_as_data(entry: Entry, outline: TaskOutline | None) -> dict[str, Any]:
-    """A task, or a group with its members, as plain data."""
-    if entry.kind == "group":
-        return {**_entry_as_data(entry), "members": list(entry.members)}
-    return _as_data(entry, outline)
+def _all_as_data(entries: Iterable[Entry], outlines: Mapping[str, TaskOutline]) -> list[dict[str, Any]]:
+    """Tasks, and groups with their members, as plain data."""
+    by_extra = packages_by_extra()
+    return [
+        {**_entry_as_data(entry), "members": list(entry.members)}
+        if entry.kind == "group"
+        else _as_data(entry, outlines.get(entry.qualified_name), by_extra)
+        for entry in entries
+    ]
 
 
 def _entry_as_data(entry: Entry) -> dict[str, Any]:
@@ -341,7 +344,10 @@ def _entry_as_data(entry: Entry) -> dict[str, Any]:
 
 
 def _as_data(
-    entry: Entry, outline: TaskOutline | None, values: Iterable[tuple[str, Any, Path]] | None = None
+    entry: Entry,
+    outline: TaskOutline | None,
+    by_extra: Mapping[str, Iterable[str]],
+    values: Iterable[tuple[str, Any, Path]] | None = None,
 ) -> dict[str, Any]:
     """A task as plain data; with its configuration if that is given."""
     from polymeter.api import TaskOutline
@@ -365,7 +371,7 @@ def _as_data(
             "packages": list(outline.packages or entry.packages),
             "optional_packages": list(outline.optional_packages),
             "missing": missing,
-            "extras": extras_with(missing),
+            "extras": extras_with(missing, by_extra),
             "keys": list(outline.keys),
             "hub_token": outline.asks_token,
         },

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.errors import PlanError, Problem, did_you_mean, nearest
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.records import dataclass
 
 LIBRARY = "polymeter"
 """What names of benchmarks that come with Polymeter are qualified with."""
 QUALIFIES = ":"
 _GLOB = frozenset("*?[")
 _MOST_SHOWN = 3
-_NEAR = 85
-"""How similar a name of an installed package must be to be suggested, of 100: there are thousands of them."""
 _LARGEST_READ = 2**20
 """Bytes of a broken file that are searched for the name that somebody asked for."""
 
@@ -72,20 +69,6 @@ class Entry:
     def qualified_name(self) -> str:
         """The name that always means this entry: in a folder of the user's its own, which wins over all others."""
         return self.name if self.is_user else f"{self.origin or LIBRARY}{QUALIFIES}{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A file that could not be read as a benchmark. ``where`` is ``file:line``."""
-
-    where: str
-    message: str
-
-    @property
-    def file(self) -> Path:
-        """The file without the line."""
-        name, _, line = self.where.rpartition(":")
-        return Path(name if name and line.isdigit() else self.where)
 
 
 @dataclass(slots=True)
@@ -298,10 +281,8 @@ class Catalog:
 
     def _near_elsewhere(self, name: str) -> str:
         """A sentence with the nearest names of installed packages; empty if none is near."""
-        from rapidfuzz.process import extract
-
-        names = {entry.qualified_name: entry.name for one in self.packages.values() for entry in one}
-        near = [found[2] for found in extract(name, names, limit=_MOST_SHOWN, score_cutoff=_NEAR)]
+        names = {entry.name: entry.qualified_name for one in self.packages.values() for entry in one}
+        near = [names[found] for found in nearest(name, names, n=_MOST_SHOWN)]
         return f"Did you mean {_listed([repr(one) for one in near], 'or')}?" if near else ""
 
     def tags(self) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 from polymeter.core.errors import PolymeterError
+from polymeter.core.written_numbers import WrittenNumber
 
 _TAG = "__polymeter__"
 _TEXT = frozenset({str})
@@ -133,7 +134,8 @@ def jsonable(value: Any, *, depth: int = 12) -> Any:
     if hasattr(value, "tolist") and hasattr(value, "dtype"):
         return jsonable(value.tolist(), depth=depth - 1)
     if isinstance(value, (str, int, float)):
-        return kind.__mro__[-2](value) if kind.__mro__[-2] in _PLAIN else str(value)
+        base = kind.__mro__[-2]
+        return base(value) if base in _PLAIN and not isinstance(value, WrittenNumber) else str(value)
     return repr(value)[:500]
 
 

@@ -37,5 +37,5 @@ def damaged_text(column: str, place: str) -> DataError:
     return DataError(
         f"The text in column {column!r} is not valid Unicode: it holds half a character or bytes of another encoding.",
         where=place,
-        hint="Mend that line of the file.",
+        hint="Fix that line of the file.",
     )

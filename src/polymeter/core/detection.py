@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-from polymeter.core.records import dataclass
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom edge in pixels; y grows downwards."""

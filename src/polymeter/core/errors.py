@@ -19,12 +19,12 @@ import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Literal
 
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import scrubbed
 
 ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_memory", "data", "score", "guest"]
@@ -39,6 +39,10 @@ _COMPILED = (".pyx", ".pxd", ".pxi")
 """Sources of compiled modules: a traceback names them by a path inside of their package."""
 _PIXEL_BOMB = "DecompressionBombError"
 """Pillow's class for an image with too many pixels, by name: Pillow is not imported for it."""
+GUEST_PREFIX = "_polymeter_guest_"
+"""What the names of modules begin with that were loaded as guests (``guests.packages``)."""
+_SHORTEST = 3
+"""Letters that a beginning needs to be taken for the whole name."""
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
 
 
@@ -131,6 +135,22 @@ class ModelError(PolymeterError):
         self.scope: ErrorScope = scope
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that could not be read as a benchmark, which a listing shows and does not raise. ``where`` is
+    ``file:line``.
+    """
+
+    where: str
+    message: str
+
+    @property
+    def file(self) -> Path:
+        """The file without the line."""
+        name, _, line = self.where.rpartition(":")
+        return Path(name if name and line.isdigit() else self.where)
+
+
 def count(n: int, noun: str) -> str:
     """``1 sample``, ``1,204 samples``."""
     return f"{n:,} {noun}" + ("" if n == 1 else "s")
@@ -145,8 +165,20 @@ def enumerated(noun: str, names: Iterable[int | str], *, n: int = 5) -> str:
 
 def did_you_mean(name: str, known: Iterable[str], *, n: int = 3) -> str:
     """A sentence with the nearest of the known names; empty if none is near."""
-    near = get_close_matches(name, list(known), n=n, cutoff=0.5)
+    near = nearest(name, known, n=n)
     return f"Did you mean {' or '.join(repr(x) for x in near)}?" if near else ""
+
+
+def nearest(name: str, known: Iterable[str], *, n: int = 3) -> list[str]:
+    """The known names that somebody may have meant: fewer than half of the letters differ, or one begins the other."""
+    from rapidfuzz.distance import OSA
+
+    def is_near(other: str) -> bool:
+        begins = min(len(name), len(other)) >= _SHORTEST and (name.startswith(other) or other.startswith(name))
+        return bool(begins or OSA.normalized_similarity(name, other) > 1 / 2)
+
+    names = list(known)
+    return [*filter(is_near, get_close_matches(name, names, n=max(1, len(names)), cutoff=0.5))][:n]
 
 
 def blame(error: BaseException) -> str:
@@ -156,29 +188,39 @@ def blame(error: BaseException) -> str:
     """
     if isinstance(error, SyntaxError) and error.filename and not error.filename.startswith("<"):
         return f"{error.filename}:{error.lineno}"
-    frames = traceback.extract_tb(error.__traceback__)
-    for frame in reversed(frames):
-        if outside_of_polymeter(frame.filename):
-            return f"{frame.filename}:{frame.lineno}"
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    places = [(frame, f"{frame.f_code.co_filename}:{line}") for frame, line in traceback.walk_tb(error.__traceback__)]
+    for frame, place in reversed(places):
+        if is_of_guest(frame):
+            return place
+    return places[-1][1] if places else ""
+
+
+def is_of_guest(frame: FrameType) -> bool:
+    """Whether a frame is of a guest's code: of code outside Polymeter, or of a module that was loaded as a guest from
+    the benchmarks of an installed package.
+    """
+    file = frame.f_code.co_filename
+    is_loaded = str(frame.f_globals.get("__name__")).startswith(GUEST_PREFIX)
+    return outside_of_polymeter(file) or (is_loaded and not _is_ours(file))
 
 
 def outside_of_polymeter(file: str) -> bool:
-    """Whether code of a file is a guest's: neither Polymeter's, other than its library of benchmarks, nor Python's, nor
-    that of an installed package, other than the benchmarks that it brings.
+    """Whether a file is neither Polymeter's, other than its library of benchmarks, nor Python's, nor that of an
+    installed package.
     """
-    from polymeter.core.installed import is_benchmark_file  # imports this module
-
     path = Path(file)
-    ours = Path(__file__).parents[1]
-    is_ours = path.is_relative_to(ours) and not path.is_relative_to(ours / "library")
     is_machinery = (
-        ("site-packages" in path.parts and not is_benchmark_file(file))
+        "site-packages" in path.parts
         or path.suffix in _COMPILED
         or path.is_relative_to(sysconfig.get_path("stdlib"))
         or file.startswith("<frozen")
     )
-    return not is_ours and not is_machinery
+    return not is_machinery and not _is_ours(file)
+
+
+def _is_ours(file: str) -> bool:
+    ours = Path(__file__).parents[1]
+    return Path(file).is_relative_to(ours) and not Path(file).is_relative_to(ours / "library")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import base64
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import count
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 from polymeter.core.sources import sniff_audio_mime, sniff_mime
 
 

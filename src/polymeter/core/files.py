@@ -17,7 +17,6 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -105,7 +104,6 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-@cache
 def _machine() -> str:
     """What tells process ids of one machine, or of one container on it, from those of another."""
     with suppress(OSError):

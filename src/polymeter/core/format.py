@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
+from polymeter.core.catalog import Catalog, Claims, Entry, Root
+from polymeter.core.errors import Problem
 from polymeter.core.model import ModelTraits
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.records import dataclass
+from polymeter.core.request import Tags
 from polymeter.core.task import GroupSpec, Task, TaskSpec
 
 
@@ -41,6 +42,7 @@ class OpenContext:
         is_mcq_text: Whether multiple choice is asked as text with letters and not by log-probabilities.
         roles: The run's names for the models in its further roles, by role.
         parity: Whose values are wanted where Polymeter differs from another system.
+        reasoning_tags: The tags around reasoning that the run names; ``None``: it names none.
         is_begun: Whether answers of the run are stored already. What can only be refused before a run begins, such as
             rows that nothing scores, is not refused then: an earlier version may have begun it.
         revisions: The commits of datasets that are read whatever is newer by now: by task, then by id.
@@ -59,6 +61,7 @@ class OpenContext:
     is_mcq_text: bool = False
     roles: Mapping[str, str] = field(default_factory=dict)
     parity: Parity = NO_PARITY
+    reasoning_tags: Tags | None = None
     is_begun: bool = False
     revisions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     cache_dir: Path | None = None

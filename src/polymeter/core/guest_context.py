@@ -1,8 +1,8 @@
 """What a run provides to code that receives no arguments from it: scoring that asks a judge deep inside a benchmark, a
 metric that reads weights, a hook that opens a dataset.
 
-This is the only ContextVar of Polymeter. A thread that a guest starts does not inherit it: read what is needed before
-starting one.
+This is the only ContextVar of Polymeter. A thread that a guest starts does not inherit it, but has the process's
+default, which is that of the script under ``polymeter python``: read what is needed before starting one.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.records import dataclass
 from polymeter.core.role_client import (
     RoleClient,
     TakesReadings,
@@ -25,6 +24,9 @@ from polymeter.core.role_client import (
     no_role_client,
 )
 from polymeter.core.scoring_limits import ScoringLimits
+
+if TYPE_CHECKING:
+    from polymeter.core.request import Tags
 
 MOST_PIXELS = 178_956_970
 """Most pixels of an image unless the run says otherwise: what Pillow refuses by itself, 0.7 GB once it is decoded."""
@@ -44,6 +46,7 @@ class GuestContext:
         folder: The folder of the guest's file, which may hold its data too; ``None``: unknown.
         limits: The limits of scoring; ``None``: the default ones.
         parity: Whose values are wanted where Polymeter differs from another system.
+        reasoning_tags: The tags around reasoning that the run names; ``None``: it names none.
         allows_generated_code: Whether code that a model wrote may be run.
         revisions: Which commits, branches or tags of datasets of a hub are read, by id; of others the newest.
         read_revisions: Which commits have been read, by id, as whoever opens a dataset notes; ``None``: nobody asks.
@@ -59,28 +62,42 @@ class GuestContext:
     max_image_pixels: int = MOST_PIXELS
     limits: ScoringLimits | None = None
     parity: Parity = NO_PARITY
+    reasoning_tags: Tags | None = None
     allows_generated_code: bool = False
     revisions: Mapping[str, str] = field(default_factory=dict)
     read_revisions: dict[str, str] | None = None
     bytes_arrived: Callable[[int], None] | None = None
 
 
-_CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context", default=GuestContext())  # noqa: B039  (frozen)
+_CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context")
+_defaults = [GuestContext()]
+"""The contexts of threads that have none of their own, of which the last counts."""
 
 
 def guest_context() -> GuestContext:
     """The context of the code that calls this."""
-    return _CURRENT.get()
+    return _CURRENT.get(_defaults[-1])
 
 
 @contextmanager
 def guest_context_with(**changes: Any) -> Iterator[None]:
     """Change fields of the context inside the block."""
-    token = _CURRENT.set(replace(_CURRENT.get(), **changes))
+    token = _CURRENT.set(replace(guest_context(), **changes))
     try:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+@contextmanager
+def default_guest_context_with(**changes: Any) -> Iterator[None]:
+    """Change fields of the context inside the block, there and on the threads that the code inside starts itself."""
+    with guest_context_with(**changes):
+        _defaults.append(guest_context())
+        try:
+            yield
+        finally:
+            _defaults.pop()
 
 
 class scoring_sample:
@@ -94,7 +111,7 @@ class scoring_sample:
         self._client = client
 
     def __enter__(self) -> None:
-        before = _CURRENT.get()
+        before = guest_context()
         # In full, because dataclasses.replace takes twice as long and each sample passes through here.
         context = GuestContext(
             self._client,
@@ -106,6 +123,7 @@ class scoring_sample:
             before.max_image_pixels,
             before.limits and before.limits.for_sample(),
             before.parity,
+            before.reasoning_tags,
             before.allows_generated_code,
             before.revisions,
             before.read_revisions,
@@ -126,7 +144,7 @@ def answering_through(client: RoleClient) -> Iterator[None]:
 
 def current_role_client() -> RoleClient:
     """The client of the sample that is being scored, for code that receives none as an argument (shims of judges)."""
-    return _CURRENT.get().role_client
+    return guest_context().role_client
 
 
 def has_role(role: str) -> bool:
@@ -175,7 +193,7 @@ def note_scorer(by: str, instead_of: str = "") -> None:
 @contextmanager
 def weights_from(paths: Mapping[str, str]) -> Iterator[None]:
     """Inside the block, read these model ids from these paths, which win over those of the environment."""
-    with guest_context_with(weights={**_CURRENT.get().weights, **paths}):
+    with guest_context_with(weights={**guest_context().weights, **paths}):
         yield
 
 
@@ -185,4 +203,4 @@ def weights_place(name: str) -> str:
     Raises:
         PlanError: if ``POLYMETER_WEIGHTS`` is malformed.
     """
-    return _CURRENT.get().weights.get(name) or named_places(WEIGHTS_VARIABLE).get(name, name)
+    return guest_context().weights.get(name) or named_places(WEIGHTS_VARIABLE).get(name, name)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from polymeter.core.codec import json_encoder
-from polymeter.core.parts import Text, beside
+from polymeter.core.parts import Image, Text, beside
 from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
 from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import digest
@@ -122,7 +122,8 @@ def request_fingerprint(request: Request, *, by_content: bool = False) -> str:
     Args:
         request: The request. Its origin is provenance and does not count, nor does its number among repeats: repeats
             differ in their seeds, and equal requests in their occurrence.
-        by_content: Identify all media by their bytes, as the cache across runs must. Inside a run, media from the
+        by_content: Identify all media by their bytes, and by the rules by which these are shown, as the cache across
+            runs must. Inside a run, media from the
             dataset is identified by its ``key`` (dataset fingerprint, row, position), so nothing is read.
     """
     return _fingerprint(request, by_content, 1, _seeds(request))
@@ -191,7 +192,7 @@ def source_hash(files: Iterable[Path], config: Any = None) -> str:
 def _media_identity(part: Any, by_content: bool) -> Any:
     if part.key is not None and not by_content:
         return ["key", part.key, getattr(part, "start_s", None), getattr(part, "end_s", None)]
-    return part.content_hash()
+    return part.shown_hash() if by_content and isinstance(part, Image) else part.content_hash()
 
 
 def _seeds(request: Request) -> tuple[int, ...]:
@@ -214,6 +215,7 @@ def _parameters_identity(parameters: Parameters, n: int, seeds: Sequence[int]) -
     return _ascii_json([parameters.kind, n, parameters.size, seeds, extra])
 
 
+# Of the process: the result depends on the settings alone, and only the last ones are held.
 _extra_identity = OfSettings(lambda extra: without_secrets(canonical(extra)))
 
 
@@ -226,4 +228,5 @@ def _written_around_seeds(parameters: Generate) -> tuple[str, str]:
     return _ascii_json(before)[:-1], f"{_ascii_json(extra)}{template}]"
 
 
+# Of the process: the result depends on the settings alone, and only the last ones are held.
 _around_seeds = OfParameters(_written_around_seeds)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from polymeter.core.errors import outside_of_polymeter
 from polymeter.core.installing import installed_version
-from polymeter.core.records import dataclass
 from polymeter.core.systems import Installed, systems
 
 SWITCH = "POLYMETER_INSTALLED_BENCHMARKS"
@@ -27,14 +28,12 @@ class Package:
 
     Attributes:
         qualifier: What the names of its benchmarks are qualified with (``lmms-eval``).
-        title: The usual name of the tool.
         record: What the tool's system says of it.
         version: Its version.
         folder: The folder of its benchmarks.
     """
 
     qualifier: str
-    title: str
     record: Installed
     version: str
     folder: Path
@@ -52,18 +51,21 @@ def installed_packages() -> tuple[Package, ...]:
     return _found(tuple(sys.path))
 
 
-def benchmark_folders() -> tuple[str, ...]:
-    """The folders of installed packages that hold benchmarks, each with a slash at its end: what lies in them is the
-    code of guests, wherever packages lie.
-    """
-    return tuple(f"{package.folder}/" for package in installed_packages())
-
-
 def is_benchmark_file(path: str) -> bool:
-    """Whether a file lies in the folder of benchmarks of an installed package."""
-    return path.startswith(benchmark_folders())
+    """Whether a file lies in the folder of benchmarks of an installed package: it is the code of guests, wherever
+    packages lie.
+    """
+    return path.startswith(tuple(f"{package.folder}/" for package in installed_packages()))
 
 
+def is_guests_place(place: str) -> bool:
+    """Whether a file, or a line of it (``FILE:LINE``), is a guest's: outside Polymeter, or among the benchmarks of an
+    installed package.
+    """
+    return outside_of_polymeter(place) or is_benchmark_file(place)
+
+
+# Kept for the life of the process, in which nobody installs benchmarks.
 @lru_cache(maxsize=8)
 def _found(search_path: tuple[str, ...]) -> tuple[Package, ...]:
     packages = []
@@ -74,7 +76,7 @@ def _found(search_path: tuple[str, ...]) -> tuple[Package, ...]:
         version = installed_version(record.package)
         folder = None if version is None else _folder_of(record.package)
         if version is not None and folder is not None and (folder / record.folder).is_dir():
-            packages.append(Package(system.log_name, system.title, record, version, folder / record.folder))
+            packages.append(Package(system.log_name, record, version, folder / record.folder))
     return tuple(packages)
 
 

@@ -61,14 +61,23 @@ def installed_version(package: str) -> str | None:
 
 def extra_packages(extra: str) -> list[str]:
     """The packages that an extra of Polymeter brings; none if Polymeter itself is not installed."""
+    return packages_by_extra().get(extra, [])
+
+
+def packages_by_extra() -> dict[str, list[str]]:
+    """The packages that each extra of Polymeter brings; none if Polymeter itself is not installed. Every call parses
+    all of Polymeter's metadata.
+    """
     from importlib import metadata
 
     try:
         required = metadata.requires("polymeter") or []
     except metadata.PackageNotFoundError:
-        return []
-    parsed = (_REQUIREMENT.match(line) for line in required)
-    return [match[1] for match in parsed if match and match[2] == extra]
+        return {}
+    found: dict[str, list[str]] = {}
+    for match in filter(None, map(_REQUIREMENT.match, required)):
+        found.setdefault(match[2], []).append(match[1])
+    return found
 
 
 def pip_install(*packages: str, extra: str = "") -> str:

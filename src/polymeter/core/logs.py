@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from polymeter.core.errors import DataError, PlanError, did_you_mean
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 from polymeter.core.systems import System, load, systems
 from polymeter.core.task import MetricKey
 

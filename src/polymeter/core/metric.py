@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from polymeter.core.parts import Modality
-from polymeter.core.records import dataclass
 from polymeter.core.spread import UNBOUNDED, Bounds
 
 Uncertainty = Literal["mean", "bootstrap", "none"]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from polymeter.core.errors import PlanError
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.parts import Modality
-from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
-    from polymeter.core.request import Message, Origin, Parameters, Request, RequestKind, Response
+    from polymeter.core.request import Message, Origin, Parameters, Request, RequestKind, Response, Tags
     from polymeter.core.rows import RowAccess
 
 ALL_READY: Final = "all_ready"
@@ -38,6 +37,7 @@ class ModelTraits:
             matter to it.
         is_foreign: Whether its outputs are used as they are (stop strings are not applied unless the plan asks).
         has_own_prompts: Whether it may have its own prompts for rows (``BatchModel.own_prompt``).
+        reasoning_tags: Tags around reasoning that its chat template has besides those that are known.
     """
 
     family: str
@@ -51,6 +51,7 @@ class ModelTraits:
     is_completion: bool = False
     is_foreign: bool = False
     has_own_prompts: bool = False
+    reasoning_tags: Tags = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ class _BaseModel(ABC):
             identity, by which answers are found; a run goes on only if they are as they were.
         rows: Leads from a request to its task's row; the run sets it while it uses the model.
         parity: Whose values are wanted where Polymeter differs from another system; the run sets it.
+        reasoning_tags: The tags around reasoning that the run names; ``None``: it names none. The run sets it.
         address: Where an endpoint is asked, for the record of the run; ``None`` for a model on this machine. It is not
             part of the identity, because the same model may be served elsewhere; a run that goes on at another address
             says so.
@@ -108,6 +110,7 @@ class _BaseModel(ABC):
     opened_sources: tuple[Path, ...] = ()
     rows: RowAccess | None = None
     parity: Parity = NO_PARITY
+    reasoning_tags: Tags | None = None
 
     @property
     @abstractmethod
@@ -195,9 +198,14 @@ class AsyncModel(_BaseModel):
 
     Attributes:
         surroundings: What the run tells a model that starts its server; the run sets it before ``load``.
+        sends_stops: Whether stop strings are sent with chat requests. A model that reasons in the text of its answers
+            would be stopped inside its reasoning, so its answers are cut when they are read instead. ``None``: not
+            decided, or not up to the model. The preflight request decides it once; a run that is resumed sets it to
+            what the run began with.
     """
 
     surroundings: Surroundings | None = None
+    sends_stops: bool | None = None
 
     @abstractmethod
     async def respond(self, request: Request) -> Response:
@@ -242,7 +250,10 @@ class AsyncModel(_BaseModel):
 
     async def probe(self) -> bool:
         """Ask for as little as possible, without a retry, to find out in the middle of a run whether the endpoint is
-        there. ``False``: the model has no such request, and one of the run's own is used.
+        there. A model without such a request leaves this alone, and one of the run's own is used.
+
+        Returns:
+            Whether the model itself was asked. A list of models, in its place, says nothing of the model's limits.
 
         Raises:
             ModelError: if it is not there, or answers with an error.

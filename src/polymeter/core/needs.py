@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.model import Model, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.records import dataclass
 from polymeter.core.request import RequestKind
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from polymeter.core.installed import is_benchmark_file
-from polymeter.core.records import dataclass
 from polymeter.core.sources import digest_file
 
 DIGESTED_BYTES = 64 * 2**20
@@ -57,6 +57,7 @@ class FileState:
         return [self.path, self.size, self.mtime_ns, self.digest]
 
 
+# An audit hook is called on the thread that opens a file, and is passed nothing else. Each block ends its own.
 class _Here(threading.local):
     """Where this thread notes files."""
 
@@ -66,8 +67,10 @@ class _Here(threading.local):
 
 _here = _Here()
 _installing = threading.Lock()
+# Of the process: Python removes no audit hook.
 _installed: list[bool] = []
 _written: set[str] = set()  # by noted code: what it wrote itself is its own and no source
+# Of the process, the last ones: size and time of a file are part of the key, and every run reads the same.
 _digests: OrderedDict[tuple[str, int, int], str] = OrderedDict()
 _digests_lock = threading.Lock()
 
@@ -129,6 +132,17 @@ def note_here(paths: Iterable[str]) -> None:
     for path in paths:
         if path not in noted and is_wanted(path):
             note(noted, path)
+
+
+def note_own(path: str | Path) -> None:
+    """Let a file count as written by the code that is noted here: it holds what that code would write, as an earlier
+    run left it.
+    """
+    noted, _ = _here.now
+    own = os.path.abspath(path)
+    if noted is not None:
+        _note_written(own)
+        noted.pop(own, None)
 
 
 def is_noting(is_wanted: Callable[[str], bool]) -> bool:
@@ -209,6 +223,7 @@ def is_of_row(path: str, row: str) -> bool:
 
 _MEDIA = ("image", "audio", "video")
 _MORE_MEDIA = ("webp", "npy", "npz", "pt", "mkv", "flac", "opus", "ogg", "m4a", "parquet", "arrow")
+# Of the process: its folders are those of Python, of the system and of caches.
 _foreign: list[tuple[str, ...]] = []
 
 

@@ -147,6 +147,11 @@ class RunOptions(Options):
     panel_quorum: Count | None = later_identity(
         None, "How many of several judges must give a verdict on a sample; default: all of them."
     )
+    reasoning_tags: Any = later_identity(
+        None,
+        "Pairs of tags around reasoning in answers, for tasks that name none, as JSON; none: answers are kept as they "
+        "are. Default: the usual tags, and those of the model's chat template.",
+    )
     apply_stops_to_foreign: bool = identity(False, "Cut the outputs of wrapped models at stop strings too.")
 
     include_paths: tuple[Path, ...] = runtime(

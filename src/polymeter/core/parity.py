@@ -10,15 +10,12 @@ the engine in ``Plan``, models as ``Model.parity``. Only code that a guest calls
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
-
-if TYPE_CHECKING:
-    from polymeter.core.systems import System
+from polymeter.core.systems import System, load, systems
 
 OFF = "none"
 """What users write to have no parity where a settings file asks for one."""
@@ -115,7 +112,6 @@ def parity_name(text: str) -> str:
     return _named(text).parity_name
 
 
-@lru_cache(maxsize=8)
 def parity_with(name: str) -> Parity:
     """The switches of a system.
 
@@ -135,14 +131,10 @@ def parity_with(name: str) -> Parity:
 
 def difference_tables(system: System) -> tuple[DifferenceTable, ...]:
     """The differences that a system declares; none if it declares none."""
-    from polymeter.core.systems import load
-
     return cast("tuple[DifferenceTable, ...]", load(system.differences)) if system.differences else ()
 
 
 def _named(text: str) -> System:
-    from polymeter.core.systems import systems
-
     known = {system.parity_name: system for system in systems() if system.differences}
     for system in known.values():
         if text in (system.name, system.parity_name):

@@ -11,15 +11,27 @@ import io
 import json
 import re
 from collections.abc import Callable, Container, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
+from polymeter.core.image_headers import grey_bits, is_plain_file, is_turned
 from polymeter.core.opened_files import Noted, is_own_file, note, noting
-from polymeter.core.pixels import check_pixels
-from polymeter.core.records import dataclass
-from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil, is_url, media_hash, original, sniff_mime
+from polymeter.core.pixels import check_pixels, opened_image
+from polymeter.core.shown_images import MEDIA_VERSION, as_shown, is_opaque, is_plain
+from polymeter.core.sources import (
+    digest,
+    encoded_source,
+    from_data_url,
+    is_elsewhere,
+    is_pil,
+    is_url,
+    media_hash,
+    on_disk,
+    original,
+    sniff_mime,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -30,6 +42,9 @@ _EXIF_ORIENTATION = 0x0112
 _SIDEWAYS = (5, 6, 7, 8)
 _KEY_OF_ROW = re.compile(r"[0-9a-f]{32}(?::[0-9a-f]{12})?:(?P<row>\d+):(?:[vm](?P<number>\d+)|(?P<column>.+))")
 """The key of a row's medium: digests, the row's number, the name of its column or its number among the row's media."""
+_MOST_FEW_GREYS = 16
+_CONVERTED_ALIKE = ("CMYK", "YCbCr", "HSV", "RGBX")
+"""Modes of decoded images that the first rules of showing them converted like the present ones."""
 _ONE_BYTE = ("1", "L", "P")
 """The modes in which Pillow stores a pixel in one byte."""
 
@@ -143,6 +158,30 @@ class Image:
                 raise
         return image
 
+    def shown(self, *, keeps_grey: bool = False) -> PILImage:
+        """The image as models see it: RGB, 8 bits a channel, upright, transparent parts on white. The rules stand in
+        ``polymeter.core.shown_images``. An image that is so already is the decoded one itself, so do not change it.
+
+        Args:
+            keeps_grey: Return a grey image in mode ``L``.
+
+        Raises:
+            DataError: if the source is missing or is not an image that Pillow can read and convert.
+        """
+        image = self.open()
+        with boundary(DataError, lambda: f"Making an RGB image of {self.describe()}"):
+            made = as_shown(image, key_factor=self._key_factor(image))
+            return made if keeps_grey or made.mode == "RGB" else made.convert("RGB")
+
+    def _key_factor(self, image: PILImage) -> int:
+        """The step between two grey values of a PNG whose transparent value may be in its own scale."""
+        key = image.info.get("transparency")
+        if image.mode != "L" or not isinstance(key, int) or not 0 < key < _MOST_FEW_GREYS:
+            return 1
+        data = self.original_bytes()
+        bits = grey_bits(data) if data else 8
+        return 255 // ((1 << bits) - 1) if bits in (2, 4) else 1
+
     def size(self) -> tuple[int, int]:
         """Width and height in pixels of the upright image. Reads no more than the header of an image that has not been
         decoded.
@@ -176,7 +215,7 @@ class Image:
         image = self.open()
         buffer = io.BytesIO()
         if image.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
-            image = image.convert("RGB")
+            image = self.shown()
         image.save(buffer, format="PNG", compress_level=1)
         return buffer.getvalue(), "image/png"
 
@@ -204,6 +243,20 @@ class Image:
                 memo.content_hash = digest(head + image.tobytes())
             memo.content_hash = _marked(memo.content_hash, self.given)
         return memo.content_hash
+
+    def shown_hash(self) -> str:
+        """Hex digest of what a model is shown: ``content_hash``, and the version of the rules if the first rules showed
+        this image otherwise. Answers of one run may serve another as long as it is the same.
+        """
+        shown = self.content_hash()
+        if is_elsewhere(self.source) and self._memo.resolved is None:
+            return shown
+        try:
+            with boundary(DataError, lambda: f"Opening the image {self.place()}"):
+                is_otherwise = _is_shown_otherwise(self._resolve())
+        except DataError:  # it is an error of its request, and errors are never kept as answers
+            return shown
+        return digest(f"{shown}:{MEDIA_VERSION}".encode()) if is_otherwise else shown
 
     def note_files(self, noted: Noted) -> None:
         """Note the files that the image comes from: the one that it names, or those that its source has opened."""
@@ -338,8 +391,8 @@ class _Carried:
         if isinstance(source, Mapping) and source.get("array") is None:
             values = (source.get(name) for name in ("bytes", "path", "url", self.modality))
             source = next((item for item in values if item is not None), None)
-        encoded = getattr(source, "_hf_encoded", None)  # what ``datasets`` leaves on the decoders that it makes
-        if isinstance(encoded, Mapping):
+        encoded = encoded_source(source)
+        if encoded is not source:
             source = encoded.get("bytes") or encoded.get("path") or source
         if source is None:
             raise DataError(
@@ -350,7 +403,8 @@ class _Carried:
             return bytes(source)
         if isinstance(source, str) and source.startswith("data:"):
             return from_data_url(source)
-        return Path(source) if isinstance(source, str) and not is_url(source) else source
+        is_path = isinstance(source, Path) or (isinstance(source, str) and not is_url(source))
+        return Path(on_disk(str(source))) if is_path else source
 
     def original_bytes(self) -> bytes | None:
         """The encoded bytes; ``None`` if there are none on this machine: samples, frames, or a URL.
@@ -365,10 +419,9 @@ class _Carried:
 
     def note_files(self, noted: Noted) -> None:
         """Note the file that it comes from, if it is in one."""
-        source = self.source
-        encoded = getattr(source, "_hf_encoded", source)
-        if isinstance(encoded, Mapping):
-            source = None if encoded.get("bytes") is not None else encoded.get("path")
+        source = encoded_source(self.source)
+        if isinstance(source, Mapping):
+            source = None if source.get("bytes") is not None else source.get("path")
         _note_path(source, noted)
 
     @property
@@ -425,7 +478,7 @@ def _marked(content_hash: str, given: Given | None) -> str:
 
 def _note_path(source: Any, noted: Noted) -> None:
     if isinstance(source, Path) or (isinstance(source, str) and not is_url(source)):
-        note(noted, source)
+        note(noted, on_disk(str(source)))
 
 
 def is_image(value: Any) -> bool:
@@ -438,8 +491,7 @@ Part = Text | Image | Audio | Video
 
 
 def _decode(source: Any, name: Callable[[], str]) -> PILImage:
-    from PIL import Image as pil  # Pillow costs 25 ms: paid only where an image is decoded
-    from PIL import ImageOps
+    from PIL import ImageOps  # Pillow costs 25 ms: paid only where an image is decoded
 
     if is_pil(source) and not _is_loaded(source):
         check_pixels(source.size, lambda: f"The image {name()}")
@@ -454,8 +506,7 @@ def _decode(source: Any, name: Callable[[], str]) -> PILImage:
             f"Cannot make an image of a {type(data).__name__}.", hint="Give a path, bytes or a Pillow image."
         )
     with readable_image(name):
-        image: PILImage = pil.open(io.BytesIO(data))
-        check_pixels(image.size, lambda: f"The image {name()}")
+        image: PILImage = opened_image(data, lambda: f"The image {name()}")
         image.load()
     if image.getexif().get(_EXIF_ORIENTATION, 1) != 1:
         image = ImageOps.exif_transpose(image)
@@ -480,7 +531,7 @@ class readable_image:
         if not isinstance(error, (OSError, SyntaxError)):  # Pillow raises a SyntaxError for a broken PNG
             return
         is_unknown = type(error).__name__ == "UnidentifiedImageError"
-        why = "it is in no image format that Pillow knows" if is_unknown else " ".join(str(error).split()).rstrip(".")
+        why = " ".join(str(error).split()).rstrip(".")
         hint = "Save it as PNG or JPEG." if is_unknown else ""
         raise DataError(f"Cannot read the image {self._name()}: {why}.", hint=hint) from error
 
@@ -499,17 +550,28 @@ def _pixel_bytes(image: Any) -> int:
     return int(image.width * image.height * per_pixel)
 
 
-def _size(source: Any, name: Callable[[], str]) -> tuple[int, int]:
-    from PIL import Image as pil
+def _is_shown_otherwise(source: Any) -> bool:
+    """Whether the first version of the rules showed an image otherwise, as its header says: it was sent as it is, or
+    its transparency, depth or orientation was lost.
+    """
+    data = original(source)
+    if not isinstance(data, bytes):
+        return not (is_plain(source) or source.mode in _CONVERTED_ALIKE)
+    mime = sniff_mime(data)
+    if mime is not None:
+        return not is_plain_file(data, mime) or is_turned(data, mime, by_exif=False)
+    image = opened_image(data)
+    return not (is_opaque(image) or image.mode in _CONVERTED_ALIKE)
 
+
+def _size(source: Any, name: Callable[[], str]) -> tuple[int, int]:
     if is_pil(source):
         return source.size  # type: ignore[no-any-return]
     data = original(source)
     if not isinstance(data, bytes):
         return _decode(source, name).size
     with readable_image(name):
-        image: PILImage = pil.open(io.BytesIO(data))
-    check_pixels(image.size, lambda: f"The image {name()}")
+        image = opened_image(data, lambda: f"The image {name()}")
     # A PNG is decoded by asking it for EXIF data, and seldom has any.
     is_turned = image.format != "PNG" and image.getexif().get(_EXIF_ORIENTATION, 1) in _SIDEWAYS
     return (image.height, image.width) if is_turned else image.size

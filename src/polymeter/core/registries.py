@@ -190,6 +190,8 @@ METRICS: Registry[Metric] = Registry(
         "anls_paper": _metric("text:ANLS_PAPER", "average normalised Levenshtein similarity as in the paper"),
         "cer": _metric("text:CER", "character error rate"),
         "wer": _metric("text:WER", "word error rate"),
+        "contains": _metric("containment:CONTAINS", "whether the answer contains a reference"),
+        "vqa_match": _metric("vqa:VQA_MATCH", "equality with a reference by the VQA challenge's normalisation"),
         "bypass": _metric("text:BYPASS", "the answers themselves; nothing is computed"),
         "by_pass": _metric("text:BYPASS", "the same as bypass"),
         "bleu": _metric("translation:BLEU", "corpus BLEU"),
@@ -297,13 +299,6 @@ TRACKERS: Registry[Callable[..., Tracker]] = Registry(
     },
     group="polymeter.trackers",
 )
-
-
-def builtin_table(kind: str) -> dict[str, Any]:
-    """Names and one-line summaries of a registry, for listings."""
-    registries: dict[str, Registry[Any]] = {"model": MODELS, "format": FORMATS}
-    registry = registries[kind]
-    return {name: registry.find(name).summary for name in sorted(registry)}
 
 
 def register_model(name: str) -> Callable[[F], F]:

@@ -13,13 +13,12 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from polymeter.core.catalog import Problem
-from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.core.errors import PlanError, Problem, boundary, did_you_mean
 from polymeter.core.installing import pip_install
-from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -204,6 +203,7 @@ def _may_declare(folder: str, section: bytes) -> bool:
     return declared is None or section in declared
 
 
+# Kept for the life of the process: a changed folder is read again.
 @lru_cache(maxsize=64)
 def _declared(folder: str, _changed_ns: int) -> bytes | None:
     """What the packages in a folder declare, as text that is read once for all groups; ``None``: only

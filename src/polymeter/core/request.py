@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import ErrorKind, ErrorScope, PolymeterError
 from polymeter.core.parts import Image, Media, Part, Text
-from polymeter.core.reasoning import REASONING_TAGS, Tags
-from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -17,6 +15,8 @@ if TYPE_CHECKING:
 Role = Literal["system", "user", "assistant"]
 Protocol = Literal["single", "multi_round", "visual_cot", "agentic"]
 RequestKind = Literal["generate", "loglikelihood", "generate_image"]
+Tags = tuple[tuple[str, str], ...]
+"""Pairs of an opening and a closing tag around visible reasoning in answers."""
 TemplateUse = Literal["auto", "chat", "none"]
 """Whether a checkpoint on this machine reads a prompt in its chat template (``chat``), as its text alone (``none``), or
 as is right for the model (``auto``).
@@ -141,7 +141,8 @@ class Origin:
             injects.
         metadata: What the task says about itself.
         prompt: The prompt in the benchmark's native form, as plain data, if it has one.
-        reasoning_tags: The tags around visible reasoning in its answers, in which stop strings do not count.
+        reasoning_tags: The tags around visible reasoning in its answers, in which stop strings do not count; ``None``:
+            those that are known.
     """
 
     task: str
@@ -152,7 +153,7 @@ class Origin:
     generation_kwargs: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     prompt: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
-    reasoning_tags: Tags = field(default=REASONING_TAGS, compare=False, repr=False)
+    reasoning_tags: Tags | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +222,15 @@ class ChoiceLogprob:
 class Usage:
     """Token counts of one answer, without padding. ``None``: the backend does not say.
 
-    ``reasoning_tokens`` are part of ``output_tokens``, and ``cached_tokens`` (read from a prefix cache) part of
-    ``input_tokens``.
+    ``reasoning_tokens`` are part of ``output_tokens``; ``cached_tokens`` (read from a prefix cache) and
+    ``cache_write_tokens`` (written to it) are part of ``input_tokens``.
     """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,12 +278,14 @@ class Response:
         error: Set if and only if there is no answer.
         latency_ms: Time spent in the model; for a batch, the batch's time divided by its size.
         is_cached: Whether the answer comes from a store and not from the model.
+        is_joined: Whether it came with another one, which says what the call took.
     """
 
     outputs: tuple[Output, ...] = ()
     error: Error | None = None
     latency_ms: float | None = None
     is_cached: bool = field(default=False, compare=False)
+    is_joined: bool = field(default=False, compare=False)
 
     @property
     def text(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from polymeter.core.errors import PlanError
@@ -49,16 +48,6 @@ class TakesScorers(Protocol):
 
     def note_scorer(self, by: str, instead_of: str) -> None:
         """Record what a score is measured with."""
-        ...
-
-
-@runtime_checkable
-class KnowsRoles(Protocol):
-    """A RoleClient that says which roles have a model in its run."""
-
-    @property
-    def roles(self) -> Collection[str]:
-        """The names of the roles."""
         ...
 
 

@@ -5,7 +5,7 @@ Neither can change a score: a sample that exceeds a limit has no score, and the 
 
 from __future__ import annotations
 
-from polymeter.core.records import dataclass
+from dataclasses import dataclass
 
 DEFAULT_TIMEOUT_S = 60.0
 DEFAULT_MEMORY_MB = 2048

@@ -12,13 +12,14 @@ the same answers.
 from __future__ import annotations
 
 import base64
+import html
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
 HIDDEN = "***"
 
@@ -50,15 +51,25 @@ _HEADER_LINE = re.compile(
 """A header as HTTP writes it. What follows the name is secret to the end of the line."""
 _HEADERS_OPEN = re.compile(r"(?i)(?:headers|cookies)\\?[\"']?\s*[=:]\s*[\"']?\{")
 _IN_HEADERS = re.compile(r"(:\s*)(\\?\"(?:[^\"\\]|\\[^\"])*\\?\"|'(?:[^'\\]|\\.)*'|[^,\s\"'{}]+)")
-_USER_INFO = re.compile(r"(?<=://)[^\s/?#\"'<>]+@")
+_USER_INFO = re.compile(
+    r"(?<=://)(?:[^\s/?#\"'<>]+"
+    r"|[^\s/?#\"'<>:@\[]*:(?!\d{1,5}(?:[/?#,);.\]}]|$))[^\s\"'<>:]*(?::(?!//)[^\s\"'<>:]*)*)@",
+)
+"""The user of an address, also one that cannot be parsed: whose password has a ``/``, so that it is no port. It ends
+before the next ``://``, so that the time to search a text grows with its length and no faster.
+"""
 
 _SHORTEST = 8
 """Shorter values are hidden where they are named, and not looked for elsewhere: they would be parts of words."""
+_SHORTEST_WORD = 4
+"""Of a key that an endpoint was sent, this many signs are looked for in its errors, as a word of their own."""
 _PUBLIC = ("application/", "text/", "image/", "multipart/", "*/*")
 """What the values of headers that nobody keeps secret begin with."""
 _FOLDERS = ("PWD", "OLDPWD")
 """Variables of a shell that are named like passwords."""
+_CODE = re.compile(r"%[0-9A-F]{2}")
 _SCHEMES = ("Bearer ", "Basic ", "Token ", "Key ")
+_NO_WORD = re.compile(r"(?s)(?=.*\d)(?=.*[^\W\d_]).{12,}")
 
 
 class _Known:
@@ -70,8 +81,8 @@ class _Known:
         self._values: frozenset[str] = frozenset()
 
     def add(self, values: Iterable[str]) -> None:
-        new = {form for value in values for form in _forms(value) if len(form) >= _SHORTEST}
-        new = {form for form in new if not form.startswith(_PUBLIC)}
+        secret = [value for value in values if not value.strip().startswith(_PUBLIC)]
+        new = {form for value in secret for form in _forms(value) if len(form) >= _SHORTEST}
         if not new <= self._values:
             self._values |= new
 
@@ -82,12 +93,14 @@ class _Known:
 _KNOWN = _Known()
 
 
+# Kept for the life of the process: what a name means never changes.
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Whether a setting of this name holds a secret. ``eos_token`` (text) and ``score_key`` (a column) do not."""
     return _NAME.fullmatch(_plain(name)) is not None
 
 
+# Kept for the life of the process: what a name means never changes.
 @lru_cache(maxsize=4096)
 def is_header_map(name: str) -> bool:
     """Whether a mapping of this name holds headers or cookies, whose values are all secret."""
@@ -126,17 +139,32 @@ def remember_values(values: Iterable[str]) -> None:
     _KNOWN.add(values)
 
 
-def scrubbed(text: str) -> str:
+def hidden_address(url: str) -> str:
+    """An address that need not be one, with all hidden that may be a user: whatever stands before its last ``@``."""
+    before, at, rest = url.rpartition("@")
+    scheme = re.match(r"\w+://", before)
+    return f"{scheme[0] if scheme else ''}{HIDDEN}@{hide_secrets(rest)}" if at else hide_secrets(url)
+
+
+def scrubbed(text: str, also: Collection[str] = ()) -> str:
     """The text without any secret that this process knows of: those remembered, those of the environment, and what
     stands before the ``@`` of a URL.
+
+    Args:
+        text: The text.
+        also: Further secrets. Of these, short ones are removed too, where they are words of their own.
     """
     if not text:
         return text
     if "://" in text:
         text = _USER_INFO.sub(f"{HIDDEN}@", text)
-    known = [value for value in (*_KNOWN.values(), *_of_environment()) if value in text]
+    forms = {form for value in also for form in _forms(value)}
+    known = {form for form in (*_KNOWN.values(), *_of_environment(), *forms) if len(form) >= _SHORTEST and form in text}
     for value in sorted(known, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
+    for value in also:
+        if _SHORTEST_WORD <= len(value) < _SHORTEST:
+            text = re.sub(rf"(?<![^\W_]){re.escape(value)}(?![^\W_])", HIDDEN, text)
     return text
 
 
@@ -273,22 +301,39 @@ def _of_environment() -> Iterable[str]:
         if len(value) < _SHORTEST or name in _FOLDERS:
             continue
         if is_secret_name(name):
-            yield value
-        elif "@" in value and (user := _USER_INFO.search(value)) is not None:
+            yield from _forms(value, may_hold_words=True)
+        if "@" in value and (user := _USER_INFO.search(value)) is not None:
             yield from _forms(user[0][:-1])
 
 
-def _forms(value: str) -> Iterable[str]:
-    """The ways in which a secret may be repeated: as given, without the scheme of a header, decoded, as the content of
-    a JSON text, as Basic authentication sends a user and password.
+# Every error is searched for the forms of all variables, three times: to make them anew takes ten times as long.
+# They stay with the process, as the secrets that it knows do.
+@lru_cache(maxsize=256)
+def _forms(value: str, *, may_hold_words: bool = False) -> tuple[str, ...]:
+    """The ways in which a secret may be repeated: each part of it, as it is and in each way of writing it.
+
+    Args:
+        value: The secret.
+        may_hold_words: Whether it may hold settings too, as ``mode=complete`` in a variable of the environment: then of
+            its parts those count that are no words, with 12 characters or more, a letter and a digit among them. What
+            follows the scheme of a header (``Bearer``) always counts.
     """
-    value = value.strip()
+    whole = [*_without_scheme(value.strip())]
+    parts = [part for part in _parts(whole[0]) if not may_hold_words or _NO_WORD.fullmatch(part)]
+    found = {one for form in (*whole, *parts) for one in (form, unquote(form)) if one}
+    return tuple(form for one in found for form in (one, *_ways_to_write(one)))
+
+
+def _without_scheme(value: str) -> Iterable[str]:
+    """A secret as given, and without the scheme of a header."""
     yield value
-    yield unquote(value)
-    yield json.dumps(value)[1:-1]
     for scheme in _SCHEMES:
         if value.lower().startswith(scheme.lower()):
             yield value[len(scheme) :].strip()
+
+
+def _parts(value: str) -> Iterable[str]:
+    """A cookie without its name, a password without its user."""
     if ";" in value and "=" in value:  # cookies
         yield from (one.partition("=")[2].strip() for one in value.split(";"))
     elif "=" in value.rstrip("="):
@@ -296,5 +341,26 @@ def _forms(value: str) -> Iterable[str]:
     if "&" in value:  # the query of a URL
         yield value.partition("&")[0]
     if ":" in value and not value.lower().startswith(("http", "bearer", "basic")):
-        yield unquote(value.partition(":")[2])
-        yield base64.b64encode(unquote(value).encode()).decode()
+        yield value.partition(":")[2]
+
+
+def _ways_to_write(text: str) -> Iterable[str]:
+    """A text in base64 (as Basic authentication sends it), and where it has signs that some texts cannot hold, as
+    JSON, Python, HTML and addresses write it, or as UTF-8 that was read as Latin-1.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    yield base64.b64encode(data).decode()
+    if text.isascii() and text.isalnum():
+        return
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+    yield repr(text)[1:-1]
+    yield ascii(text)[1:-1]
+    yield repr(data)[2:-1]
+    yield data.decode("latin-1")
+    yield html.escape(text)
+    yield html.escape(text).replace("&#x27;", "&#39;")
+    for safe in ("", "/", ":@", ":@/"):
+        for quoted in (quote(data, safe), quote_plus(data, safe)):
+            yield quoted
+            yield _CODE.sub(lambda code: code[0].lower(), quoted)

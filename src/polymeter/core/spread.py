@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-
-from polymeter.core.records import dataclass
+from dataclasses import dataclass
 
 Bounds = tuple[float | None, float | None]
 """The least and the greatest value that a number can have; ``None``: there is no such end."""

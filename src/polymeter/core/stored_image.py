@@ -15,7 +15,7 @@ from typing import Any
 from PIL import Image as pil
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.pixels import check_pixels
+from polymeter.core.pixels import opened_image
 
 _DECODED = frozenset(vars(pil.Image())) - {"_size", "_mode"}
 """The attributes in which Pillow's base class keeps pixels and their description; their names depend on its version."""
@@ -101,8 +101,7 @@ class StoredImage(pil.Image):
         if not self.path.is_file():
             raise _missing(self.path)
         with boundary(DataError, f"Decoding the stored image {self.path}"), self.path.open("rb") as file:
-            image: pil.Image = pil.open(file)
-            check_pixels(image.size, f"The stored image {self.path}")
+            image: pil.Image = opened_image(file, f"The stored image {self.path}")
             image.load()
             return image
 
@@ -140,7 +139,7 @@ def open_stored(path: Path | str) -> StoredImage:
     file = Path(path).absolute()
     if not file.is_file():
         raise _missing(file)
-    with boundary(DataError, f"Opening the stored image {file}"), pil.open(file) as image:
+    with boundary(DataError, f"Opening the stored image {file}"), opened_image(file) as image:
         return StoredImage(file, image.size, image.mode)
 
 

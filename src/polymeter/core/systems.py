@@ -14,14 +14,12 @@ import importlib.util
 import os
 import pkgutil
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polymeter.core.catalog import Problem
-from polymeter.core.errors import PlanError, PolymeterError, boundary
-from polymeter.core.records import dataclass
+from polymeter.core.errors import PlanError, PolymeterError, Problem, boundary
 from polymeter.core.registry import Target, entry_points
 
 if TYPE_CHECKING:
@@ -295,6 +293,7 @@ def load(target: str) -> object:
     return getattr(module, attribute) if attribute else module
 
 
+# Kept for the life of the process, in which nobody installs systems; their tables are built on these records.
 @lru_cache(maxsize=1)
 def _read() -> tuple[tuple[System, ...], tuple[Problem, ...]]:
     accepted = {f"Polymeter's {system.name!r}": system for system in _built_in()}

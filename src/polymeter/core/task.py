@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from polymeter.core.errors import PolymeterError
 from polymeter.core.needs import Needs
-from polymeter.core.records import dataclass
-from polymeter.core.request import OwnPrompt, Parameters, Request, Response
+from polymeter.core.request import OwnPrompt, Parameters, Request, Response, Tags
 from polymeter.core.rows import RowFunctions
 from polymeter.core.spread import UNBOUNDED, Bounds, Spread, Terms
 
@@ -135,6 +134,8 @@ class Score:
             not say. Filled in by the engine.
         scorers: What it was measured with, and in whose place, where scoring has reported that. Filled in by the
             engine.
+        n_unfinished: How many of the sample's answers ended inside their reasoning and were read as empty. Filled in by
+            the engine.
     """
 
     values: Mapping[MetricKey, Any]
@@ -145,6 +146,27 @@ class Score:
     judge_calls: tuple[str, ...] = ()
     judge_rules: tuple[str, ...] = ()
     scorers: tuple[tuple[str, str], ...] = ()
+    n_unfinished: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRules:
+    """How the answers of a task's model are read before its rollout and its score get them.
+
+    Attributes:
+        tags: The pairs of tags around reasoning; ``None``: those that are known, none: the text is kept as it is.
+        is_separated: Whether reasoning is removed. Code written for another system gets it where its system leaves it.
+        is_scored_apart: Whether the format itself removes it when it scores, since code that asks again gets it.
+        stops_anywhere: Whether stop strings count from the first character on, reasoning included.
+    """
+
+    tags: Tags | None = None
+    is_separated: bool = True
+    is_scored_apart: bool = False
+    stops_anywhere: bool = False
+
+
+USUAL_READING = ReadingRules()
 
 
 class SampleStatus(str, Enum):
@@ -208,6 +230,8 @@ class Result:
         n_members: Of a group's number: how many members could have been part of it.
         failed_members: Of a group's number: the members that are not part of it, because they have no result.
         bounds: The range of the number, as far as its metric declares one; ``None`` for an end that is not known.
+        item_errors: The standard error of the mean of the items' numbers, and the clustered one, where the task's own
+            aggregation has changed these items; ``None``: it has left them as they are stored.
     """
 
     metric: str
@@ -227,6 +251,7 @@ class Result:
     n_members: int | None = None
     failed_members: tuple[str, ...] = ()
     bounds: Bounds = UNBOUNDED
+    item_errors: tuple[float | None, float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +336,7 @@ class Task:
         limits_subsets: Whether the run's limit counts for each of its subsets, and has been applied already.
         batch_size: The batch size that its author sets; the plan's wins.
         num_fewshot: Number of few-shot examples, for the table of results.
+        reading: How its model's answers are read.
         keeps_answers_only: Whether the run wants its answers and no score.
         revisions: The commits of datasets of a hub that it reads, by id, as far as that is known.
         notes: What the user should know about how it was compiled.
@@ -333,6 +359,7 @@ class Task:
     limits_subsets: bool = False
     batch_size: int | None = None
     num_fewshot: int = 0
+    reading: ReadingRules = USUAL_READING
     keeps_answers_only: bool = False
     revisions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

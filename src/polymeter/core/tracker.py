@@ -8,13 +8,12 @@ and no more: the run can be sent again at any time, because it is sent from its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from polymeter.core.errors import PlanError
-from polymeter.core.records import dataclass
 
 SampleLimit = int | Literal["all"]
 """How many samples of each task a tracker is given: the first ones, or all."""
@@ -98,6 +97,8 @@ class TrackedRun:
         read_samples: ``(task) → samples``, one at a time.
         write_tables: ``(folder, limit) → files``: writes the samples of each task as Parquet, with their media.
         further: Further files that whoever started the run wants to go along, by the paths that they get.
+        usage: What its requests took, by ``usage/ROLE/MODEL/COUNT``: the counts of ``ModelUsage`` that are known.
+            Tokens, images, seconds of audio, requests and failed tries.
     """
 
     name: str
@@ -109,6 +110,7 @@ class TrackedRun:
     read_samples: Callable[[str], Iterator[TrackedSample]]
     write_tables: Callable[[Path, SampleLimit], tuple[Path, ...]]
     further: Mapping[str, Path] = field(default_factory=dict)
+    usage: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def files(self) -> tuple[Path, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,7 @@ def document(make_loader: Callable[[str], Any], text: str, where: str) -> tuple[
         raise PlanError(f"{_INVALID}: {' '.join(str(error).split())}.", where=f"{where}:1") from error
     except _NO_VALUE as error:
         # What looks like a number or a date and is none (2024-13-45): PyYAML lets Python's own exception through.
-        mark = [*loader.recursive_objects][-1].start_mark  # PyYAML's list of the values that it is in the middle of
+        mark = _failing_node(make_loader(text)).start_mark
         problem = " ".join(str(error).split())
         raise PlanError(
             f"{_INVALID}: {problem} (column {mark.column + 1}).", where=f"{where}:{mark.line + 1}"
@@ -129,6 +130,26 @@ def document(make_loader: Callable[[str], Any], text: str, where: str) -> tuple[
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _failing_node(loader: Any) -> yaml.Node:
+    """The node of a value that cannot be made. It is found by making all of them once more: PyYAML does not name it."""
+    construct = loader.construct_object
+    begun = []
+
+    def noted(node: yaml.Node, deep: bool = False) -> Any:
+        begun.append(node)
+        value = construct(node, deep)
+        begun.pop()
+        return value
+
+    loader.construct_object = noted
+    try:
+        with suppress(*_NO_VALUE):
+            loader.construct_document(loader.get_single_node())
+    finally:
+        loader.dispose()
+    return begun[-1]
 
 
 class _Extent:

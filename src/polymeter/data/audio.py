@@ -13,9 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import DataError, boundary
+from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.core.parts import Audio
 from polymeter.core.registry import missing_package
+from polymeter.data.fetch import bytes_named_by_data
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,6 +65,30 @@ def samples(audio: AudioLike, *, rate: int | None = None, mono: bool = True) -> 
     return array, own_rate
 
 
+def duration_s(audio: Audio) -> float | None:
+    """How long audio lasts, in seconds, as its header says; ``None`` if it lies elsewhere, or has no header that can be
+    read here.
+    """
+    if audio.is_url:
+        return None
+    try:
+        with boundary(DataError, "Reading the header of a sound"):
+            return _duration_s(audio.origin())
+    except PolymeterError:
+        return None
+
+
+def _duration_s(source: Any) -> float:
+    if isinstance(source, Mapping):
+        array, rate = _of_array(source["array"], source.get("sampling_rate"), Audio(source))
+        return float(array.shape[1] / rate)
+    if hasattr(source, "get_all_samples"):
+        return float(source.metadata.duration_seconds)
+    import soundfile
+
+    return float(soundfile.info(io.BytesIO(source) if isinstance(source, bytes) else str(source)).duration)
+
+
 def wav_bytes(array: NDArray[np.float32], rate: int) -> bytes:
     """Samples of shape ``(n,)`` or ``(channels, n)``, clipped to -1 … 1, as a 16-bit WAV file."""
     import numpy as np
@@ -90,9 +115,7 @@ def _decoded(part: Audio) -> tuple[NDArray[np.float32], int]:
             return _of_array(decoded.data.numpy(), decoded.sample_rate, part)
     data: Any = source
     if isinstance(source, (Path, str)):
-        from polymeter.data.media import encoded_bytes
-
-        data = encoded_bytes(str(source))
+        data = bytes_named_by_data(str(source))
     if not isinstance(data, bytes):
         raise DataError(
             f"Cannot take samples from a {type(data).__name__}.", hint="Give a path, bytes, or an array with its rate."

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.pixels import check_pixels
-from polymeter.core.sources import from_data_url
+from polymeter.core.pixels import opened_image
+from polymeter.core.sources import from_data_url, on_disk
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -66,12 +66,10 @@ def encode_image_file_to_base64(image_path: str | Path, target_size: int = -1, f
     Raises:
         DataError: if the file is missing or not an image.
     """
-    from PIL import Image as pil
-
-    if not Path(image_path).is_file():
+    if not Path(on_disk(str(image_path))).is_file():
         raise DataError(f"There is no image file {image_path}.")
-    with boundary(DataError, f"Opening the image {image_path}"), pil.open(image_path) as image:
-        check_pixels(image.size, f"The image {image_path}")
+    name = f"The image {image_path}"
+    with boundary(DataError, f"Opening the image {image_path}"), opened_image(image_path, name) as image:
         image.load()
         return encode_image_to_base64(image, target_size, fmt)
 
@@ -87,12 +85,9 @@ def decode_base64_to_image(base64_string: str, target_size: int = -1) -> PILImag
     Raises:
         DataError: if the text is not base64, or holds no image.
     """
-    from PIL import Image as pil
-
     data = decode_base64(base64_string)
     with boundary(DataError, f"Decoding an image of {len(data)} bytes from base64"):
-        image: PILImage = pil.open(io.BytesIO(data))
-        check_pixels(image.size, "An image in base64")
+        image: PILImage = opened_image(data, "An image in base64")
         image.load()
     if image.mode in _WITH_ALPHA:
         image = image.convert("RGB")

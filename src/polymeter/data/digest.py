@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.files import replacing
 from polymeter.core.opened_files import not_noting
 from polymeter.core.sources import digest
-from polymeter.data.mapped import forget_mapped_pages
 from polymeter.data.media import is_list, modality_of
+from polymeter.data.origins import UNKNOWN, chosen_rows
 
 if TYPE_CHECKING:
     import datasets
@@ -35,9 +35,11 @@ def dataset_fingerprint(dataset: datasets.Dataset, cache_dir: Path | None = None
     """
     with not_noting():  # it accounts for the files itself, and its cache is nobody's source
         base = _cached(dataset, cache_dir)
-        indices = dataset._indices
+        indices = chosen_rows(dataset)
         if indices is None:
             return base
+        if indices is UNKNOWN:
+            return _digest_dataset(dataset.flatten_indices())
         return digest(f"{base}:{digest(_bytes_of(indices.table))}".encode())
 
 
@@ -65,6 +67,23 @@ def file_fingerprint(file: Path, compute: Callable[[], str], cache_dir: Path | N
     return _once(digest(repr(("rows", _marks([file]))).encode()), cache_dir, compute)
 
 
+def files_digest(
+    what: str, files: Sequence[Path], settings: object, compute: Callable[[], str], cache_dir: Path | None
+) -> str:
+    """A text about the rows of files, computed once for as long as their sizes and times stay.
+
+    Args:
+        what: Names the kind of text.
+        files: The files; none: it is computed each time.
+        settings: What else it depends on, as plain data.
+        compute: Reads the rows.
+        cache_dir: Where it is cached; ``None``: it is not.
+    """
+    if cache_dir is None or not files:
+        return compute()
+    return _once(digest(repr((what, _marks(files), settings)).encode()), cache_dir, compute)
+
+
 def _marks(files: Sequence[Path]) -> list[tuple[str, int, int]]:
     stats = [file.stat() for file in files]
     return [(str(file), stat.st_size, stat.st_mtime_ns) for file, stat in zip(files, stats, strict=True)]
@@ -88,9 +107,7 @@ def _once(key: str, cache_dir: Path, compute: Callable[[], str]) -> str:
 
 def _digest_dataset(dataset: datasets.Dataset) -> str:
     media = {name for name, feature in dataset.features.items() if modality_of(feature) and not is_list(feature)}
-    found = table_fingerprint(dataset.data.table, media)
-    forget_mapped_pages()
-    return found
+    return table_fingerprint(dataset.data.table, media)
 
 
 def table_fingerprint(table: pa.Table, media: Set[str] = frozenset()) -> str:
@@ -122,8 +139,6 @@ def rows_fingerprint(
     for start in range(0, n_rows, step):
         of_media = [cells(name, start, min(step, n_rows - start)) for name in sorted(media)]
         state.update(_bytes_of(plain.slice(start, step), of_media))
-        if media:
-            forget_mapped_pages()
     return state.hexdigest()
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,8 @@ _SETTINGS = (
 )
 _UNKNOWN_SETTING = re.compile(r"unexpected keyword argument '(\w+)'|BuilderConfig .* doesn't have a '(\w+)' key")
 _EMPTY_SLICE = re.compile(r'Instruction "(\w+\[.*\])" corresponds to no data')
+_EQUAL_NAMES = re.compile(r"Multiple matches for FieldRef\.Name\((.+?)\) in ")
+_OWN_NAME = "Give each column a name of its own: of two, nobody knows which one is meant."
 _EXAMPLE = "Write dataset_kwargs: {data_files: {test: rows.csv}}; a file lies beside the YAML."
 _ROWS = "The first line of a CSV has the names of the columns, and the rows come below it."
 _FEATURES = (
@@ -59,6 +61,23 @@ class SourceError(DataError):
         self.is_absent = is_absent
 
 
+def refuse_equal_names(names: Sequence[str], file: Path, *, has_lines: bool = True) -> None:
+    """Refuse a table that has two columns of one name.
+
+    Args:
+        names: The names of its columns.
+        file: The file that it is in.
+        has_lines: Whether they are the first line of that file.
+
+    Raises:
+        DataError: if it has.
+    """
+    equal = next((name for name in names if name and list(names).count(name) > 1), None)
+    if equal is not None:
+        where = f"{file}:1" if has_lines else str(file)
+        raise DataError(f"The table {file.name} has two columns {equal!r}.", where=where, hint=_OWN_NAME)
+
+
 def explain(
     error: DataError, path: str, kwargs: Mapping[str, Any], builders: Iterable[str], directory: Path
 ) -> DataError | None:
@@ -74,17 +93,9 @@ def explain(
     cause = root_cause(error.__cause__)
     if cause is None:
         return None
-    unknown = _UNKNOWN_SETTING.search(str(cause))
-    if unknown:
-        name = unknown[1] or unknown[2]
-        hint = did_you_mean(name, _SETTINGS, n=1) or f"Common ones are {', '.join(_SETTINGS[:6])}."
-        return SourceError(f"dataset_kwargs has no setting {name!r}.", key="dataset_kwargs", hint=hint)
-    if isinstance(kwargs.get("features"), (Mapping, list, str)):
-        return SourceError("dataset_kwargs 'features' cannot be written in YAML.", key="dataset_kwargs", hint=_FEATURES)
-    sliced = _EMPTY_SLICE.search(str(cause))
-    if sliced:
-        hint = "Rows count from 0, so test[:100] is the first hundred."
-        return SourceError(f"The slice {sliced[1]!r} names no rows.", key="split", hint=hint)
+    told = _told(str(cause), path, kwargs)
+    if told is not None:
+        return told
     if path not in builders and (path in _FILE_KINDS or Path(path).suffix.lower() in _SPREADSHEETS):
         what = f"dataset_path {path!r} is no format of data that can be read."
         return SourceError(what, key="dataset_path", hint=f"Write dataset_path: csv. {_AS_CSV}")
@@ -103,6 +114,27 @@ def explain(
     return _in_files(path, kwargs, directory) or SourceError(
         f"The {path} files cannot be read{_named(kwargs)}: {sentence(cause)}", key="dataset_kwargs", hint=error.hint
     )
+
+
+def _told(message: str, path: str, kwargs: Mapping[str, Any]) -> SourceError | None:
+    """What to say of a failure whose message names its reason; ``None`` if it does not."""
+    equal = _EQUAL_NAMES.search(message)
+    if equal:
+        return SourceError(
+            f"A table of {path!r}{_named(kwargs)} has two columns {equal[1]!r}.", key="dataset_path", hint=_OWN_NAME
+        )
+    unknown = _UNKNOWN_SETTING.search(message)
+    if unknown:
+        name = unknown[1] or unknown[2]
+        hint = did_you_mean(name, _SETTINGS, n=1) or f"Common ones are {', '.join(_SETTINGS[:6])}."
+        return SourceError(f"dataset_kwargs has no setting {name!r}.", key="dataset_kwargs", hint=hint)
+    if isinstance(kwargs.get("features"), (Mapping, list, str)):
+        return SourceError("dataset_kwargs 'features' cannot be written in YAML.", key="dataset_kwargs", hint=_FEATURES)
+    sliced = _EMPTY_SLICE.search(message)
+    if sliced:
+        hint = "Rows count from 0, so test[:100] is the first hundred."
+        return SourceError(f"The slice {sliced[1]!r} names no rows.", key="split", hint=hint)
+    return None
 
 
 def missing_split(dataset: str, split: str, has: Iterable[str]) -> SourceError:

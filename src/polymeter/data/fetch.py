@@ -7,6 +7,9 @@ also after redirects, and never with credentials: neither a user in the URL, nor
 TLS certificates are always verified. If the MD5 of a file is given, the download is checked against it and discarded
 if it does not match. Two processes that need the same file fetch it once. A large download that broke off goes on where
 it stopped, if its MD5 or the server's own tag of the file can tell that both halves are of one file.
+
+Files are fetched with httpx, and endpoints are asked with aiohttp: a download is a plain call, also on a thread that
+runs an event loop. aiohttp rewrites the escapes of a URL, which a signature in it may cover, and knows no SOCKS proxy.
 """
 
 from __future__ import annotations
@@ -26,9 +29,9 @@ from urllib.parse import unquote, urlsplit
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing, sweep
 from polymeter.core.guest_context import guest_context
-from polymeter.core.pixels import check_pixels
+from polymeter.core.pixels import opened_image
 from polymeter.core.secrets import hide_secrets
-from polymeter.core.sources import digest
+from polymeter.core.sources import digest, is_elsewhere, original
 from polymeter.data.arriving import BLOCK, NO_SUCH_RANGE, PARTIAL, PartialFile, ServerError, Sink
 from polymeter.data.public import answer_of
 
@@ -40,6 +43,7 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 64 << 30
 MAX_IMAGE_BYTES = 64 << 20
 TIMEOUT_S = 60.0
+_HUB = "hf://"
 _SWITCH = "HF_HUB_OFFLINE"
 _ON = ("1", "true", "yes", "on")
 _TRIES = 2
@@ -178,6 +182,29 @@ def fetch_named_by_data(url: str, file: IO[bytes], *, max_bytes: int, is_offline
     _fetch(url, sink, timeout_s=TIMEOUT_S, is_offline=is_offline, stream=_stream_from_public_addresses)
 
 
+def bytes_named_by_data(path: str) -> bytes:
+    """The content of a file that data names: by its path, an http(s) URL, or an address of the hub (``hf://…``).
+
+    Raises:
+        DataError: if there is no such file, it cannot be fetched, or is named in another way.
+    """
+    if "://" not in path:
+        return bytes(original(path))
+    if is_elsewhere(path):
+        buffer = io.BytesIO()
+        fetch_named_by_data(path, buffer, max_bytes=MAX_IMAGE_BYTES)
+        return buffer.getvalue()
+    if not path.startswith(_HUB) or "::" in path:  # others could lead anywhere, with the user's credentials
+        raise DataError(
+            f"{hide_secrets(path)[:120]!r} is no file, no http(s) address and no file of the hub.",
+            hint="Name the file itself.",
+        )
+    from datasets.utils.file_utils import xopen
+
+    with boundary(DataError, f"Fetching {path!r}"), xopen(path, "rb") as file:
+        return bytes(file.read())
+
+
 def md5_of(path: Path) -> str:
     """Hex MD5 of a file."""
     state = hashlib.md5(usedforsecurity=False)
@@ -198,11 +225,8 @@ def _existing_copy(folder: Path, name: str) -> Path | None:
 
 def _image_suffix(data: bytes, url: str) -> str:
     """The suffix of an image's format. Decodes the whole image, so that one that is cut off is refused."""
-    from PIL import Image as pil
-
     with boundary(DataError, f"Decoding what {hide_secrets(url)} gives as an image"):
-        image = pil.open(io.BytesIO(data))
-        check_pixels(image.size, f"The image at {hide_secrets(url)}")
+        image = opened_image(data, f"The image at {hide_secrets(url)}")
         image.load()
     return f".{(image.format or 'png').lower()}".replace("jpeg", "jpg")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import logging
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from polymeter.core.files import replacing
 from polymeter.core.registry import missing_package
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import digest, is_elsewhere
+from polymeter.data.exact_tables import exact_table, keep_exact
+from polymeter.data.expansion import check_expansion
 from polymeter.data.fetch import download
 from polymeter.data.pickles import read_pickle, write_pickle
 
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LONGEST_EXCEL_CELL = 32_767
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
+_CHANGED = ("xlsx", "csv", "tsv")
+"""Formats that do not give back what was written; ``exact_tables`` may."""
 
 
 def load(f: str | Path, fmt: str | None = None, *, folder: Path | None = None) -> Any:
@@ -50,6 +56,9 @@ def load(f: str | Path, fmt: str | None = None, *, folder: Path | None = None) -
     if not path.is_file():
         raise DataError(f"There is no file {path}.")
     with boundary(DataError, f"Reading {path} as {kind}"):
+        exact = exact_table(path) if kind in _CHANGED else None
+        if exact is not None:
+            return exact
         return _READERS[kind](path)
 
 
@@ -69,6 +78,8 @@ def dump(data: Any, f: str | Path, **kwargs: Any) -> None:
     kind = _kind(f, None, _WRITERS)
     with boundary(DataError, f"Writing {path} as {kind}"):
         _WRITERS[kind](data, path, **kwargs)
+        if kind in _CHANGED:
+            keep_exact(_table(data), path)
 
 
 def _kind(f: str | Path, fmt: str | None, supported: Iterable[str]) -> str:
@@ -106,7 +117,8 @@ def _read_jsonl(path: Path) -> list[Any]:
 def _read_xlsx(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    _require_excel(path)
+    require_excel(path)
+    check_expansion(path)
     return pd.read_excel(path, engine="openpyxl")
 
 
@@ -138,8 +150,8 @@ def _write_jsonl(data: Iterable[Any], path: Path, **kwargs: Any) -> None:
 def _write_xlsx(data: Any, path: Path, **kwargs: Any) -> None:
     import pandas as pd
 
-    _require_excel(path)
-    table = _table(data)
+    require_excel(path)
+    table = _without_controls(_table(data))
     _warn_of_long_cells(table, path)
     with replacing(path, binary=True) as file, pd.ExcelWriter(file, engine="openpyxl") as writer:
         table.to_excel(writer, index=False)
@@ -153,6 +165,23 @@ def _write_formulas_as_text(sheet: Any) -> None:
         for cell in cells:
             if cell.data_type == "f":
                 cell.data_type = "s"
+
+
+def _without_controls(table: pd.DataFrame) -> pd.DataFrame:
+    """A table whose texts have no characters that no XML holds: those are written as Excel writes them
+    (``_x0007_``).
+    """
+    written = table.copy(deep=False)
+    for place in range(table.shape[1]):
+        cells = table.iloc[:, place]
+        if any(isinstance(cell, str) and _NOT_IN_XML.search(cell) for cell in cells):
+            written.isetitem(place, cells.map(escaped_controls).astype(object))
+    return written
+
+
+def escaped_controls(cell: Any) -> Any:
+    """A cell without characters that no XML holds; what is no text is as it was."""
+    return _NOT_IN_XML.sub(lambda found: f"_x{ord(found[0]):04X}_", cell) if isinstance(cell, str) else cell
 
 
 def _warn_of_long_cells(table: pd.DataFrame, path: Path) -> None:
@@ -194,7 +223,15 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"A {type(value).__name__} cannot be written as JSON.")
 
 
-def _require_excel(path: Path) -> None:
+def require_excel(path: Path) -> None:
+    """Check that Excel files can be read and written.
+
+    Args:
+        path: The file, for the message.
+
+    Raises:
+        PlanError: if the package for them is not installed.
+    """
     try:
         import openpyxl  # noqa: F401
     except ModuleNotFoundError as error:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import DataError, boundary
 from polymeter.data.explaining import explain
 from polymeter.data.mending import load_files
+from polymeter.data.origins import shift_origin
 from polymeter.data.preparing import load_dataset
 
 if TYPE_CHECKING:
@@ -295,7 +296,10 @@ def _sliced(dataset: datasets.Dataset, split: str) -> datasets.Dataset:
     n = len(dataset)
     start, _, stop = bounds_text.rstrip("]").partition(":")
     bounds = [_bound(text, n, default) for text, default in ((start, 0), (stop, n))]
-    return dataset.select(range(*slice(bounds[0], bounds[1]).indices(n)))
+    chosen = range(*slice(bounds[0], bounds[1]).indices(n))
+    sliced = dataset.select(chosen)
+    shift_origin(sliced, chosen.start)
+    return sliced
 
 
 def _bound(text: str, n: int, default: int) -> int:

@@ -6,7 +6,6 @@ encode them again. Audio becomes ``{"array", "sampling_rate", "path"}``; a video
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.parts import Modality, readable_image
-from polymeter.core.pixels import check_pixels
-from polymeter.core.secrets import hide_secrets
-from polymeter.core.sources import is_elsewhere, original
-from polymeter.data.fetch import MAX_IMAGE_BYTES, fetch_named_by_data
+from polymeter.core.pixels import opened_image
+from polymeter.core.sources import on_disk
+from polymeter.data.audio import samples
+from polymeter.data.fetch import bytes_named_by_data
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 Decoder = Callable[[Any], Any]
 
-_HUB = "hf://"
 _EXIF_ORIENTATION = 0x0112
 _PNG_EXIF_MARKS = (b"eXIf", b"Raw profile type")
 
@@ -83,7 +81,12 @@ def encoded_bytes(cell: Any) -> bytes | None:
     if isinstance(data, bytes):
         return data
     path = cell.get("path")
-    return None if path is None else _read(path)
+    return None if path is None else bytes_named_by_data(path)
+
+
+def names_nothing(path: str) -> bool:
+    """Whether the text of a cell with a path names no file: white space, or the word that pandas writes for nothing."""
+    return path.strip().lower() in ("", "nan")
 
 
 def open_image(cell: Any, mode: str | None = None) -> PILImage | None:
@@ -99,7 +102,6 @@ def open_image(cell: Any, mode: str | None = None) -> PILImage | None:
     data = encoded_bytes(cell)
     if data is None:
         return None
-    from PIL import Image as pil
     from PIL import ImageOps
 
     file = str(cell.get("path") or "") if isinstance(cell, dict) else ""
@@ -107,10 +109,9 @@ def open_image(cell: Any, mode: str | None = None) -> PILImage | None:
         boundary(DataError, "Opening an image of the dataset"),
         readable_image(lambda: file or "of the dataset"),
     ):
-        image: PILImage = pil.open(io.BytesIO(data))
+        image: PILImage = opened_image(data, "An image of the dataset")
         if file:
             image.polymeter_file = file  # type: ignore[attr-defined]
-        check_pixels(image.size, "An image of the dataset")
         # Asking a PNG for EXIF data decodes it, so look for the chunk first.
         may_turn = image.format != "PNG" or any(mark in data for mark in _PNG_EXIF_MARKS)
         if may_turn and image.getexif().get(_EXIF_ORIENTATION, 1) != 1:
@@ -138,8 +139,6 @@ def decode_audio(cell: Any, rate: int | None = None) -> dict[str, Any] | None:
     data = encoded_bytes(cell)
     if data is None:
         return None
-    from polymeter.data.audio import samples
-
     array, own_rate = samples(data, rate=rate)
     return {"array": array, "sampling_rate": own_rate, "path": cell.get("path") if isinstance(cell, dict) else None}
 
@@ -149,25 +148,7 @@ def video_file(cell: Any) -> Any:
     if not isinstance(cell, dict):
         return cell
     path = cell.get("path")
-    return path if path and (cell.get("bytes") is None or Path(path).is_file()) else cell.get("bytes")
-
-
-def _read(path: str) -> bytes:
-    if "://" not in path:
-        return bytes(original(path))
-    if is_elsewhere(path):
-        buffer = io.BytesIO()
-        fetch_named_by_data(path, buffer, max_bytes=MAX_IMAGE_BYTES)
-        return buffer.getvalue()
-    if not path.startswith(_HUB) or "::" in path:  # others could lead anywhere, with the user's credentials
-        raise DataError(
-            f"{hide_secrets(path)[:120]!r} is no file, no http(s) address and no file of the hub.",
-            hint="Name the file itself.",
-        )
-    from datasets.utils.file_utils import xopen
-
-    with boundary(DataError, f"Fetching {path!r}"), xopen(path, "rb") as file:
-        return bytes(file.read())
+    return path if path and (cell.get("bytes") is None or Path(on_disk(path)).is_file()) else cell.get("bytes")
 
 
 def _item_of(feature: Any) -> Any:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, did_you_mean, enumerated
+from polymeter.core.sources import on_disk
 from polymeter.data.explaining import SourceError, broken_json_line, encoding_problem, root_cause, sentence
 from polymeter.data.media import is_list, modality_of
 
@@ -95,7 +96,8 @@ class _FolderRows:
         self._columns = {name: _paths(dataset.data.table.column(name), dataset.features[name]) for name in kinds}
         self._plain = [name for name in dataset.features if name not in kinds]
         self._listings: dict[str, frozenset[str]] = {}
-        self.files = [file for paths in self._columns.values() for file in paths if file and "://" not in file]
+        named = (file for paths in self._columns.values() for file in paths if file and "://" not in file)
+        self.files = [on_disk(file) for file in named]
         self.folder = self._table_folder(self.files[0]) if self.files else Path()
 
     def notes(self) -> Iterator[str]:

@@ -18,19 +18,17 @@ import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import partialmethod
 from pathlib import Path, PureWindowsPath
-from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
+from polymeter.core.bars import without_bars
 from polymeter.core.errors import DataError, PlanError, boundary
 from polymeter.core.files import replacing
 from polymeter.core.guest_context import guest_context
 from polymeter.core.identity import fingerprint
-from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 from polymeter.data.fetch import is_offline_now
 from polymeter.data.hub_files import HubFile
@@ -373,7 +371,7 @@ def _asking(name: str, action: str = "Asking ModelScope about") -> Iterator[Any]
     config = HubConfig()  # the client's own is the environment of the first question, for ever
     try:
         hint = f"Check the name and the network. {_local_instead(name)}"
-        with _without_its_bars(), boundary(DataError, f"{action} dataset {name}", hint=hint):
+        with without_bars(), boundary(DataError, f"{action} dataset {name}", hint=hint):
             endpoint = HubApi(config=config).resolve_endpoint_for_read(name, repo_type=_KIND)
             yield HubApi(config=replace(config, endpoint=endpoint))
     except DataError as error:
@@ -399,28 +397,6 @@ def _is_unreachable(error: DataError) -> bool:
     from modelscope_hub.errors import NetworkError, ServerError
 
     return isinstance(error.__cause__, (NetworkError, ServerError, OSError))
-
-
-_BARS = Lock()
-_quiet_since: list[Any] = []
-"""The client's way to make a bar as it was, once for each block that is without bars now."""
-
-
-@contextmanager
-def _without_its_bars() -> Iterator[None]:
-    """Let the client draw no progress bars inside this, since Polymeter has its own. It offers no switch."""
-    from tqdm.auto import tqdm
-
-    with _BARS:
-        _quiet_since.append(_quiet_since[0] if _quiet_since else tqdm.__init__)
-        tqdm.__init__ = partialmethod(_quiet_since[0], disable=True)
-    try:
-        yield
-    finally:
-        with _BARS:
-            drawn = _quiet_since.pop()
-            if not _quiet_since:
-                tqdm.__init__ = drawn
 
 
 def _callback(told: Callable[[int], None]) -> type:

@@ -19,7 +19,6 @@ from polymeter.core.errors import DataError, boundary
 from polymeter.core.parts import Modality
 from polymeter.data.digest import file_fingerprint, rows_fingerprint
 from polymeter.data.media import open_image
-from polymeter.data.preparing import unpooled
 from polymeter.data.rows import Rows
 
 if TYPE_CHECKING:
@@ -119,6 +118,7 @@ class ImageRows:
         self.undecoded: frozenset[str] = frozenset()
         self.written: frozenset[str] = frozenset()
         self.written_fingerprint = ""
+        self.has_blanks = False
         self._plain = plain
         self._images = _Images(file, metadata)
         self._empty = {name: self._images.empty(name) for name in images}
@@ -187,7 +187,7 @@ class _Images:
     def _read(self, column: str, number: int | None = None) -> pa.Array:
         from pyarrow.parquet import ParquetFile
 
-        with boundary(DataError, f"Reading {self._file}"), unpooled():
+        with boundary(DataError, f"Reading {self._file}"):
             if _mark(self._file) != self._mark:
                 raise DataError("A file of the dataset was changed while it is used.", where=str(self._file))
             with ParquetFile(self._file, metadata=self._metadata, pre_buffer=False) as content:
@@ -227,4 +227,5 @@ class _Held:
         return sum(group.nbytes for group in self._groups.values())
 
 
+# Of the process, up to a number of bytes: rows that a run still reads and rows of the next run share a file.
 _HELD = _Held()

@@ -60,6 +60,7 @@ _IMAGES = (
 )
 _IMAGE_TYPES = frozenset(f"PIL.{name}" for name in _IMAGES.split())
 _ARRAY_MAKERS = ("_reconstruct", "_mareconstruct")
+_ALIGNED = 128  # the flag of a structure whose fields are aligned as in C
 _HINT = "Only tables, arrays, images, containers and plain values are read from pickles."
 
 
@@ -138,9 +139,8 @@ class _DataUnpickler(_Steps):  # type: ignore[misc]
         target = self.stack[-2]
         if callable(target):
             raise self._refused(f"sets attributes of {getattr(target, '__name__', target)!r}")
+        self.stack[-1] = self._checked_state(target, self.stack[-1])
         super().load_build()
-        if _is_false_type(target):
-            raise self._refused("holds an array type that is not what it says it is")
 
     def load_reduce(self) -> None:
         self._check_call(self.stack[-2], self.stack[-1])
@@ -174,6 +174,23 @@ class _DataUnpickler(_Steps):  # type: ignore[misc]
         if isinstance(called, type) and is_pil(called) and arguments:
             raise self._refused("opens an image file")
 
+    def _checked_state(self, target: Any, state: Any) -> Any:
+        """The state for an object. That of an array type must be what NumPy writes for such a type: NumPy believes any
+        other, and ends the process.
+        """
+        import numpy as np
+
+        if not isinstance(target, np.dtype):
+            return state
+        try:
+            true_state = _type_of(target, state).__reduce__()[2]
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError):
+            true_state = None
+        # The first item is the version of the form; the ninth is metadata, of which only the unit of times counts.
+        if true_state is None or true_state[1:8] != state[1:8]:
+            raise self._refused("holds an array type that is not what it says it is")
+        return true_state
+
     def _refused(self, action: str) -> DataError:
         return DataError(f"The pickle {self._where} {action}.", where=self._where, hint=_HINT)
 
@@ -184,6 +201,7 @@ def _bytes_of(path: Path) -> bytes:
     return path.read_bytes()
 
 
+# Kept for the life of the process: what a pickle may name is a constant.
 @lru_cache(maxsize=1024)
 def _find(module: str, name: str) -> Any:
     """The object that a pickle may name by ``module.name``; ``None`` if it may not."""
@@ -236,18 +254,37 @@ def _is_data_type(value: Any, root: str) -> bool:
     return issubclass(value, (*bases, pd.Timestamp, pd.Timedelta, pd.Period, pd.Interval, pd.offsets.BaseOffset))
 
 
-def _is_false_type(value: Any) -> bool:
-    """Whether an array type claims to hold no references while one of its fields does, or has flags that no type of its
-    kind has: NumPy believes them, and ends the process.
+def _type_of(base: Any, state: tuple[Any, ...]) -> Any:
+    """The array type that a state describes.
+
+    Args:
+        base: A type of the same kind.
+        state: As NumPy pickles it: a version, byte order, base and shape of a subarray, names and fields of a
+            structure, bytes of an item, alignment, flags, and metadata with the unit of a time.
     """
     import numpy as np
 
-    if not isinstance(value, np.dtype):
-        return False
-    inner = [kind for kind, *_ in (value.fields or {}).values()] + ([value.subdtype[0]] if value.subdtype else [])
-    if any((kind.hasobject and not value.hasobject) or _is_false_type(kind) for kind in inner):
-        return True
-    return not inner and value.flags != np.dtype(value.str).flags
+    _, order, inner, names, fields, n_bytes, _, flags, *metadata = state
+    if inner is not None:
+        return np.dtype((inner[0], inner[1]))
+    if names is not None:
+        own = [fields[name] for name in names]
+        spec: dict[str, Any] = {
+            "names": list(names),
+            "formats": [one[0] for one in own],
+            "offsets": [one[1] for one in own],
+        }
+        if any(len(one) > 2 for one in own):
+            spec["titles"] = [one[2] if len(one) > 2 else None for one in own]
+        whole: Any = {**spec, "itemsize": n_bytes}
+        return np.dtype(whole, align=bool(flags & _ALIGNED))
+    if base.kind in "mM":
+        unit, number, *_ = metadata[0][1]
+        name = unit.decode() if isinstance(unit, bytes) else unit
+        return np.dtype(f"{order}{base.kind}8" + ("" if name == "generic" else f"[{number}{name}]"))
+    if base.kind in "SUV":
+        return np.dtype(f"{base.kind}{n_bytes // np.dtype(f'{base.kind}1').itemsize}").newbyteorder(order)
+    return base.newbyteorder(order)
 
 
 def _latin_1(text: str, encoding: str) -> bytes:
@@ -258,10 +295,17 @@ def _latin_1(text: str, encoding: str) -> bytes:
 
 
 def _checked_array(data: Any) -> Any:
-    """An Arrow array whose offsets have been checked to lie within its buffers."""
+    """An Arrow array that has the buffers of its type, and whose offsets have been checked to lie within them.
+
+    The types that may be asked for are plain ones: they have neither arrays below them nor a dictionary.
+    """
     import pyarrow as pa
 
-    array = pa.lib._restore_array(data)
+    kind, length, n_null, offset, buffers, children, dictionary = data
+    lacks_buffer = length > 0 and any(buffer is None for buffer in buffers[1:])
+    if length < 0 or offset < 0 or children or dictionary is not None or lacks_buffer:
+        raise ValueError(f"an Arrow array of {kind} has another form than such arrays have")
+    array = pa.Array.from_buffers(kind, length, buffers, n_null, offset)
     array.validate(full=True)
     return array
 

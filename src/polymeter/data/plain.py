@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.opened_files import not_noting
 from polymeter.core.parts import Modality
 from polymeter.data.digest import table_fingerprint
+from polymeter.data.expansion import check_expansion
+from polymeter.data.explaining import refuse_equal_names
 from polymeter.data.local import CARDS, is_saved, only_file
 from polymeter.data.parquet_images import ImageRows, can_be_read_in_groups, is_image, prepared, size_of_columns
-from polymeter.data.rows import Rows, may_miss, missing_cells, naming_damage
+from polymeter.data.rows import KnownCells, Rows, is_missing, may_miss, missing_cells, naming_damage
 from polymeter.data.source import BUILDERS, DROPPED, Source, local_place
 
 if TYPE_CHECKING:
@@ -35,18 +37,25 @@ _DECODED = ("decode", True)
 _DTYPES = {"double": "float64", "float": "float32"}
 
 
-class PlainRows:
-    """Rows of a table in memory; see ``Rows``."""
+class PlainRows(KnownCells):
+    """Rows of a table in memory; see ``Rows``.
+
+    Attributes:
+        file: The file that they are from.
+        is_json: Whether it is JSON.
+        kinds: The type of each column, as Arrow writes it.
+    """
 
     def __init__(self, table: pa.Table, file: Path) -> None:
         self.columns = tuple(table.column_names)
         self.media: dict[str, Modality] = {}
         self.undecoded: frozenset[str] = frozenset()
-        self.written: frozenset[str] = frozenset()
-        self.written_fingerprint = ""
+        self.kinds = {field.name: str(field.type) for field in table.schema}
         self.fingerprint = table_fingerprint(table)
         self._table = table.combine_chunks()  # slices of one chunk are quicker
-        self._files = [str(file)] if _BUILDER_OF[file.suffix] == "json" else []
+        self.file = file
+        self.is_json = _BUILDER_OF[file.suffix] == "json"
+        self._files = [str(file)] if self.is_json else []
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -60,7 +69,8 @@ class PlainRows:
         table = self._table.slice(start, max(0, stop - start))
         with naming_damage(table, self._files):
             columns = [[value for chunk in column.chunks for value in _values(chunk)] for column in table.columns]
-            return [dict(zip(self.columns, cells, strict=True)) for cells in zip(*columns, strict=True)]
+            docs = [dict(zip(self.columns, cells, strict=True)) for cells in zip(*columns, strict=True)]
+        return self._known(docs, start)
 
     def full_doc(self, index: int) -> dict[str, Any]:
         """See ``Rows``."""
@@ -73,7 +83,8 @@ class PlainRows:
     def missing(self, column: str) -> list[int]:
         """See ``Rows``."""
         cells = self._table.column(column)
-        return missing_cells(cells) if may_miss(cells) else []
+        missing = missing_cells(cells) if may_miss(cells) else []
+        return missing if column not in self.written else [n for n in missing if is_missing(self.cell(n, column))]
 
     def is_always_one(self, column: str) -> bool:
         """See ``Rows``."""
@@ -93,7 +104,7 @@ def open_plain(
         cache_dir: Where fingerprints are cached.
 
     Raises:
-        DataError: if the place that replaces the dataset does not exist.
+        DataError: if the place that replaces the dataset does not exist, or two columns of a table have one name.
     """
     files = _files(source, splits, overrides)
     if files is None:
@@ -113,13 +124,31 @@ def _all_there(opened: Mapping[str, Rows | None]) -> dict[str, Rows] | None:
 
 def _files(source: Source, splits: Sequence[str], overrides: Mapping[str, str]) -> dict[str, Path] | None:
     """The file of each split; ``None`` if a split is not exactly one file that can be plain."""
+    if source.path in BUILDERS and source.path not in _BUILDER_OF.values() and not overrides.get(source.path):
+        return None
+    found = single_files(source, splits, overrides)
+    return found if found is not None and all(map(_may_be_plain, found.values())) else None
+
+
+def single_files(source: Source, splits: Sequence[str], overrides: Mapping[str, str]) -> dict[str, Path] | None:
+    """The file of each split, where each is exactly one local file that is read without further settings; else
+    ``None``.
+
+    Args:
+        source: The dataset.
+        splits: Names of splits.
+        overrides: Local files that replace ids.
+
+    Raises:
+        DataError: if the place that replaces the dataset does not exist.
+    """
     if any(mark in split for split in splits for mark in "[+"):
         return None
     place, is_of_config = local_place(source, overrides)
     kwargs = {key: value for key, value in source.kwargs.items() if key not in DROPPED}
     if place is None and source.path in BUILDERS:
         named = kwargs.pop("data_files", None)
-        if kwargs or source.path not in _BUILDER_OF.values():
+        if kwargs:
             return None
         files = {split: _beside(named.get(split), source.directory) for split in splits} if _is_plain(named) else {}
     else:
@@ -128,7 +157,7 @@ def _files(source: Source, splits: Sequence[str], overrides: Mapping[str, str]) 
         if kwargs or (has_config and not folder.is_file()) or any((folder / card).exists() for card in CARDS):
             return None
         files = {split: _of_split(folder.resolve(), split) for split in splits}
-    found = {split: file for split, file in files.items() if file is not None and _may_be_plain(file)}
+    found = {split: file for split, file in files.items() if file is not None}
     return found if len(found) == len(splits) else None
 
 
@@ -160,6 +189,7 @@ def _rows(file: Path, cache_dir: Path | None) -> Rows | None:
 
     try:
         if _BUILDER_OF[file.suffix] == "parquet":
+            check_expansion(file)
             return _parquet_rows(file, cache_dir)
         table = _read_json(file)
     except (pa.ArrowException, OSError):  # ``datasets`` knows further ways to read it, or says what is wrong
@@ -188,6 +218,7 @@ def _parquet_rows(file: Path, cache_dir: Path | None) -> Rows | None:
 
     with ParquetFile(file, pre_buffer=False) as content:
         schema = content.schema_arrow
+        refuse_equal_names(schema.names, file, has_lines=False)
         described = _described(schema)
         if described is None:
             return None

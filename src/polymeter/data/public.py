@@ -110,6 +110,7 @@ def _proxy_for(place: httpx.URL) -> str | None:
     return proxies.get(place.scheme) or proxies.get("all")
 
 
+# Kept for the life of the process: the machine's certificates take 20 ms to read.
 @lru_cache(maxsize=1)
 def _certificates() -> ssl.SSLContext:
     import httpx

@@ -19,17 +19,12 @@ from polymeter.core.errors import DataError
 from polymeter.core.parts import Image, Modality
 from polymeter.core.sources import digest
 from polymeter.data.digest import dataset_fingerprint
-from polymeter.data.mapped import forget_mapped_pages
 from polymeter.data.media import Decoder, decoder_of, is_list, modality_of, open_image
-from polymeter.data.written import with_written
+from polymeter.data.written import WrittenCells, written_cell
 
 if TYPE_CHECKING:
     import datasets
     import pyarrow as pa
-
-
-_KEPT_BYTES = 16 << 20
-"""How much of a mapped table is read before its pages are handed back."""
 
 
 class Rows(Protocol):
@@ -42,6 +37,7 @@ class Rows(Protocol):
         fingerprint: Digest of the content.
         written: Columns whose cells rows know as they are written.
         written_fingerprint: Digest of those; empty if there are none.
+        has_blanks: Whether an empty cell is an empty text, as in a CSV.
     """
 
     columns: tuple[str, ...]
@@ -50,6 +46,7 @@ class Rows(Protocol):
     fingerprint: str
     written: frozenset[str]
     written_fingerprint: str
+    has_blanks: bool
 
     def __len__(self) -> int: ...
     def doc(self, index: int) -> dict[str, Any]:
@@ -81,27 +78,39 @@ class Rows(Protocol):
         ...
 
 
-class DatasetRows:
+class KnownCells:
+    """A mix-in for rows that may know how some of their cells are written."""
+
+    written: frozenset[str] = frozenset()
+    written_fingerprint = ""
+    has_blanks = False
+    _cells: WrittenCells | None = None
+
+    def know(self, cells: WrittenCells) -> None:
+        """Have these cells in rows from now on, or beside them."""
+        self.written, self.written_fingerprint = cells.columns, cells.fingerprint
+        self.has_blanks = cells.has_blanks
+        self._cells = cells
+
+    def _known(self, docs: list[dict[str, Any]], start: int) -> list[dict[str, Any]]:
+        """Rows from a number on, with what is known of how they are written."""
+        return docs if self._cells is None or not docs else self._cells.applied(docs, start)
+
+
+class DatasetRows(KnownCells):
     """Rows of a Hugging Face dataset, read from its memory-mapped table.
 
     Args:
         dataset: The rows.
         cache_dir: Where fingerprints are cached.
-        written: Some of its columns as they are written in its files.
     """
 
-    def __init__(
-        self, dataset: datasets.Dataset, *, cache_dir: Path | None = None, written: datasets.Dataset | None = None
-    ) -> None:
+    def __init__(self, dataset: datasets.Dataset, *, cache_dir: Path | None = None) -> None:
         features = dataset.features
         self.columns = tuple(features)
         self.media: dict[str, Modality] = {name: kind for name, f in features.items() if (kind := modality_of(f))}
         self.fingerprint = dataset_fingerprint(dataset, cache_dir)
         self._n = len(dataset)
-        self._n_bytes_read = 0
-        self._written = None if written is None else written.with_format("arrow")
-        self.written = frozenset(() if written is None else written.column_names)
-        self.written_fingerprint = "" if written is None else dataset_fingerprint(written, cache_dir)
         self._all = dataset.with_format("arrow")
         plain = [name for name in self.columns if name not in self.media]
         self._plain = self._all.select_columns(plain) if plain else None
@@ -132,24 +141,14 @@ class DatasetRows:
         if start >= stop:
             return []
         table = self._plain[start:stop]
-        self._n_bytes_read += table.nbytes
-        if self._n_bytes_read > _KEPT_BYTES:
-            self._n_bytes_read = 0
-            forget_mapped_pages()
         with naming_damage(table, self._files):
-            return self._with_written(_to_docs(table, self._plain_decoders), start)
+            return self._known(_to_docs(table, self._plain_decoders), start)
 
     def full_doc(self, index: int) -> dict[str, Any]:
         """See ``Rows``."""
         table = self._all[index : index + 1]
         with naming_damage(table, self._files):
-            return self._with_written(_to_docs(table, self._decoders), index)[0]
-
-    def _with_written(self, docs: list[dict[str, Any]], start: int) -> list[dict[str, Any]]:
-        """Rows from a number on, with what is known of how they are written."""
-        if self._written is None:
-            return docs
-        return with_written(docs, self._written[start : start + len(docs)].to_pydict())
+            return self._known(_to_docs(table, self._decoders), index)[0]
 
     def cell(self, index: int, column: str) -> Any:
         """See ``Rows``."""
@@ -163,10 +162,10 @@ class DatasetRows:
         if not may_miss(self._all.data.table.column(column)):
             return []
         missing = missing_cells(self._all.select_columns([column])[:].column(0))
-        if self._written is None or column not in self.written or not missing:
+        if column not in self.written:
             return missing
-        texts = self._written.select_columns([column])[:].column(0)
-        return [number for number in missing if not texts[number].as_py()]
+        # A word that pandas takes for nothing is a word.
+        return [number for number in missing if is_missing(written_cell(self.doc(number), column))]
 
     def is_always_one(self, column: str) -> bool:
         """See ``Rows``."""
@@ -184,6 +183,7 @@ class ListRows:
         self.undecoded: frozenset[str] = frozenset()
         self.written: frozenset[str] = frozenset()
         self.written_fingerprint = ""
+        self.has_blanks = False
         self.fingerprint = digest(f"{base_fingerprint}:list:{_digest_rows(self._rows)}".encode())
 
     def __len__(self) -> int:
@@ -207,12 +207,7 @@ class ListRows:
 
     def missing(self, column: str) -> list[int]:
         """See ``Rows``."""
-        values = (row.get(column) for row in self._rows)
-        return [
-            number
-            for number, value in enumerate(values)
-            if value is None or (isinstance(value, float) and math.isnan(value))
-        ]
+        return [number for number, row in enumerate(self._rows) if is_missing(row.get(column))]
 
     def is_always_one(self, column: str) -> bool:
         """See ``Rows``."""
@@ -225,7 +220,6 @@ def make_rows(
     what: str,
     base_fingerprint: str = "",
     cache_dir: Path | None = None,
-    written: datasets.Dataset | None = None,
 ) -> Rows:
     """Rows of a dataset, or of any iterable of dictionaries.
 
@@ -234,14 +228,13 @@ def make_rows(
         what: Names the data in messages ("split 'test' of task 'mme'").
         base_fingerprint: Digest of what an iterable was made from.
         cache_dir: Where fingerprints are cached.
-        written: Some columns of a dataset as they are written in its files.
 
     Raises:
         DataError: if the data has another type, or is empty.
     """
     rows: Rows
     if hasattr(data, "features") and hasattr(data, "with_format"):
-        rows = DatasetRows(data, cache_dir=cache_dir, written=written)
+        rows = DatasetRows(data, cache_dir=cache_dir)
     elif isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict)):
         items = list(data)
         if not all(isinstance(item, dict) for item in items):
@@ -274,6 +267,11 @@ def naming_damage(table: pa.Table, files: Sequence[str]) -> Iterator[None]:
         if damaged is None:
             raise
         raise damaged_text(damaged[0], _line_of(damaged[1], files)) from error
+
+
+def is_missing(value: Any) -> bool:
+    """Whether the value of a cell is none: null or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def may_miss(column: pa.ChunkedArray) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.data.expansion import check_expansion
 
 
 def media_folder(kwargs: Mapping[str, Any]) -> Path:
@@ -70,6 +71,8 @@ def _unpack(snapshot: Path, folder: Path) -> None:
     part = folder.with_name(f"{folder.name}.part")
     part.mkdir(parents=True, exist_ok=True)
     for file in sorted(snapshot.rglob("*")):
+        if file.suffix in (".zip", ".gz", ".tgz"):
+            check_expansion(file)
         if file.suffix == ".zip":
             with zipfile.ZipFile(file) as archive:
                 archive.extractall(part)

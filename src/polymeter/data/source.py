@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.guest_context import guest_context
 from polymeter.core.opened_files import not_noting
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import is_elsewhere
 from polymeter.data.addresses import UnresolvedError, public_addresses
@@ -30,7 +29,6 @@ from polymeter.data.local import is_saved, open_local, open_saved
 from polymeter.data.media_folders import folder_problem
 from polymeter.data.mending import load_files
 from polymeter.data.snapshot import fetch_media
-from polymeter.data.written import has_other_texts, written_columns
 
 if TYPE_CHECKING:
     import datasets
@@ -120,41 +118,6 @@ def open_splits(
         if len(dataset) == 0:
             raise SourceError(f"Split {split!r} of dataset {source} is empty.", key="split")
     return opened
-
-
-def open_written(
-    dataset: datasets.Dataset,
-    columns: Sequence[str],
-    source: Source,
-    split: str,
-    *,
-    overrides: Mapping[str, str] | None = None,
-    cache_dir: Path | None = None,
-) -> datasets.Dataset | None:
-    """Some columns of a split as they are written in its CSV files; ``None`` if none was read from such files, or all
-    are the texts that stand there.
-
-    Args:
-        dataset: The open split.
-        columns: Names of columns.
-        source: The dataset.
-        split: The split, optionally with a slice.
-        overrides: Local files that replace ids.
-        cache_dir: Where prepared copies of local files are kept.
-
-    Raises:
-        DataError: if the text is not found.
-    """
-    wanted = [column for column in columns if has_other_texts(dataset, column)]
-    if not wanted:
-        return None
-
-    def reopen(reading: Mapping[str, Any]) -> datasets.Dataset:
-        as_text = replace(source, reading=reading)
-        return open_splits(as_text, [split], overrides=overrides, cache_dir=cache_dir)[split]
-
-    with not_noting():
-        return written_columns(dataset, wanted, reopen)
 
 
 def _open(source: Source, splits: Sequence[str], cache_dir: Path | None) -> dict[str, datasets.Dataset]:

@@ -18,7 +18,6 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype, take  # noqa: 
 from pandas.api.indexers import check_array_indexer  # noqa: TID253
 
 from polymeter.data.stored_text import StoredText, in_memory
-from polymeter.data.tables import is_nothing
 
 
 class StoredColumnType(ExtensionDtype):  # type: ignore[misc]  # pandas has no annotations
@@ -112,7 +111,7 @@ class StoredColumn(ExtensionArray):  # type: ignore[misc]  # pandas has no annot
 
     def isna(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which cells are empty."""
-        return np.array([is_nothing(cell) for cell in self._cells], dtype=bool)
+        return np.asarray(pd.isna(self._cells))
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> StoredColumn:
         """The cells at some positions."""

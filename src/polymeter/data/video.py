@@ -40,7 +40,7 @@ def frames(
       n - 1``, so the first and the last are included; for ``n = 1`` the middle one, number ``(N - 1) // 2``. A segment
       with ``n`` frames or fewer gives each once.
     * ``fps`` alone: the frame that is on screen at ``start_s + k / fps`` for ``k = 0, 1, …`` before the end. A rate
-      above the video's repeats frames.
+      at which the segment has too few frames gives each once.
     * both: by rate, unless that gives more than ``n`` frames; then by count.
 
     Args:
@@ -75,7 +75,7 @@ def timed_frames(
     end = part.end_s if end_s is None else end_s
     origin = part.origin()
     if not isinstance(origin, (Path, str, bytes)):
-        return _of_frames(origin, part, n, fps)
+        return _of_frames(origin, part, n)
     return _picked(part, lambda times, stop: choose(times, stop, n=n, fps=fps, start_s=start, end_s=end))
 
 
@@ -130,10 +130,9 @@ def choose(
     if fps is not None:
         rate = exact(fps)
         n_moments = -((start - stop) * rate // 1)  # rounded up
-        if n is None or n_moments <= n:
+        if n_moments < count and (n is None or n_moments <= n):
             return [bisect_right(times, start + k / rate) - 1 for k in range(int(n_moments))]
-    assert n is not None
-    if n >= count:
+    if n is None or n >= count:
         return list(range(first, first + count))
     if n == 1:
         return [first + (count - 1) // 2]
@@ -149,7 +148,7 @@ def _picked(part: Video, pick: Pick) -> list[tuple[float, PILImage]]:
     return [(float(index.times[number]), images[number]) for number in chosen]
 
 
-def _of_frames(source: Any, part: Video, n: int | None, fps: float | None) -> list[tuple[float, PILImage]]:
+def _of_frames(source: Any, part: Video, n: int | None) -> list[tuple[float, PILImage]]:
     """Frames that are decoded already: a list of images, or an array of shape ``(frames, height, width, 3)``. They have
     no times.
     """

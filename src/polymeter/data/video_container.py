@@ -11,13 +11,13 @@ import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.pixels import check_pixels
-from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 from polymeter.core.sources import is_elsewhere
 from polymeter.data.audio import ONLY_FILES

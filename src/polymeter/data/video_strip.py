@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError
 from polymeter.core.parts import Video
-from polymeter.core.records import dataclass
+from polymeter.core.shown_images import as_shown
 from polymeter.data.video import exact, frames, timed_frames
 from polymeter.data.video_container import duration_of, opened_video, upright
 
@@ -89,6 +90,6 @@ def _side_by_side(images: Sequence[PILImage]) -> PILImage:
     width = max(1, round(first.width * _STRIP_HEIGHT_PX / first.height))
     joined = pil.new("RGB", (width * len(images), _STRIP_HEIGHT_PX))
     for number, image in enumerate(images):
-        joined.paste(image.convert("RGB").resize((width, _STRIP_HEIGHT_PX)), (number * width, 0))
+        joined.paste(as_shown(image).convert("RGB").resize((width, _STRIP_HEIGHT_PX)), (number * width, 0))
     joined.thumbnail((_STRIP_WIDTH_PX, _STRIP_HEIGHT_PX))
     return joined

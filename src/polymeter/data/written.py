@@ -1,44 +1,60 @@
-"""Cells of CSV files as text, as they are written.
+"""Cells of CSV and JSON files as they are written.
 
 ``datasets`` reads a CSV with pandas, which makes numbers of a column that looks like numbers and nothing of an empty
-cell or a word such as ``NA``: 007 becomes 7, 12.50 becomes 12.5, and with one empty cell 42 becomes 42.0. Code that
-works with a row may count on that. An answer is compared as text, so it is what stands in the file: such a column is
-read once more as text, which travels beside the values of its rows.
+cell or a word such as ``NA``: 007 becomes 7, 12.50 becomes 12.5, and with one empty cell 42 becomes 42.0. Of JSON it
+makes columns of one type (see ``json_rows``). Code that works with a row may count on that. What is asked and compared
+is what stands in the file: such a file is read once more, and its cells take the place of those that were read, or
+travel beside them where code gets the row.
 """
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from polymeter.core.errors import DataError
-from polymeter.data.media import modality_of
+from polymeter.core.written_numbers import WrittenFloat, WrittenInt, WrittenTruth, number_of
+from polymeter.data.folder_tables import FOLDER_BUILDERS, tables_of, texts_in_tables
+from polymeter.data.json_rows import as_written
 
 if TYPE_CHECKING:
     import datasets
 
-_FOLDER_BUILDERS = ("imagefolder", "audiofolder", "videofolder")
-_METADATA = "metadata.csv"
-_FILE_NAME = "file_name"
+CSV, JSON = "csv", "json"
 _MISSING: Any = object()
 
 Reopen = Callable[[Mapping[str, Any]], "datasets.Dataset"]
 """Opens the same rows with other settings of the CSV reader."""
 
 
+class WrittenCells(Protocol):
+    """Some cells of rows as they are written.
+
+    Attributes:
+        columns: Their columns.
+        fingerprint: Digest of them.
+        has_blanks: Whether an empty cell is an empty text, as in a CSV, and not the ``null`` of JSON.
+    """
+
+    columns: frozenset[str]
+    fingerprint: str
+    has_blanks: bool
+
+    def applied(self, docs: list[dict[str, Any]], start: int) -> list[dict[str, Any]]:
+        """Rows from a number on, with these cells in their places or beside them."""
+        ...
+
+
 class WrittenRow(dict[str, Any]):
     """A row that knows how some of its cells are written.
 
     Attributes:
-        texts: Column → the value that was read, and its text; ``None`` for an empty cell.
+        texts: Column → the value that was read, and what is written; ``None`` for an empty cell.
     """
 
     __slots__ = ("texts",)
 
-    def __init__(self, row: Mapping[str, Any], texts: Mapping[str, tuple[Any, str | None]]) -> None:
+    def __init__(self, row: Mapping[str, Any], texts: Mapping[str, tuple[Any, Any]]) -> None:
         super().__init__(row)
         self.texts = texts
 
@@ -57,19 +73,105 @@ def has_other_texts(dataset: datasets.Dataset, column: str) -> bool:
     """Whether a column was read from a CSV in which its cells may be written otherwise than they were read."""
     feature = dataset.features.get(column)
     builder = dataset.info.builder_name
-    if type(feature).__name__ != "Value" or builder not in ("csv", *_FOLDER_BUILDERS):
+    if type(feature).__name__ != "Value" or builder not in (CSV, *FOLDER_BUILDERS):
         return False
     if "string" in feature.dtype and dataset.data.table.column(column).null_count == 0:
         return False
-    return builder == "csv" or bool(_tables(dataset))
+    return builder == CSV or bool(tables_of(dataset))
 
 
-def with_written(docs: Sequence[dict[str, Any]], texts: Mapping[str, Sequence[str | None]]) -> list[dict[str, Any]]:
-    """Rows that know how their cells in some columns are written."""
-    return [
-        WrittenRow(doc, {column: (doc[column], cells[number] or None) for column, cells in texts.items()})
-        for number, doc in enumerate(docs)
-    ]
+class TextCells:
+    """Cells of CSV files.
+
+    Args:
+        texts: They as text, row by row.
+        fingerprint: Digest of them.
+        in_place: Whether they take the place of the cells that were read.
+    """
+
+    def __init__(self, texts: datasets.Dataset, fingerprint: str, *, in_place: bool) -> None:
+        self.columns = frozenset(texts.column_names)
+        self.fingerprint = fingerprint
+        self.has_blanks = in_place
+        self._texts = texts.with_format("arrow")
+        self._in_place = in_place
+
+    def applied(self, docs: list[dict[str, Any]], start: int) -> list[dict[str, Any]]:
+        """See ``WrittenCells``."""
+        texts: dict[str, list[str | None]] = self._texts[start : start + len(docs)].to_pydict()
+        if not self._in_place:
+            return [
+                WrittenRow(doc, {column: (doc[column], cells[number] or None) for column, cells in texts.items()})
+                for number, doc in enumerate(docs)
+            ]
+        return [
+            {**doc, **{column: cell_of_text(cells[number], doc[column]) for column, cells in texts.items()}}
+            for number, doc in enumerate(docs)
+        ]
+
+
+class ObjectCells:
+    """Cells of JSON files.
+
+    Args:
+        read: First row and the row after the last → the rows as they are written.
+        columns: The columns whose cells are others than those that were read.
+        fingerprint: Digest of these cells.
+        in_place: Whether they take the place of the cells that were read.
+    """
+
+    has_blanks = False
+
+    def __init__(
+        self,
+        read: Callable[[int, int], Sequence[Mapping[str, Any]]],
+        columns: Iterable[str],
+        fingerprint: str,
+        *,
+        in_place: bool,
+    ) -> None:
+        self.columns = frozenset(columns)
+        self.fingerprint = fingerprint
+        self._read = read
+        self._in_place = in_place
+
+    def applied(self, docs: list[dict[str, Any]], start: int) -> list[dict[str, Any]]:
+        """See ``WrittenCells``."""
+        made: list[dict[str, Any]] = []
+        for doc, row in zip(docs, self._read(start, start + len(docs)), strict=True):
+            cells = {
+                column: as_written(doc[column], row[column])
+                for column in self.columns
+                if column in row and column in doc
+            }
+            if self._in_place:
+                made.append({**doc, **cells})
+            else:
+                made.append(WrittenRow(doc, {column: (doc[column], cell) for column, cell in cells.items()}))
+        return made
+
+
+def cell_of_text(text: str | None, read: Any) -> Any:
+    """The value of a cell of a CSV, whose text is what is written there.
+
+    Args:
+        text: The text.
+        read: What pandas made of it. A column of texts stays one; dates are read only where a task asks for that.
+    """
+    if not text:
+        return None
+    if read is None or isinstance(read, str):
+        return text
+    if not isinstance(read, (bool, int, float)):
+        return read
+    if str(read) == text:
+        return read
+    value = number_of(text)
+    if value is not None:
+        return value
+    # The task says how its numbers are written, such as with a comma before the fraction.
+    kind = WrittenTruth if isinstance(read, bool) else WrittenInt if isinstance(read, int) else WrittenFloat
+    return kind(read, text)
 
 
 def written_columns(dataset: datasets.Dataset, columns: Sequence[str], reopen: Reopen) -> datasets.Dataset:
@@ -85,69 +187,15 @@ def written_columns(dataset: datasets.Dataset, columns: Sequence[str], reopen: R
     """
     import datasets
 
-    if dataset.info.builder_name == "csv":
+    if dataset.info.builder_name == CSV:
         features = datasets.Features(dict.fromkeys(dataset.features, datasets.Value("string")))
         texts = reopen({"features": features, "keep_default_na": False}).select_columns([*columns])
         if len(texts) == len(dataset):
             return texts
     else:
-        found = _in_tables(dataset, columns)
+        found = texts_in_tables(dataset, columns)
         if found is not None:
             return datasets.Dataset.from_dict(
                 found, datasets.Features(dict.fromkeys(columns, datasets.Value("string")))
             )
     raise DataError(f"The rows as text are others than those with numbers: {len(dataset)}.")
-
-
-def _in_tables(dataset: datasets.Dataset, columns: Sequence[str]) -> dict[str, list[str | None]] | None:
-    """The cells of the tables of a folder of media, in the order of its rows; ``None`` if a row is in none."""
-    import pandas as pd
-
-    medium, name_column = _naming(dataset)
-    rows: dict[str, deque[dict[str, str]]] = {}
-    for table in _tables(dataset):
-        frame = pd.read_csv(table, dtype=str, keep_default_na=False, na_filter=False)
-        if not {name_column, *columns} <= {*frame.columns}:
-            return None
-        for row in frame.to_dict("records"):
-            rows.setdefault(os.path.normpath(table.parent / row[name_column]), deque()).append(row)
-    texts: dict[str, list[str | None]] = {column: [] for column in columns}
-    for path in _paths(dataset, medium):
-        found = rows.get(os.path.normpath(path)) if path else None
-        if not found:
-            return None
-        row = found.popleft() if len(found) > 1 else found[0]
-        for column in columns:
-            texts[column].append(row[column])
-    return texts
-
-
-def _tables(dataset: datasets.Dataset) -> list[Path]:
-    """The CSV tables of a folder of media."""
-    medium, _ = _naming(dataset)
-    if not medium:
-        return []
-    folders = {parent for path in _paths(dataset, medium) if path for parent in _near_parents(path)}
-    return sorted(file for folder in folders if (file := folder / _METADATA).is_file())
-
-
-def _near_parents(path: str) -> Iterable[Path]:
-    """The nearest folder above a file that has a table."""
-    for parent in Path(path).parents:
-        if (parent / _METADATA).is_file():
-            return (parent,)
-    return ()
-
-
-def _naming(dataset: datasets.Dataset) -> tuple[str, str]:
-    """A column of media of a folder, and the column of its table that names the files."""
-    media = [name for name, feature in dataset.features.items() if modality_of(feature)]
-    kind = str(dataset.info.builder_name).removesuffix("folder")
-    if not media:
-        return "", ""
-    return media[0], _FILE_NAME if media[0] == kind else f"{media[0]}_{_FILE_NAME}"
-
-
-def _paths(dataset: datasets.Dataset, medium: str) -> list[str | None]:
-    column = dataset.with_format("arrow").select_columns([medium])[:].column(0)
-    return [cell.get("path") if isinstance(cell, dict) else None for cell in column.to_pylist()]

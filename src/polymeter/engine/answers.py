@@ -1,46 +1,124 @@
-"""What the engine does to every answer alike, whatever the backend did: it is checked, and cut at stop strings."""
+"""What the engine does to every answer alike, whatever the backend did.
+
+It is checked when it arrives, and journaled as it was received. It is read when its task gets it: cut at stop strings,
+and set apart from its reasoning. So a change of how answers are read never asks a model again.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.reasoning import REASONING_TAGS, Tags, answer_start
-from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request, Response
+from polymeter.core.request import (
+    Generate,
+    GenerateImage,
+    Loglikelihood,
+    Output,
+    OwnPrompt,
+    Parameters,
+    Request,
+    Response,
+)
 from polymeter.core.sources import is_pil
+from polymeter.core.task import ReadingRules
+from polymeter.reading.reasoning import separated
+from polymeter.reading.stops import cut_at_stop
 
 _SHOWN = 160
 _READING = boundary(ModelError, "Reading the model's answer")
 
 
-def settle(request: Request, response: Any, *, is_cut: bool = True) -> Response:
-    """A model's answer, checked and finished; what is no answer to the request becomes an error. Never raises.
+def checked(request: Request, response: Any) -> Response:
+    """A model's answer as it was received; what is no answer to the request becomes an error. Never raises.
 
     Args:
         request: What was asked.
         response: What the model gave, whatever it is.
-        is_cut: Whether stop strings are applied.
     """
     try:
         with _READING:
             _check(request, response)
-            return finish_response(request, response) if is_cut else response
+            return cast(Response, response)
     except PolymeterError as error:
         return Response.failed(error)
 
 
-def finish_response(request: Request, response: Response) -> Response:
-    """The answer with the author's and user's stop strings applied. What comes before the end of visible reasoning is
-    not searched.
+@dataclass(frozen=True, slots=True)
+class AnswerReader:
+    """Reads the answers of a run's models.
+
+    Attributes:
+        uncut: The roles of models whose answers are used as they are: wrapped models apply stop strings themselves.
     """
-    ask = request.parameters
-    if not isinstance(ask, Generate) or not ask.stop or response.error is not None:
-        return response
-    tags = REASONING_TAGS if request.origin is None else request.origin.reasoning_tags
-    outputs = tuple([_cut(output, ask.stop, tags) for output in response.outputs])
-    return response if outputs == response.outputs else replace(response, outputs=outputs)
+
+    uncut: frozenset[str] = frozenset()
+
+    def read(self, role: str, stops: Sequence[str], response: Response, rules: ReadingRules) -> Response:
+        """An answer as its task gets it; the same object if nothing of it is changed.
+
+        Args:
+            role: The role of the model that gave it.
+            stops: The stop strings of the request.
+            response: The answer as it was received.
+            rules: How the task's answers are read.
+        """
+        if response.error is not None:
+            return response
+        stops = () if role in self.uncut else stops
+        outputs = tuple([_read_output(output, stops, rules) for output in response.outputs])
+        changed = (read for read, output in zip(outputs, response.outputs, strict=True) if read is not output)
+        return response if next(changed, None) is None else replace(response, outputs=outputs)
+
+
+def stops_of(request: Request | OwnPrompt) -> tuple[str, ...]:
+    """The stop strings of a request."""
+    parameters = request.parameters if isinstance(request, Request) else None
+    return parameters.stop if isinstance(parameters, Generate) else ()
+
+
+def n_unfinished(response: Response, rules: ReadingRules) -> int:
+    """How many outputs of an answer, as it was received, ended inside their reasoning, so that they are read as empty.
+    Reasoning that came apart from the answer, of an answer that reached its limit empty, counts too.
+    """
+    if not (rules.is_separated or rules.is_scored_apart):
+        return 0
+    return sum(_is_unfinished(output, rules) for output in response.outputs)
+
+
+def may_be_cut(response: Response, stops: Sequence[str], rules: ReadingRules) -> bool:
+    """Whether an answer that was stored after it was cut may have lost all of what is read now: it ended at a stop
+    string, the model wrote more than one token, and nothing of it is behind the reasoning. Servers stopped inside
+    reasoning too.
+    """
+    return bool(stops) and any(
+        output.text is not None
+        and output.finish_reason == "stop"
+        and not separated(output.text, rules.tags).text.strip()
+        and (output.usage is None or output.usage.output_tokens is None or output.usage.output_tokens > 1)
+        for output in response.outputs
+    )
+
+
+def why_no_choice(responses: Sequence[Response]) -> str:
+    """Why the log-probabilities of a sample choose nothing; empty if they do. A single continuation that is impossible
+    is an answer.
+    """
+    by_request = [
+        [choice.logprob for output in response.outputs for choice in output.logprobs] for response in responses
+    ]
+    found = [logprob for each in by_request for logprob in each]
+    if any(math.isnan(logprob) for logprob in found):
+        return "The model gave a log-probability that is not a number (NaN): its logits overflowed."
+    if any(logprob == math.inf for logprob in found):
+        return "The model gave an infinite log-probability: its logits overflowed."
+    # Choices may be asked together, each alone, or once more without their question.
+    for each in (found, *by_request):
+        if len(each) > 1 and all(logprob == -math.inf for logprob in each):
+            return f"The model gave all {len(each)} choices the log-probability -inf, so it prefers none."
+    return ""
 
 
 def _check(request: Request, response: Any) -> None:
@@ -63,8 +141,6 @@ def _check(request: Request, response: Any) -> None:
         if len(outputs[0].logprobs) != len(ask.continuations):
             given = len(outputs[0].logprobs)
             raise ModelError(f"The model gave {given} log-probabilities for {len(ask.continuations)} continuations.")
-        if any(math.isnan(choice.logprob) for choice in outputs[0].logprobs):  # every comparison with it is false
-            raise ModelError("The model gave a log-probability that is not a number (NaN).")
     elif is_single and len(outputs) != 1:
         asked = "1 image(s)" if isinstance(ask, GenerateImage) else "1"
         raise ModelError(f"The model gave {len(outputs)} outputs where {asked} were asked for.")
@@ -102,15 +178,20 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
-def _cut(output: Output, stops: tuple[str, ...], tags: Tags) -> Output:
+def _read_output(output: Output, stops: Sequence[str], rules: ReadingRules) -> Output:
     text = output.text
     if text is None:
         return output
-    for stop in stops:
-        if stop in text:
-            break
-    else:  # in most answers
-        return output
-    start = answer_start(text, tags)
-    found = [place for stop in stops if stop and (place := text.find(stop, start)) >= 0]
-    return replace(output, text=text[: min(found)], finish_reason="stop") if found else output
+    read = cut_at_stop(text, stops, rules.tags, is_whole=rules.stops_anywhere) if stops else text
+    reason = output.finish_reason if read is text else "stop"
+    if rules.is_separated:
+        apart = separated(read, rules.tags)
+        read = apart.text if apart.has_reasoning else read
+    return output if read is text else replace(output, text=read, finish_reason=reason)
+
+
+def _is_unfinished(output: Output, rules: ReadingRules) -> bool:
+    if not output.text:
+        return output.text is not None and bool(output.reasoning) and output.finish_reason == "length"
+    apart = separated(output.text, rules.tags)
+    return apart.is_unfinished and not apart.text.strip()

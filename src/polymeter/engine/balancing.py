@@ -5,7 +5,8 @@ the one with the fewest requests in flight. Between equals it is the one that wa
 that asks for little at a time uses all of them.
 
 An address that fails at once is never busy, and would attract everything. So a request does not go back to an address
-that just failed it while another one has room, and ``breaker`` soon closes that address to all.
+that just failed it while another one has room: those that failed it take turns. ``breaker`` soon closes such an address
+to all.
 """
 
 from __future__ import annotations
@@ -46,11 +47,12 @@ def least_loaded(candidates: Sequence[C], avoided: Collection[int] = ()) -> C | 
 
     Args:
         candidates: The addresses.
-        avoided: The numbers of those that failed this request; they get it only if no other one has room.
+        avoided: The numbers of those that failed this request, the last one last; they get it only if no other one has
+            room, and by turns.
     """
+    turn = {number: place for place, number in enumerate(avoided)}
     free = [one for one in candidates if one.has_room]
-    preferred = [one for one in free if one.number not in avoided] if avoided else free
-    return min(preferred or free, key=lambda one: (one.load, one.n_sent, one.number), default=None)
+    return min(free, key=lambda one: (turn.get(one.number, -1), one.load, one.n_sent, one.number), default=None)
 
 
 def shares(answered: Sequence[int]) -> list[float]:

@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -18,12 +19,11 @@ from polymeter.core.errors import (
     boundary,
 )
 from polymeter.core.model import BatchModel
-from polymeter.core.records import dataclass
 from polymeter.core.request import OwnPrompt, Request, Response
 from polymeter.engine.batch_choice import BatchChoice, longest_of
 from polymeter.engine.batching import ReadyQueue
 from polymeter.engine.computing import BatchComputer
-from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, did_not_fit, pause_s
+from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, did_not_fit, pause_s, settle
 from polymeter.engine.image_writers import ImageWriters, sizes_of_images
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher
@@ -67,7 +67,6 @@ class BatchDispatcher:
         prefetcher: Prepares media.
         listener: Hears of answers and failures.
         max_retries: How often a request is asked again after a transient failure.
-        is_cut: Whether stop strings are applied.
     """
 
     def __init__(
@@ -78,7 +77,6 @@ class BatchDispatcher:
         listener: Listener,
         *,
         max_retries: int,
-        is_cut: bool,
         largest_own: int = 0,
     ) -> None:
         self._choice = BatchChoice(model, batch_size, largest_own)
@@ -89,7 +87,7 @@ class BatchDispatcher:
         self._prefetcher = prefetcher
         self._listener = listener
         self._max_retries = max_retries
-        self._computer = BatchComputer(model, is_cut=is_cut, inside=self._inside_model)
+        self._computer = BatchComputer(model, inside=self._inside_model)
         self._lock = threading.Lock()
         self._staged: deque[_Staged] = deque()
         self._is_computing = False
@@ -229,19 +227,10 @@ class BatchDispatcher:
         for one, failure in zip(batch, failures, strict=True):
             one.response = failure
         askable = [rest for group in groups if (rest := [one for one in group if one.response is None])]
-        again = []
-        if askable:
-            asked = [one for group in askable for one in group]
-            for one, response in zip(asked, self._respond(askable), strict=True):
-                if response is None:
-                    again.append(one)
-                elif response.error is not None and response.error.retryable and one.tries < self._max_retries:
-                    one.tries += 1
-                    again.append(one)
-                else:
-                    one.response = response
+        asked = [one for group in askable for one in group]
+        again = settle(asked, self._respond(askable), self._max_retries, self._listener) if askable else []
         if again:
-            self._closing.wait(pause_s(again, n_asked=sum(len(group) for group in askable)))
+            self._closing.wait(pause_s(again, n_asked=len(asked)))
             self.add(again)
         with self._lock:
             self._is_computing = False

@@ -8,9 +8,8 @@ may again share larger batches.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
-
-from polymeter.core.records import dataclass
 
 AUTO: Final = "auto"
 _FIRST = 2
@@ -76,7 +75,7 @@ class BatchSizes:
     Args:
         told: What the plan says: a number, ``auto``, or nothing.
         hint: What the model likes; ``None``: everything that is ready.
-        own: Keys with a size of their own, where a task names one; default: those of ``set_own``.
+        own: Keys with a size of their own, where a task names one.
         common: Told of the largest size, beside those of other copies of the model.
 
     Attributes:
@@ -100,10 +99,6 @@ class BatchSizes:
         self.scale = self._default
         if common is not None:
             common.join(self.scale)
-
-    def set_own(self, key: Hashable, size: int) -> None:
-        """Give a key a size of its own, where a task names one."""
-        self._own[key] = size
 
     def most(self, key: Hashable, longest: int) -> int | None:
         """Most requests in the next batch of a key, when the longest of them is so long; ``None``: no limit."""

@@ -109,6 +109,7 @@ def _frozen(extra: Mapping[str, Any]) -> Any:
     return _text_of(extra) if extra else None
 
 
+# Of the process: the result depends on the settings alone, and only the last ones are held.
 _text_of = OfSettings(lambda extra: repr(canonical(extra)))
 _text_key = OfParameters(
     lambda ask: (ask.kind, ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, _frozen(ask.extra), ask.template)

@@ -7,16 +7,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary, is_out_of_memory
 from polymeter.core.model import BatchModel
-from polymeter.core.records import dataclass
 from polymeter.core.registry import place_of
 from polymeter.core.request import Output, OwnPrompt, Request, Response
-from polymeter.engine.answers import settle
+from polymeter.engine.answers import checked
 from polymeter.guests.door import in_mode
 
 Asked = Request | OwnPrompt
@@ -42,7 +41,6 @@ class BatchComputer:
 
     Args:
         model: The model.
-        is_cut: Whether stop strings are applied.
         inside: What the model is called inside; default: the door's mode for models.
     """
 
@@ -50,11 +48,9 @@ class BatchComputer:
         self,
         model: BatchModel,
         *,
-        is_cut: bool,
         inside: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
         self._model = model
-        self._is_cut = is_cut
         self._inside = inside or partial(in_mode, "model")
 
     def compute(self, groups: Sequence[Sequence[Asked]], at_once: int | None = None) -> Calls:
@@ -94,9 +90,9 @@ class BatchComputer:
         calls.timings.append((n_at_once, seconds))
         share_ms = seconds * 1000 / len(requests)
         for one, each in zip(requests, given, strict=True):
-            response = each if isinstance(one, OwnPrompt) else settle(one, each, is_cut=self._is_cut)
+            response = each if isinstance(one, OwnPrompt) else checked(one, each)
             if response.latency_ms is None:
-                response = Response(response.outputs, response.error, share_ms, response.is_cached)
+                response = replace(response, latency_ms=share_ms)
             calls.responses.append(response)
 
     def _relieve(self, n_at_once: int, calls: Calls) -> None:

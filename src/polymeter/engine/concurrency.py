@@ -22,9 +22,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
-
-from polymeter.core.records import dataclass
 
 START = 8
 CEILING = 512
@@ -135,7 +134,13 @@ class Limiter:
         return Ticket(self._clock(), self._n_changes, self._n_cuts)
 
     def end(
-        self, ticket: Ticket, verdict: Verdict, *, is_work_waiting: bool, retry_after_s: float | None = None
+        self,
+        ticket: Ticket,
+        verdict: Verdict,
+        *,
+        is_work_waiting: bool,
+        retry_after_s: float | None = None,
+        is_passed_over: bool = False,
     ) -> None:
         """Count a try that ended, and change the limit if it is time.
 
@@ -144,14 +149,17 @@ class Limiter:
             verdict: How it ended.
             is_work_waiting: Whether there is more to send than slots to send it in.
             retry_after_s: What the endpoint asked for, if it did.
+            is_passed_over: Whether the request had failed before, and others were answered since. A rate limit is its
+                own then and no strain, and the wait that the endpoint asks for holds nobody else.
         """
         is_saturated = self.in_flight >= self.limit and is_work_waiting
         self.in_flight -= 1
         self._n_rate_limits += verdict == "rate_limit"
         self._n_failures += verdict == "failed"
-        if retry_after_s:
+        if retry_after_s and not is_passed_over:
             self._pause(min(retry_after_s, self._longest_pause_s))
-        if ticket.n_cuts == self._n_cuts and verdict != "other":
+        is_own = is_passed_over and verdict == "rate_limit"
+        if ticket.n_cuts == self._n_cuts and verdict != "other" and not is_own:
             self._watch_strain(verdict)
         if verdict == "answered" and is_saturated and ticket.n_changes == self._n_changes:
             self._round.n_answers += 1

@@ -8,16 +8,18 @@ never drops one: every request ends in a response, which may be an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from polymeter.core.model import Model
-from polymeter.core.records import dataclass
 from polymeter.core.repeats import joined
+from polymeter.core.request import Request, Response
 from polymeter.engine.running_samples import PendingRequest
 
 Joined = list[PendingRequest]
 """Requests that reach the model in one call of it: one, or repeats of one prompt."""
 OnDone = Callable[[list[PendingRequest]], None]
+OnFailedTries = Callable[[Sequence[PendingRequest]], None]
 OnFailure = Callable[[BaseException], None]
 CLOSE_S = 30
 _PAUSE_S = 0.1
@@ -34,6 +36,7 @@ class Listener:
         note: Told what the user should know, such as that memory ran out.
         waiting: Told for whom, why and how long the run waits; an empty text when it goes on.
         gone: Told why an endpoint can answer nobody any more; the run is to end, and can be resumed.
+        failed_tries: Told of the requests of which a try has failed, also of those that are tried again.
     """
 
     done: OnDone
@@ -41,6 +44,7 @@ class Listener:
     note: Callable[[str], None]
     waiting: Callable[[str], None]
     gone: Callable[[str], None]
+    failed_tries: OnFailedTries = lambda asked: None
 
 
 def calls_of(model: Model, asked: Sequence[PendingRequest]) -> list[Joined]:
@@ -58,6 +62,32 @@ def pause_s(again: Sequence[PendingRequest], *, n_asked: int) -> float:
     if not tries or len(again) < n_asked:
         return 0.0
     return float(min(_PAUSE_S * 2 ** (tries - 1), _LONGEST_PAUSE_S))
+
+
+def settle(
+    asked: Sequence[PendingRequest], responses: Sequence[Response | None], max_retries: int, listener: Listener
+) -> list[PendingRequest]:
+    """Give requests of a batch their answers; returns those that are to be asked again.
+
+    Args:
+        asked: The requests.
+        responses: What the model gave; ``None``: it did not fit into memory.
+        max_retries: How often a request is asked again after a transient failure.
+        listener: Told of those that failed.
+    """
+    again, failed = [], []
+    for one, response in zip(asked, responses, strict=True):
+        if response is not None and response.error is not None and isinstance(one.request, Request):
+            failed.append(one)
+        if response is None:
+            again.append(one)
+        elif response.error is not None and response.error.retryable and one.tries < max_retries:
+            one.tries += 1
+            again.append(one)
+        else:
+            one.response = response
+    listener.failed_tries(failed)
+    return again
 
 
 def did_not_fit(n_at_once: int, smaller: int) -> str:

@@ -18,7 +18,6 @@ from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.dispatchers import Dispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.live_scores import LiveScores
-from polymeter.engine.memory import Trimmer, drawn_sizes
 from polymeter.engine.pool import Pool
 from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
@@ -72,8 +71,8 @@ class Driver:
         self.outcome = Outcome()
         self.scores = LiveScores()
         self._crew = settings.crew
-        self.worker = RolloutWorker(door, self._asker, settings.panel, self._crew)
-        self._replaying = RolloutWorker(door, self._asker, settings.panel)
+        self.worker = RolloutWorker(door, self._asker, settings.reader, settings.panel, self._crew)
+        self._replaying = RolloutWorker(door, self._asker, settings.reader, settings.panel)
         self._recorder = recorder
         self._recall = recall
         self._door = door
@@ -83,6 +82,7 @@ class Driver:
         self._events = events
         self._native = Pool("native", 1)
         self._guests = Pool("hooks", settings.workers)
+        # A connection to SQLite belongs to a thread; they end with the driver.
         self._readers = threading.local()
         self._count_lock = threading.Lock()
         self._n_active = 0
@@ -91,7 +91,6 @@ class Driver:
         self._n_in_play = 0
         self._called: Any = None
         self._n_begun_active = 0
-        self._trimmer = Trimmer(has_media=False)
         self._held_bytes = 0
         self._begun_bytes = 0.0
         self._asking: set[PendingRequest] = set()
@@ -103,8 +102,6 @@ class Driver:
         Raises:
             PolymeterError: The journal cannot be written.
         """
-        if any(not work.task.is_text_only or work.task.draws for work in work_lists):
-            self._trimmer = Trimmer(has_media=True)
         # Text hooks that the lock makes serial gain nothing from a second thread, and lose time to handing over.
         is_serial = all(work.task.is_text_only and not work.task.overlaps for work in work_lists)
         self._guests.slots = 1 if is_serial else self.settings.workers
@@ -156,7 +153,6 @@ class Driver:
             self._crew.close()
         for dispatcher in {id(dispatcher): dispatcher for dispatcher in self.dispatchers.values()}.values():
             dispatcher.close()
-        self._trimmer.close()
 
     def forget_failures(self) -> None:
         """Begin to count anew, after a probe whose samples are run again if they failed."""
@@ -334,28 +330,12 @@ class Driver:
             self._continue(ready)
 
     def _count(self, answered: Sequence[PendingRequest]) -> None:
-        freed_bytes = n_read = n_written = 0
-        largest = 0.0
         for asked in answered:
             response = asked.response
             if asked.may_show:
                 self._count_images(asked)
-                if asked.weight:
-                    freed_bytes += asked.weight
-                    largest = max(largest, asked.running.task.image_bytes)
-            if response is None or response.error is not None:
-                continue
-            self.outcome.latency_ms += response.latency_ms or 0.0
-            for output in response.outputs:
-                for size in drawn_sizes(output) if output.images else ():
-                    freed_bytes += size
-                    largest = max(largest, size)
-                if output.usage is not None:
-                    n_read += int(output.usage.input_tokens or 0)
-                    n_written += int(output.usage.output_tokens or 0)
-        self._trimmer.freed(freed_bytes, largest)
-        self.outcome.usage["input_tokens"] += n_read
-        self.outcome.usage["output_tokens"] += n_written
+            if response is not None and response.error is None:
+                self.outcome.latency_ms += response.latency_ms or 0.0
 
     def _count_images(self, asked: PendingRequest) -> None:
         """Let go of the images that a request has shown, and count what its sample still holds of them."""
@@ -415,7 +395,13 @@ class Driver:
 
     def _asker(self, running: RunningSample) -> SampleRoleClient:
         return SampleRoleClient(
-            running, self._roles, self._door, self._guests, self._asked, has_panel=self.settings.panel is not None
+            running,
+            self._roles,
+            self._door,
+            self._guests,
+            self._asked,
+            self.settings.reader,
+            has_panel=self.settings.panel is not None,
         )
 
     def _asked(self, asked: PendingRequest) -> None:

@@ -6,16 +6,18 @@ A failure is an answer here, too: it comes back as an error, and whoever asked d
 from __future__ import annotations
 
 import asyncio
+import math
 import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import AsyncModel
-from polymeter.core.records import dataclass
 from polymeter.core.request import Error, Response
-from polymeter.engine.answers import settle
+from polymeter.core.usage import told_once
+from polymeter.engine.answers import checked
 from polymeter.engine.concurrency import Verdict
 from polymeter.engine.dispatchers import Joined
 
@@ -31,13 +33,24 @@ class Job:
         asked: The requests that are still to be answered.
         prepared: What the model made of the first of them.
         tries: How often it was tried.
-        failed_at: The numbers of the addresses where it failed.
+        failed_at: The numbers of the addresses where it failed, and how many answers each had given to all requests
+            when it last did; the address of the last failure is the last one.
+        failed_since_s: When it first failed.
+        n_passed_over: By the number of an address: how often it failed there after others had been answered there
+            since its failure before.
     """
 
     asked: Joined
     prepared: Any
     tries: int = 0
-    failed_at: set[int] = field(default_factory=set)
+    failed_at: dict[int, int] = field(default_factory=dict)
+    failed_since_s: float = math.inf
+    n_passed_over: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def is_passed_over(self) -> bool:
+        """Whether others were answered between two of its failures at one address."""
+        return any(self.n_passed_over.values())
 
 
 class Attempts:
@@ -51,6 +64,7 @@ class Attempts:
         n_timeouts: How many tries took too long.
         is_closing: Whether the loop ends: a try that is cancelled then is no failure of its request.
         has_probe: Whether the model has a small request of its own.
+        asks_model: Whether the last one that was answered asked the model itself.
     """
 
     def __init__(self, model: AsyncModel, timeout_s: float) -> None:
@@ -58,6 +72,7 @@ class Attempts:
         self._timeout_s = timeout_s
         self.n_timeouts = 0
         self.is_closing = False
+        self.asks_model = False
         self.has_probe = type(model).probe is not AsyncModel.probe
 
     @property
@@ -82,12 +97,10 @@ class Attempts:
         except PolymeterError as error:
             return [Response(error=Error.from_exception(error))] * len(job.asked)
         took_ms = (time.perf_counter() - started) * 1000 / len(job.asked)
-        responses = [settle(asked.to_model, response) for asked, response in zip(job.asked, given, strict=True)]
+        responses = [checked(asked.to_model, response) for asked, response in zip(job.asked, given, strict=True)]
         return [
-            response
-            if response.latency_ms is not None
-            else Response(response.outputs, response.error, took_ms, response.is_cached)
-            for response in responses
+            response if response.latency_ms is not None else replace(response, latency_ms=took_ms)
+            for response in (told_once(responses) if len(responses) > 1 else responses)
         ]
 
     async def probe(self) -> Error | None:
@@ -95,7 +108,7 @@ class Attempts:
 
         async def ask() -> None:
             with boundary(ModelError, "The model"):
-                await self._model.probe()
+                self.asks_model = await self._model.probe()
 
         try:
             await asyncio.wait_for(ask(), min(self._timeout_s, _PROBE_S))

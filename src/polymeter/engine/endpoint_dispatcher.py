@@ -33,7 +33,7 @@ from polymeter.core.options import LONGEST_WAIT_S
 from polymeter.core.parts import Image
 from polymeter.core.request import Error, GenerateImage, Response
 from polymeter.engine.concurrency import Ticket, Verdict, backoff_s
-from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, OnFailure, calls_of
+from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, OnFailedTries, OnFailure, calls_of
 from polymeter.engine.endpoint_attempts import Job, telling, verdict_of
 from polymeter.engine.endpoint_instances import Instance, Instances, InstanceSettings
 from polymeter.engine.endpoint_watch import shows_presence
@@ -49,6 +49,11 @@ _IMAGES_TOGETHER = 4
 """So many requests with images are prepared in one thread hop, and more if they repeat one prompt; fewer where less is
 in flight, so that all threads have something to do.
 """
+_OFTEN = 8
+_STUCK_S = 60.0
+"""A request is stuck that is limited for so long, and so many times as often as those that are answered meanwhile: of
+those that only wait for their turn one in about 3,000 is, if each try has the same chance.
+"""
 _GATHERED_S = 0.003
 """How long an answer may wait for others, while more are in flight: short beside any endpoint's latency."""
 _LOG = logging.getLogger("polymeter")
@@ -62,8 +67,8 @@ class EndpointDispatcher:
         concurrency: Most requests in flight at each of its addresses; ``None``: found by trying (see ``Limiter``).
         prefetcher: Prepares requests, off the event loop.
         on_done: Takes answered requests; called on a thread of the dispatcher.
-        max_retries: How often a request is asked again after a transient failure. Rate limits do not count as long as
-            the endpoint answers others.
+        max_retries: How often a request is asked again after a transient failure. Rate limits count only when nothing
+            else has come for a while.
         timeout_s: Deadline of one try, in seconds.
         longest_wait_s: The longest wait before another try, whatever the endpoint asks for.
         name: Whom it serves, for messages: ``the model``, ``the judge``.
@@ -72,6 +77,7 @@ class EndpointDispatcher:
             be started. Nothing is sent afterwards.
         on_note: Told what the user should know: that one of several addresses is gone.
         on_failed: Told that the model cannot be loaded for a reason that starting again does not mend.
+        on_failed_tries: Told of the requests of which a try has failed; called on the loop's thread.
         sleep: Waits between tries, and
         clock: tells the time in seconds; tests turn both.
     """
@@ -91,6 +97,7 @@ class EndpointDispatcher:
         on_gone: Callable[[str], None] = _LOG.error,
         on_note: Callable[[str], None] = _LOG.warning,
         on_failed: OnFailure | None = None,
+        on_failed_tries: OnFailedTries = _LOG.debug,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -113,10 +120,12 @@ class EndpointDispatcher:
         self._n_preparing = 0
         self._ready: deque[Job] = deque()
         self._again: deque[Job] = deque()
-        self._n_asleep = self._n_retries = 0
+        self._n_asleep = self._n_asleep_alone = self._n_retries = 0
+        self._is_turn_of_new = False
         self._is_pausing = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
+        self._on_failed_tries = on_failed_tries
         self._out = _Out(on_done, self._loop)
         self._thread = threading.Thread(target=self._serve, name="polymeter-endpoint", daemon=True)
 
@@ -261,12 +270,16 @@ class EndpointDispatcher:
         self._go_on()
 
     def _next_job(self) -> Job | None:
-        """What is sent next: retries first, and nothing new while many of them sleep."""
-        if self._again:
+        """What is sent next: retries first, and nothing new while many of them sleep. One that has failed twice takes
+        turns with what is new, which it would hold up for ever if it failed for a reason of its own.
+        """
+        n_asleep = self._n_asleep - self._n_asleep_alone
+        has_new = bool(self._ready) and n_asleep < max(_LEAST_ASLEEP, 2 * self._instances.limit)
+        if self._again and not (has_new and self._is_turn_of_new and self._again[0].tries > 1):
+            self._is_turn_of_new = True
             return self._again.popleft()
-        if self._ready and self._n_asleep < max(_LEAST_ASLEEP, 2 * self._instances.limit):
-            return self._ready.popleft()
-        return None
+        self._is_turn_of_new = False
+        return self._ready.popleft() if has_new else None
 
     async def _wait_out(self, wait_s: float) -> None:
         await self._settings.sleep(wait_s)
@@ -291,41 +304,56 @@ class EndpointDispatcher:
         if instance.breaker.is_open:
             return
         self._n_asleep += 1
+        self._n_asleep_alone += job.is_passed_over
         self._go_on()
         try:
             wait_s = max(error.retry_after_s or 0.0, backoff_s(job.tries, self._random.random()))
             await self._settings.sleep(min(wait_s, self._settings.longest_wait_s))
         finally:
             self._n_asleep -= 1
+            self._n_asleep_alone -= job.is_passed_over
 
     async def _attempt(self, job: Job, instance: Instance, ticket: Ticket) -> Error | None:
         """One try: hands on what it ended, and leaves the rest in the job; gives the error that tells how it went."""
         verdict: Verdict = "other"
         error: Error | None = None
         watch = instance.watch
+        is_passed_over = False
         try:
             responses = await instance.attempts.attempt(job)
             error = telling(responses)
             verdict = verdict_of(error)
+            is_passed_over = job.failed_at.get(instance.number, instance.n_answered) < instance.n_answered
         finally:
             instance.limiter.end(
                 ticket,
                 verdict,
                 is_work_waiting=bool(self._again or self._ready),
                 retry_after_s=error.retry_after_s if error and error.retryable else None,
+                is_passed_over=is_passed_over,
             )
-        instance.n_answered += sum(response.error is None for response in responses)
+        if failed := [one for one, each in zip(job.asked, responses, strict=True) if each.error is not None]:
+            self._on_failed_tries(failed)
+        if n_answered := sum(response.error is None for response in responses):
+            instance.n_answered += n_answered
+            instance.n_tries_answered += n_answered * job.tries
+            job.n_passed_over.clear()  # of its repeats one was answered, so that the others wait for their turn
         instance.n_failed += verdict in ("failed", "rate_limit")
         has_others = bool(self._waiting or self._ready or self._n_preparing)
-        begins_outage = watch.learn(responses, error, verdict, tries=job.tries, has_others=has_others)
+        begins_outage = watch.learn(responses, error, verdict, has_others=has_others)
+        is_final = False
         if error is not None:
-            job.failed_at.add(instance.number)
+            job.failed_at.pop(instance.number, None)
+            job.failed_at[instance.number] = instance.n_answered
+            job.failed_since_s = min(job.failed_since_s, self._settings.clock())
+            job.n_passed_over[instance.number] += is_passed_over
             if begins_outage:
                 self._start(self._outlast(instance, error))
             await watch.give_up_if_all_fail(error)
+            is_final = await self._is_final(job, instance, error)
         if watch.is_gone:
             return error
-        ended = [response.error is None or self._is_final(job, instance, response.error) for response in responses]
+        ended = [is_final or response.error is None or not response.error.retryable for response in responses]
         self._end(list(compress(job.asked, ended)), list(compress(responses, ended)))
         job.asked = [asked for asked, has_ended in zip(job.asked, ended, strict=True) if not has_ended]
         return error
@@ -361,12 +389,24 @@ class EndpointDispatcher:
         if not self._instances.n_in_flight:
             self._out.flush()
 
-    def _is_final(self, job: Job, instance: Instance, error: Error) -> bool:
+    async def _is_final(self, job: Job, instance: Instance, error: Error) -> bool:
+        """Whether a request has used up its tries."""
         most = self._settings.max_retries
-        if not error.retryable or most == 0:
+        if most == 0:
             return True
-        is_held = instance.breaker.is_open or error.kind == "rate_limit"
-        return job.tries > most and not is_held and not self._instances.has_untried(job.failed_at)
+        if job.tries <= most or instance.breaker.is_open or self._instances.has_untried(job.failed_at):
+            return False
+        return error.kind != "rate_limit" or await self._is_stuck(job)
+
+    async def _is_stuck(self, job: Job) -> bool:
+        """Whether rate limits concern only this request, at every address that is not gone."""
+        is_late = self._settings.clock() - job.failed_since_s >= _STUCK_S
+        unclear = []
+        for one in self._instances.left:
+            n = job.n_passed_over[one.number]
+            if not is_late or n < max(self._settings.max_retries, _OFTEN * one.tries_per_answer):
+                unclear.append(one.watch.limits_only_this(is_passed_over=n > 0))
+        return all(await asyncio.gather(*unclear))
 
     async def _shut(self) -> None:
         self._instances.close()

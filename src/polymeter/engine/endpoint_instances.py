@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from polymeter.core.model import AsyncModel
-from polymeter.core.records import dataclass
 from polymeter.engine.balancing import least_loaded, shares
 from polymeter.engine.breaker import Breaker
 from polymeter.engine.concurrency import START, Limiter, Ticket
@@ -59,7 +59,8 @@ class Instance:
 
     Attributes:
         n_sent: How many tries it was sent.
-        n_answered: How many requests it answered.
+        n_answered: How many requests it answered, and
+        n_tries_answered: after how many tries of theirs.
         n_failed: How many tries failed there.
     """
 
@@ -83,12 +84,12 @@ class Instance:
             self.limiter,
             self.breaker,
             Notices(name, on_wait, on_gone, settings.clock, settings.longest_wait_s),
-            max_retries=settings.max_retries,
+            longest_wait_s=settings.longest_wait_s,
             start=settings.start,
             sleep=settings.sleep,
             clock=settings.clock,
         )
-        self.n_sent = self.n_answered = self.n_failed = 0
+        self.n_sent = self.n_answered = self.n_tries_answered = self.n_failed = 0
 
     @property
     def is_available(self) -> bool:
@@ -104,6 +105,11 @@ class Instance:
     def load(self) -> float:
         """How much of its limit is in use."""
         return self.limiter.in_flight / self.limiter.limit
+
+    @property
+    def tries_per_answer(self) -> float:
+        """After how many tries it answers a request, on average."""
+        return self.n_tries_answered / self.n_answered if self.n_answered else 1.0
 
     @property
     def place(self) -> str:
@@ -157,12 +163,17 @@ class Instances:
     def limit(self) -> int:
         """How many tries may be in flight at all addresses that are not gone; before they are known, at one."""
         first = self._settings.concurrency or START
-        return sum(one.limiter.limit for one in self._all if not one.watch.is_gone) or first
+        return sum(one.limiter.limit for one in self.left) or first
 
     @property
     def n_in_flight(self) -> int:
         """How many tries are in flight."""
         return sum(one.limiter.in_flight for one in self._all)
+
+    @property
+    def left(self) -> list[Instance]:
+        """Those that are not gone."""
+        return [one for one in self._all if not one.watch.is_gone]
 
     @property
     def is_any_available(self) -> bool:
@@ -178,7 +189,7 @@ class Instances:
         """Where the next request goes; ``None`` if nobody has room.
 
         Args:
-            failed_at: The numbers of the addresses that have failed it.
+            failed_at: The numbers of the addresses that have failed it, the last one last.
         """
         if len(self._all) == 1:
             return self._all[0] if self._all[0].has_room else None
@@ -231,7 +242,7 @@ class Instances:
             self._on_wait(text)
 
     def _lose(self, number: int, reason: str) -> None:
-        n_left = sum(not one.watch.is_gone for one in self._all)
+        n_left = len(self.left)
         if not n_left:
             self._on_gone(reason)
         else:

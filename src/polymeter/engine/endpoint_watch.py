@@ -17,7 +17,7 @@ from polymeter.engine.concurrency import Limiter, Verdict
 from polymeter.engine.endpoint_attempts import Attempts
 
 PATIENCE_S = 120.0
-"""How long an endpoint may answer nothing but rate limits before these use up tries like any other failure."""
+"""How long an endpoint may answer nothing but rate limits before it is given up."""
 
 _TELLING_S = 0.9
 """A wait of about a second or more is told."""
@@ -90,7 +90,7 @@ class EndpointWatch:
         limiter: Knows for how long the endpoint asked everyone to wait, and how many tries may be in flight.
         breaker: Decides when failures are an outage.
         notices: Tells the user.
-        max_retries: How often a request is asked again.
+        longest_wait_s: The longest wait before another try.
         start: Makes a task of the dispatcher's loop, which ends with it.
         sleep: Waits between probes.
         clock: Seconds that only ever grow.
@@ -106,7 +106,7 @@ class EndpointWatch:
         breaker: Breaker,
         notices: Notices,
         *,
-        max_retries: int,
+        longest_wait_s: float,
         start: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
         sleep: Callable[[float], Awaitable[None]],
         clock: Callable[[], float],
@@ -116,18 +116,17 @@ class EndpointWatch:
         self._limiter = limiter
         self._breaker = breaker
         self._notices = notices
-        self._max_retries = max_retries
+        self._longest_wait_s = longest_wait_s
         self._start = start
         self._sleep = sleep
         self._clock = clock
         self._limited_since_s: float | None = None
+        self._limited: Error | None = None
         self._cleared_s: float | None = None
         self._verifying: asyncio.Task[Error | None] | None = None
         self._is_outlasting = False
 
-    def learn(
-        self, responses: Sequence[Response], error: Error | None, verdict: Verdict, *, tries: int, has_others: bool
-    ) -> bool:
+    def learn(self, responses: Sequence[Response], error: Error | None, verdict: Verdict, *, has_others: bool) -> bool:
         """Learn from a try whether the endpoint is there, and whether it only limits; whether an outage begins, which
         is to be outlasted.
 
@@ -135,20 +134,15 @@ class EndpointWatch:
             responses: What the try brought.
             error: The one of its errors that tells how it went.
             verdict: What that says.
-            tries: How often the request has been tried.
             has_others: Whether there are requests that have not failed yet.
         """
         if any(response.error is None or response.error.kind == "refused" for response in responses):
             self._is_there()
-        if error is None:
-            self._limited_since_s = None
-        elif verdict == "rate_limit":
+        if error is not None and verdict == "rate_limit":
             self._notices.pause(self._limiter.pause_s, error)
+            self._limited = error
             if self._limited_since_s is None:
                 self._limited_since_s = self._clock()
-            limited_s = self._clock() - self._limited_since_s
-            if 0 < self._max_retries < tries and limited_s > PATIENCE_S:
-                self._give_up(f"it has answered with nothing but rate limits for {limited_s:,.0f} s: {error.message}")
         elif verdict == "failed" and (self._attempts.has_probe or has_others):
             # It can be found out that the endpoint is back: by a request of the model's own, or else by one that has
             # not failed yet. The last requests of a run may all fail for reasons of their own.
@@ -185,6 +179,35 @@ class EndpointWatch:
         self._is_outlasting = False
         self._is_there()
 
+    async def limits_only_this(self, *, is_passed_over: bool) -> bool:
+        """Find out whether a rate limit concerns only the request that has used up its tries; give the endpoint up if
+        it has answered nobody for too long.
+
+        Limits are counted by the minute, and a small request may find room where a large one does not: so nothing but
+        rate limits must have come for as long as the longest wait, before the answer to a small one says that the
+        endpoint has room. Where no such answer comes from the model, those to others between the tries of this one say
+        it, unless the small request is limited or refused as every request would be.
+
+        Args:
+            is_passed_over: Whether others were answered between its tries.
+        """
+        limited_s = 0.0 if self._limited_since_s is None else self._clock() - self._limited_since_s
+        if self._breaker.is_open or limited_s < min(self._longest_wait_s, PATIENCE_S):
+            return False
+        found = await self._small_request() if self._attempts.has_probe else None
+        if self._limited_since_s is None:  # others were answered meanwhile
+            return False
+        concerns_itself = found is not None and found.scope == "request" and found.kind != "rate_limit"
+        if self._attempts.asks_model if found is None else concerns_itself and not found.retryable:
+            return True
+        if limited_s <= PATIENCE_S:
+            return False
+        if is_passed_over and (found is None or concerns_itself):
+            return True
+        message = self._limited.message if self._limited else ""
+        self._give_up(f"it has answered with nothing but rate limits for {limited_s:,.0f} s: {message}")
+        return False
+
     async def give_up_if_all_fail(self, error: Error) -> None:
         """Give the endpoint up if its server has ended, or an error concerns every request to it; where that is
         unclear, a small request tells.
@@ -199,14 +222,19 @@ class EndpointWatch:
             return True
         if self._cleared_s is not None and self._clock() - self._cleared_s < _CLEARED_S:
             return False
-        if self._verifying is None:  # those that come meanwhile wait for the same answer
-            self._verifying = self._start(self._attempts.probe())
-        found = await asyncio.shield(self._verifying)
-        self._verifying = None
+        found = await self._small_request()
         if found is not None and found.scope != "request":
             return True
         self._cleared_s = self._clock()
         return False
+
+    async def _small_request(self) -> Error | None:
+        """Make a small request; those that want one meanwhile wait for the same answer."""
+        if self._verifying is None:
+            self._verifying = self._start(self._attempts.probe())
+        found = await asyncio.shield(self._verifying)
+        self._verifying = None
+        return found
 
     async def _is_probe_answered(self) -> bool:
         error = await self._attempts.probe()
@@ -217,6 +245,7 @@ class EndpointWatch:
         return is_back
 
     def _is_there(self) -> None:
+        self._limited_since_s = None
         self._breaker.answered()
         self._notices.over()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from polymeter.core.errors import Raised, attempt
@@ -31,6 +31,16 @@ class Events:
             self.report("answered", recorded if isinstance(recorded, Raised) else done)
 
         return answered
+
+    def failures_through(self, recorder: Recorder) -> Callable[[Sequence[PendingRequest]], None]:
+        """What a dispatcher calls with the requests of which a try has failed: that is written down, and no more."""
+
+        def failed(tried: Sequence[PendingRequest]) -> None:
+            recorded = attempt(lambda: recorder.failed_tries(tried))
+            if isinstance(recorded, Raised):
+                self.failed(recorded.error)
+
+        return failed
 
     def ends_through(self, recorder: Recorder) -> Callable[[list[EndedSample]], None]:
         """What is called with samples that ended elsewhere: they are written down first, like answers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,9 +14,9 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.model import AsyncModel, Surroundings
 from polymeter.core.needs import SKIP_UNFIT, unknown_needs
 from polymeter.core.progress import Progress
-from polymeter.core.records import dataclass
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.core.task import Result
+from polymeter.core.usage import USAGE_BY_ROLE, UsageByRole, usage_document
 from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.batch_dispatcher import BatchDispatcher
@@ -24,9 +25,9 @@ from polymeter.engine.driver import Driver, EndpointGoneError
 from polymeter.engine.events import Events
 from polymeter.engine.files import FilesOfRun
 from polymeter.engine.panel import panel_of
-from polymeter.engine.plan import Plan, cache_folder, model_name, selected_samples, skip
+from polymeter.engine.plan import Plan, answer_reader, cache_folder, model_name, selected_samples, skip
 from polymeter.engine.prefetch import Prefetcher
-from polymeter.engine.recall import Recall
+from polymeter.engine.recall import EarlierReading, Recall
 from polymeter.engine.recorder import Recorder
 from polymeter.engine.reduce import Reduction
 from polymeter.engine.running_samples import MODEL_ROLE, RunningTask
@@ -36,11 +37,13 @@ from polymeter.engine.work_list import Resumption, Settings, WorkList
 from polymeter.guests.door import Door
 from polymeter.guests.watchdog import Watchdog
 from polymeter.metrics.bounded import end_idle_processes
+from polymeter.reading import READING_VERSION
 from polymeter.store.export import results_document, write_results, write_samples
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore
+from polymeter.store.usage import tokens, usage_of_journal, usage_of_run
 
 if TYPE_CHECKING:
     from polymeter.engine.executors.replica_dispatcher import ReplicaDispatcher
@@ -49,7 +52,8 @@ if TYPE_CHECKING:
 FETCHED_IMAGES = "fetched_images"
 """The folder of the cache that holds images which lie at URLs."""
 
-Status = Literal["complete", "stopped", "interrupted"]
+Status = Literal["complete", "stopped", "interrupted", "failed"]
+"""How a run ended; ``failed``: in an error that a run which goes on would meet again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class RunOutcome:
     Attributes:
         folder: Where everything lies.
         status: ``complete``; ``stopped`` after too many failures or because an endpoint is gone; ``interrupted`` by the
-            user.
+            user. One that ``failed`` has no outcome but its error.
         results: The content of ``results.json``; empty unless complete.
         n_failed: Samples that ended without a score, plus aggregations that failed.
         reason: Why it was stopped.
@@ -124,25 +128,31 @@ class Execution:
     def execute(self) -> RunOutcome:
         """Run what is left, reduce, write."""
         try:
-            self._probe()
-            if not self._driver.outcome.is_stopped:
-                self._roll_out()
-            if self._driver.outcome.is_stopped:
+            try:
+                return self._run()
+            except KeyboardInterrupt:
+                self._driver.outcome.is_interrupted = True
                 return self._stopped()
-            self._progress.stage("reducing")
-            return self._complete(self._driver.call(self._reduction.task_results))
-        except KeyboardInterrupt:
-            self._driver.outcome.is_interrupted = True
-            return self._stopped()
-        except EndpointGoneError as gone:
-            self._driver.outcome.reason = str(gone)
-            return self._stopped()
-        except StorageError:
+            except EndpointGoneError as gone:
+                self._driver.outcome.reason = str(gone)
+                return self._stopped()
+        except PolymeterError as error:
+            self._driver.outcome.reason = str(error)
             with suppress(PolymeterError):  # what ended the run is told, not that its end cannot be noted either
-                self._close_manifest("stopped", self._driver.outcome.n_failed)
+                status: Status = "stopped" if isinstance(error, StorageError) else "failed"
+                self._close_manifest(status, self._driver.outcome.n_failed)
             raise
         finally:
             self._close()
+
+    def _run(self) -> RunOutcome:
+        self._probe()
+        if not self._driver.outcome.is_stopped:
+            self._roll_out()
+        if self._driver.outcome.is_stopped:
+            return self._stopped()
+        self._progress.stage("reducing")
+        return self._complete(self._driver.call(self._reduction.task_results))
 
     def reduce_again(self) -> RunOutcome:
         """Reduce the rows that the journal holds, and write what they come to. No sample is run."""
@@ -230,7 +240,12 @@ class Execution:
         recorder = Recorder(self._writer, self._media, models, self._files, restores_requests=was_damaged)
         events = Events()
         listener = Listener(
-            events.answers_through(recorder), events.failed, self._progress.note, events.waiting, events.gone
+            events.answers_through(recorder),
+            events.failed,
+            self._progress.note,
+            events.waiting,
+            events.gone,
+            events.failures_through(recorder),
         )
         also = [f"the {role}" for role, model in plan.roles.items() if model is plan.model]
         own = self._dispatcher(MODEL_ROLE, listener, " and ".join(["the model", *also]))
@@ -244,18 +259,30 @@ class Execution:
             options.media_budget_mb * 2**20,
             self._max_failed(),
             options.score_workers or 4,
+            answer_reader(plan),
             panel_of(plan),
             self._crew,
         )
         return Driver(
             dispatchers,
-            Recall(models, self._media, self._progress.note, self._files),
+            Recall(models, self._media, self._progress.note, self._files, self._earlier_reading()),
             recorder,
             self._door,
             lambda: Journal(self._folder.journal),
             settings,
             self._progress,
             events,
+        )
+
+    def _earlier_reading(self) -> EarlierReading | None:
+        """Finds answers that a part of this run, or of the run it was scored from, read by other rules."""
+        source = self._manifest.get("scored_from") or {}
+        records = [*(source.get("sessions") or ()), *self._manifest["sessions"]]
+        ours = [record for record in records if parts.rules_of(record)["reading"] == READING_VERSION]
+        if len(ours) == len(records):
+            return None  # nothing is looked for in a run of this version alone
+        return EarlierReading(
+            lambda: Journal(self._folder.journal), frozenset(int(record["id"], 16) for record in ours)
         )
 
     def _make_crew(self, recorder: Recorder, events: Events) -> ScoringCrew | None:
@@ -279,6 +306,8 @@ class Execution:
     def _dispatcher(self, role: str, listener: Listener, name: str) -> Dispatcher:
         plan, options = self._plan, self._plan.options
         model = plan.model if role == MODEL_ROLE else plan.roles[role]
+        if isinstance(model, StoredAnswers):  # an answer that is missing is no failed try: nobody was asked
+            listener = replace(listener, failed_tries=lambda _: None)
         if isinstance(model, AsyncModel):
             from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 
@@ -296,6 +325,7 @@ class Execution:
                 on_gone=listener.gone,
                 on_note=listener.note,
                 on_failed=listener.failed,
+                on_failed_tries=listener.failed_tries,
             )
         room = None if plan.place is None else plan.place.rooms.get(role)
         if room is not None:
@@ -309,7 +339,6 @@ class Execution:
             self._prefetcher,
             listener,
             max_retries=options.max_retries,
-            is_cut=not model.traits.is_foreign or options.apply_stops_to_foreign,
             largest_own=max((task.batch_size or 0 for task in plan.opened), default=0),
         )
 
@@ -339,11 +368,14 @@ class Execution:
             notes=[
                 *self._plan.notes,
                 *parts.notes(by_address, self._manifest, balanced),
+                *filter(None, [self._mixed_media(journal)]),
                 *self._nondeterminism(),
                 *self._reduction.doubts(summaries, journal),
                 *self._reduction.failures,
             ],
         )
+        usage = usage_of_journal(journal, self._manifest)
+        document[USAGE_BY_ROLE] = usage_document(usage)
         address_of = parts.part_addresses(journal, self._manifest) if by_address else None
         for task in self._tasks:
             write_samples(self._folder, journal, task.name, address_of)
@@ -357,8 +389,13 @@ class Execution:
             for summary in summaries
         )
         n_failed = unscored + len(self._reduction.failures)
-        self._close_manifest("complete", n_failed)
+        self._close_manifest("complete", n_failed, usage)
         return RunOutcome(self._folder, "complete", document, n_failed)
+
+    def _mixed_media(self, journal: Journal) -> str:
+        """What is to be said of samples whose media the model was sent by different rules."""
+        shown = [task.name for task in self._tasks if not task.is_text_only]
+        return parts.mixed_media(journal, self._manifest, shown) if shown else ""
 
     def _dispatchers(self) -> dict[str, dict[str, Any]]:
         """The record of every dispatcher so far, by role."""
@@ -380,13 +417,21 @@ class Execution:
         self._close_manifest(status, outcome.n_failed)
         return RunOutcome(self._folder, status, {}, outcome.n_failed, outcome.reason)
 
-    def _close_manifest(self, status: Status, n_failed: int) -> None:
+    def _close_manifest(self, status: Status, n_failed: int, usage: UsageByRole | None = None) -> None:
         outcome, manifest = self._driver.outcome, self._manifest
         seconds = time.perf_counter() - self._started
         manifest["status"], manifest["ended"], manifest["n_failed"] = status, parts.now(), n_failed
-        manifest["seconds"] = round(manifest["seconds"] + seconds, 3)
-        manifest["usage"] = {name: manifest["usage"][name] + value for name, value in outcome.usage.items()}
-        manifest["cache"] = {"hits": manifest["cache"]["hits"] + outcome.n_known}
+        manifest["seconds"] = round((manifest["seconds"] or 0.0) + seconds, 3)
+        if usage is None:
+            with suppress(StorageError):  # rows that cannot be written have ended the run already
+                self._writer.flush()
+            with suppress(StorageError, ValueError):  # of a damaged journal stays what the manifest says
+                usage = usage_of_run(self._folder, manifest)
+        if usage is not None:
+            manifest["usage"] = {**manifest["usage"], **tokens(usage)}
+            manifest[USAGE_BY_ROLE] = usage_document(usage)
+        manifest |= manifests.decided_stops(self._plan, manifest)  # servers of the run decide when they have started
+        manifest["cache"] = {"hits": manifest.get("cache", {}).get("hits", 0) + outcome.n_known}
         dispatchers = self._dispatchers()
         balanced = parts.requests_by_address(manifest, dispatchers)
         if balanced:

@@ -12,7 +12,7 @@ from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, boundary
 from polymeter.core.identity import canonical, fingerprint, source_hash
 from polymeter.core.installed import installed_packages
-from polymeter.core.model import Model, ModelSpec
+from polymeter.core.model import AsyncModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.places import file_name, stored_at
 from polymeter.core.registries import stored_format
@@ -20,8 +20,9 @@ from polymeter.core.registry import place_of
 from polymeter.core.secrets import HIDDEN, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.core.systems import told_system
-from polymeter.engine.parts import now
-from polymeter.engine.plan import Plan, model_name, selected_samples
+from polymeter.core.task import ReadingRules
+from polymeter.engine.parts import now, rules, rules_of
+from polymeter.engine.plan import Plan, model_name, role_names, selected_samples
 from polymeter.engine.provenance import git_state, hardware, software
 from polymeter.engine.selection import describe_selection, file_endings, named_place
 from polymeter.engine.stored import StoredAnswers, describe_traits
@@ -130,6 +131,7 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
         },
         "roles": {
             role: {
+                "name": role_names(plan)[role],
                 "spec": _spec(plan.role_specs.get(role)),
                 "identity": canonical(model.identity),
                 "fingerprint": fingerprint_of(model.identity),
@@ -152,11 +154,29 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
         **software(),
         "hardware": hardware(),
         "journal_dir": str(folder.journal_dir) if folder.journal_dir else None,
+        "rules": rules(),
+        **decided_stops(plan, {}),
         "usage": {"input_tokens": 0, "output_tokens": 0},
         "cache": {"hits": 0},
         "sessions": [],
         "notes": list(plan.notes),
     }
+
+
+def decided_stops(plan: Plan, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether stop strings are sent to the model of each role, where that was decided; part of a manifest."""
+    models = {"model": plan.model, **plan.roles}
+    decided = {role: model.sends_stops for role, model in models.items() if isinstance(model, AsyncModel)}
+    told = {**(before.get("sends_stops") or {}), **{role: one for role, one in decided.items() if one is not None}}
+    return {"sends_stops": told} if told else {}
+
+
+def keep_stops(manifest: Mapping[str, Any], plan: Plan) -> None:
+    """Have a run that is resumed send stop strings as it did when it began."""
+    for role, is_sent in (manifest.get("sends_stops") or {}).items():
+        model = plan.model if role == "model" else plan.roles.get(role)
+        if isinstance(model, AsyncModel):
+            model.sends_stops = is_sent
 
 
 def check_same_run(manifest: Mapping[str, Any], plan: Plan, folder: RunFolder) -> None:
@@ -222,6 +242,9 @@ def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         **_skipped(plan),
         **_parity(plan),
         **software(),
+        # What scores stored answers sends no media to the model.
+        "rules": {**rules(), **({"media": rules_of(manifest)["media"]} if "scored_from" in manifest else {})},
+        **decided_stops(plan, manifest),
         "hardware": hardware(),
     }
 
@@ -287,11 +310,22 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "sources": [str(path) for path in spec.sources],
         "source_hash": spec.source_hash,
         "score_digest": task.score_digest,
+        "reading": _reading(task.reading),
         "dataset_fingerprint": task.fingerprint,
         **({"dataset_revisions": dict(task.revisions)} if task.revisions else {}),
         "num_fewshot": task.num_fewshot,
         "n_rows": len(task.samples),
         "n_samples": len(selected_samples(task, plan.options)),
+    }
+
+
+def _reading(rules: ReadingRules) -> dict[str, Any]:
+    """How a task's answers are read. The tags are null for the usual ones."""
+    is_removed = rules.is_separated or rules.is_scored_apart
+    return {
+        "reasoning": "removed" if is_removed else "left to the task's own code",
+        "reasoning_tags": None if rules.tags is None else [list(pair) for pair in rules.tags],
+        "stop_strings": "anywhere" if rules.stops_anywhere else "behind the reasoning",
     }
 
 

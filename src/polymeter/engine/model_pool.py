@@ -114,18 +114,15 @@ class PooledModel(BatchModel):
             self._is_in_use = True
         if self._is_loaded:
             return
-        self._model.planned_batch_size = self.planned_batch_size
         try:
-            self._model.load()
+            self._as_set().load()
             self._is_loaded = True
         finally:
             self._is_over = not self._is_loaded
 
     def respond(self, requests: list[Request]) -> list[Response]:
         """What the model answers."""
-        self._model.rows = self.rows
-        self._model.at_once = self.at_once
-        return self._model.respond(requests)
+        return self._as_set().respond(requests)
 
     def batches_at_once(self, request: Request) -> int:
         """The model's."""
@@ -133,8 +130,7 @@ class PooledModel(BatchModel):
 
     def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:
         """The model's."""
-        self._model.rows = self.rows
-        return self._model.own_prompt(origin)
+        return self._as_set().own_prompt(origin)
 
     def relieve(self) -> None:
         """Let the model let go of memory."""
@@ -164,3 +160,9 @@ class PooledModel(BatchModel):
                 self._model.close()
         except PolymeterError as error:
             _LOG.warning("%s", error)
+
+    def _as_set(self) -> BatchModel:
+        """The model, with what the run has set."""
+        for name in ("planned_batch_size", "rows", "at_once", "parity", "reasoning_tags"):
+            setattr(self._model, name, getattr(self, name))
+        return self._model

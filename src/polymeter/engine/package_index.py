@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import polymeter
-from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.catalog import Catalog, Entry, Root
+from polymeter.core.errors import Problem
 from polymeter.core.files import replacing
 from polymeter.core.installed import Package
 from polymeter.core.parity import Parity

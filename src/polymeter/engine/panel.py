@@ -112,6 +112,7 @@ def _joint(scores: dict[str, Score], without: dict[str, str], panel: Panel) -> S
         tuple(call for call, _ in calls),
         rules if any(rules) else (),
         tuple(dict.fromkeys(scorer for own in scores.values() for scorer in own.scorers)),
+        first.n_unfinished,
     )
 
 

@@ -16,10 +16,13 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from polymeter.core.errors import PlanError, count
+from polymeter.core.shown_images import MEDIA_VERSION
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
+from polymeter.core.usage import USAGE_VERSION
 from polymeter.engine.balancing import shares
 from polymeter.engine.plan import Plan
 from polymeter.engine.scoring_code import scoring_code
+from polymeter.reading import READING_VERSION
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, Part
 
@@ -48,6 +51,8 @@ def new_part(plan: Plan, software: Mapping[str, Any], command: str, kind: str) -
         "status": "running",
         **software,
         "code": scoring_code(),
+        "rules": rules(),
+        "usage_version": USAGE_VERSION,
         "host": platform.node(),
         "process": os.getpid(),
         "endpoints": addresses(plan),
@@ -56,8 +61,69 @@ def new_part(plan: Plan, software: Mapping[str, Any], command: str, kind: str) -
 
 def as_part(record: Mapping[str, Any]) -> Part:
     """What the journal keeps of a part."""
-    facts = {name: record[name] for name in ("kind", "started", "polymeter", "host", "endpoints")}
+    facts = {
+        name: record[name] for name in ("kind", "started", "polymeter", "host", "endpoints", "rules", "usage_version")
+    }
     return Part(int(record["id"], 16), record["code"], facts)
+
+
+def rules() -> dict[str, int]:
+    """The versions of the rules by which answers are read and media is sent."""
+    return {"reading": READING_VERSION, "media": MEDIA_VERSION}
+
+
+def rules_of(record: Mapping[str, Any]) -> dict[str, int]:
+    """The versions of the rules of a part; 1 for those of parts that recorded none."""
+    return {name: int((record.get("rules") or {}).get(name, 1)) for name in rules()}
+
+
+def reads_anew(manifest: Mapping[str, Any]) -> str:
+    """What the user should know of a run with parts of versions that read answers by other rules; empty if it has none.
+
+    Args:
+        manifest: The manifest, with the part that begins.
+    """
+    versions = sorted({rules_of(record)["reading"] for record in _all_records(manifest)})
+    if len(versions) == 1:
+        return ""
+    return (
+        f"Parts of this run read answers by different rules ({_listed(versions)}): all stored answers are read again "
+        f"by version {READING_VERSION}, and none is asked for again."
+    )
+
+
+def mixed_media(journal: Journal, manifest: Mapping[str, Any], tasks: Sequence[str]) -> str:
+    """What the user should know of a run whose model was sent media by different rules; empty if it was not.
+
+    Args:
+        journal: Its journal.
+        manifest: The manifest.
+        tasks: Its tasks with media.
+    """
+    if len({rules_of(record)["media"] for record in _all_records(manifest)}) == 1:
+        return ""
+    versions = {part.id: rules_of(part.facts)["media"] for part in journal.parts().values()}
+    samples: dict[int, set[tuple[str, int]]] = {}
+    for task in tasks:
+        for sample, role, part in journal.answering_parts(task):
+            if role == "model":
+                samples.setdefault(versions.get(part, 1) if part else 1, set()).add((task, sample))
+    if len(samples) < 2:
+        return ""
+    told = " and ".join(
+        f"{count(len(found), 'sample')} by version {number}" for number, found in sorted(samples.items())
+    )
+    return f"The model was sent media by different rules: {told}. A run of one version has one form of each image."
+
+
+def _all_records(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The records of all parts, of the run that it was scored from as well."""
+    source = manifest.get("scored_from") or {}
+    return [*(source.get("sessions") or ()), *(manifest.get("sessions") or ())]
+
+
+def _listed(versions: Sequence[int]) -> str:
+    return " and ".join(f"version {number}" for number in versions)
 
 
 def addresses(plan: Plan) -> dict[str, str]:
@@ -230,6 +296,7 @@ def notes(
             f"The answers of the {_who(role)} come from {len(counts)} endpoints: {where}. samples/*.jsonl names the "
             "endpoint of each answer."
         )
+    told += filter(None, [reads_anew(manifest)])
     damages = [record["damage"] for record in manifest.get("sessions") or () if record.get("damage")]
     told += [f"The journal was damaged ({damage}); what was missing in it was asked for again." for damage in damages]
     return told

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from polymeter.core.records import dataclass
 from polymeter.core.spread import Bounds
 from polymeter.core.task import MetricKey, Result, Score
 

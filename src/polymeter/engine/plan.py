@@ -5,29 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polymeter.core.errors import DataError, PlanError, ScoreError, UnfitError, outside_of_polymeter
+from polymeter.core.errors import DataError, PlanError, ScoreError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.generated_code import refuse_generated_code
 from polymeter.core.guest_context import guest_context_with
+from polymeter.core.identity import fingerprint
+from polymeter.core.installed import is_guests_place
 from polymeter.core.model import BatchModel, Model, ModelSpec, ModelTraits
 from polymeter.core.needs import check_needs, ignored_settings
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import Parity, parity_with
 from polymeter.core.places import require_place
-from polymeter.core.records import dataclass
 from polymeter.core.registries import stored_format
 from polymeter.core.task import Task, TaskSpec
+from polymeter.engine.answers import AnswerReader
 from polymeter.engine.data_places import AskedPlaces, check_places
 from polymeter.engine.generation_settings import passed_on_notes, with_passed_on
 from polymeter.engine.missing_packages import missing_later
+from polymeter.engine.running_samples import MODEL_ROLE
 from polymeter.engine.selection import Selection, format_of
 from polymeter.engine.stored import StoredAnswers
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
+from polymeter.reading import READING_VERSION
+from polymeter.reading.reasoning import parse_tags, tags_in_force
 
 if TYPE_CHECKING:
     from polymeter.engine.executors.hosts import Place
@@ -78,6 +83,16 @@ class Plan:
         return parity_with(self.options.parity)
 
 
+def answer_reader(plan: Plan) -> AnswerReader:
+    """Reads the answers of a plan's models. Wrapped models apply stop strings themselves, unless the plan says that
+    Polymeter does.
+    """
+    if plan.options.apply_stops_to_foreign:
+        return AnswerReader()
+    models = {MODEL_ROLE: plan.model, **plan.roles}
+    return AnswerReader(frozenset(role for role, model in models.items() if model.traits.is_foreign))
+
+
 def cache_folder(options: RunOptions) -> Path:
     """Where prepared data and indexes are kept: as told, else ``POLYMETER_CACHE_DIR``, else the user's cache folder.
 
@@ -123,6 +138,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
         is_mcq_text=options.mcq == "text",
         roles=role_names(plan),
         parity=plan.parity,
+        reasoning_tags=parse_tags(options.reasoning_tags, "--reasoning-tags"),
         is_begun=is_begun,
         revisions=plan.pinned,
         cache_dir=cache_dir,
@@ -212,7 +228,17 @@ def compiled(
     }
     read: dict[str, str] = {}
     with _placed(spec), in_mode("load"), guest_context_with(**surroundings, read_revisions=read):
-        return replace(format_of(spec).compile(spec, traits, context), revisions=read)
+        return _with_reading(replace(format_of(spec).compile(spec, traits, context), revisions=read), traits, options)
+
+
+def _with_reading(task: Task, traits: ModelTraits, options: RunOptions) -> Task:
+    """A task whose rules for reading answers are those of its author, else of the run, else the usual ones with the
+    tags of the model's own chat template. They belong to what its scores rest on.
+    """
+    run_tags = parse_tags(options.reasoning_tags, "--reasoning-tags")
+    reading = replace(task.reading, tags=tags_in_force(task.reading.tags, run_tags, traits.reasoning_tags))
+    rules = [READING_VERSION, reading.tags, reading.is_separated, reading.is_scored_apart, reading.stops_anywhere]
+    return replace(task, reading=reading, score_digest=fingerprint([task.score_digest, rules]))
 
 
 def check_learned(plan: Plan) -> None:
@@ -274,7 +300,7 @@ def _placed(spec: TaskSpec) -> Iterator[None]:
     try:
         yield
     except (PlanError, DataError) as error:
-        is_place = "/" not in error.where or outside_of_polymeter(error.where)
+        is_place = "/" not in error.where or is_guests_place(error.where)
         if error.where and is_place:
             raise
         kind = next(kind for kind in (DataError, UnfitError, PlanError) if isinstance(error, kind))

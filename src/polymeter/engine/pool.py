@@ -30,6 +30,7 @@ class Pool:
         self._running = 0
         self._idle = 0
         self._is_closed = False
+        # Which threads are the pool's own; it ends with them.
         self._mine = threading.local()
         self._context = copy_context()
 

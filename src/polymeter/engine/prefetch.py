@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from typing import Any
 from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary
 from polymeter.core.parts import Audio, Image, Media, Video
 from polymeter.core.pixels import check_sample
-from polymeter.core.records import dataclass
 from polymeter.core.request import GenerateImage, OwnPrompt, Request, Response
 from polymeter.engine.pool import Pool
 from polymeter.store.media import MediaStore

@@ -126,13 +126,13 @@ def has_all_answers(plan: Plan, folder: RunFolder) -> bool:
 
 
 def _is_answered(task: Mapping[str, Any], journal: Journal, *, is_judged: bool) -> bool:
-    name, n_samples = task["name"], task["n_samples"]
+    name, n_samples = task["name"], task.get("n_samples")
     statuses = journal.statuses(name)
     n_scored = statuses.get(SampleStatus.OK.value, 0)
     if n_scored == n_samples:
         return True
     has_failed = sum(statuses.values()) > n_scored
-    return not (is_judged or has_failed) and sum(journal.marks(name, "answered", task["n_rows"])) == n_samples
+    return not (is_judged or has_failed) and sum(journal.marks(name, "answered", task.get("n_rows", 0))) == n_samples
 
 
 async def _ask(endpoint: AsyncModel, is_asked: threading.Event) -> None:

@@ -2,18 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from polymeter.core.errors import DataError
 from polymeter.core.identity import joint_fingerprint
 from polymeter.core.repeats import joined
-from polymeter.core.request import Response
+from polymeter.core.request import Error, Response
+from polymeter.engine.answers import may_be_cut, stops_of
 from polymeter.engine.files import FilesOfRun
-from polymeter.engine.running_samples import MODEL_ROLE, PendingRequest
-from polymeter.store.journal import STALE, AnswerKey
+from polymeter.engine.running_samples import MODEL_ROLE, PendingRequest, RunningSample
+from polymeter.store.journal import STALE, AnswerKey, Journal
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response
+
+CUT_AWAY = (
+    "An earlier version of Polymeter cut this answer at a stop string before it was stored, and nothing of the answer "
+    "is left. To ask again, start a new run."
+)
+ASKS_OTHERWISE = (
+    "This version of Polymeter reads an earlier answer of this sample differently, so its next question would be "
+    "another one. Nothing was asked. To ask again, start a new run."
+)
+
+
+class EarlierReading:
+    """Finds out which stored answers are of parts of the run that read answers by other rules.
+
+    Args:
+        open_journal: Opens the journal.
+        parts: The ids of the parts that read by the rules of this version.
+    """
+
+    def __init__(self, open_journal: Callable[[], Journal], parts: Collection[int]) -> None:
+        self._open_journal = open_journal
+        self._parts = parts
+
+    def holds(self, running: RunningSample, key: AnswerKey) -> bool:
+        """Whether an answer of a sample is of such a part. Asked rarely: where an answer reads as nothing, or a
+        question is new.
+        """
+        with closing(self._open_journal()) as journal:
+            part = journal.part_of(running.task.name, running.sample.index, key)
+        return part != -1 and part not in self._parts
+
+    def has_ended(self, running: RunningSample) -> bool:
+        """Whether such a part has ended a sample with a score."""
+        with closing(self._open_journal()) as journal:
+            part = journal.scored_by(running.task.name, running.sample.index)
+        return part != -1 and part not in self._parts
 
 
 class Recall:
@@ -24,15 +62,22 @@ class Recall:
         media: Loads stored images.
         note: Told of answers that have to be asked for again.
         files: The files that answers rest on.
+        earlier: Finds answers that were stored by other rules of reading; ``None``: there are none.
     """
 
     def __init__(
-        self, models: Mapping[str, str], media: MediaStore, note: Callable[[str], None], files: FilesOfRun
+        self,
+        models: Mapping[str, str],
+        media: MediaStore,
+        note: Callable[[str], None],
+        files: FilesOfRun,
+        earlier: EarlierReading | None = None,
     ) -> None:
         self._models = models
         self._media = media
         self._note = note
         self._files = files
+        self._earlier = earlier
 
     def __call__(self, asked: Sequence[PendingRequest]) -> None:
         """Set the responses of those requests that have an answer; what a sample asks together is here together."""
@@ -43,6 +88,27 @@ class Recall:
         owed = [one for one in resumed if one.response is None]
         for group in joined(owed, lambda one: one.request):
             self._recall_jointly(group)
+        if self._earlier is not None:
+            for one in resumed:
+                one.unreadable = self._why_unreadable(one, self._earlier)
+                if one.unreadable:
+                    one.response = Response(error=Error("score", one.unreadable))
+
+    def _why_unreadable(self, one: PendingRequest, earlier: EarlierReading) -> str:
+        """Why the answer to a request cannot be read any more; empty if it can, or has to be asked for."""
+        if one.role != MODEL_ROLE:
+            return ""
+        if one.response is not None:
+            key = AnswerKey(one.role, self._models[one.role], one.fingerprint, one.occurrence)
+            is_cut = may_be_cut(one.response, stops_of(one.request), one.running.task.task.reading)
+            return CUT_AWAY if is_cut and earlier.holds(one.running, key) else ""
+        left = [key for key in one.running.known if key.role == MODEL_ROLE and key not in one.running.used]
+        used = [key for key in one.running.used if key.role == MODEL_ROLE]
+        if not used:  # its first question is another one: prompts have changed
+            return ""
+        # Either it asked something else then, or it had ended here.
+        is_other = any(earlier.holds(one.running, key) for key in left) or earlier.has_ended(one.running)
+        return ASKS_OTHERWISE if is_other else ""
 
     def is_missed(self, key: AnswerKey, body: str) -> bool:
         """Whether it is strange that an answer is not asked for again: it is of the model that is measured, as it is

@@ -8,19 +8,21 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from polymeter.core.codec import NotExactError, encode, jsonable_as_json
 from polymeter.core.errors import DataError, ModelError, PolymeterError, StorageError, boundary
-from polymeter.core.parts import Image, Text, is_image
-from polymeter.core.request import Error, Output, Request, Response
+from polymeter.core.parts import Audio, Image, Text, is_image
+from polymeter.core.request import Error, Output, OwnPrompt, Request, Response
 from polymeter.core.task import SampleStatus, Score
+from polymeter.data.audio import duration_s
 from polymeter.engine.files import FilesOfRun
 from polymeter.engine.running_samples import EndedSample, PendingRequest
 from polymeter.store.journal import STALE
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore
+from polymeter.store.schema import FAILED_TRIES
 from polymeter.store.wire import write_request, write_response, write_score
 
 _WRITING = boundary(ModelError, "Writing down the model's answer")
@@ -54,6 +56,7 @@ class Recorder:
         self._models = models
         self._files = files
         self._restores_requests = restores_requests
+        self._tries = count()
 
     def recalled(self, answered: Sequence[PendingRequest]) -> None:
         """Journal the requests of answers that the journal holds, if some may have been lost."""
@@ -87,7 +90,8 @@ class Recorder:
                     rests_on_files = one.may_show or one.running.files or not isinstance(one.request, Request)
                     behind = self._files.behind_answer(one) if rests_on_files else None
                     one.response = self._stored(one.response)
-                    body = write_response(one.response, self._media.name_of, behind)
+                    sent = _sent(one.request) if one.may_show and not one.response.is_joined else None
+                    body = write_response(one.response, self._media.name_of, behind, sent)
                     if isinstance(one.request, Request):
                         requests.append((one.fingerprint, write_request(one.request, self._media.describe)))
             except StorageError:
@@ -99,6 +103,20 @@ class Recorder:
             responses.append((*where, one.fingerprint, one.occurrence, one.turn, body))
         self._writer.put("requests", requests)
         self._writer.put("responses", responses)
+
+    def failed_tries(self, failed: Sequence[PendingRequest]) -> None:
+        """Journal that a try of each of these requests failed. A request that is tried again is not over.
+
+        Raises:
+            JournalError: The journal cannot be written.
+        """
+        self._writer.put(
+            FAILED_TRIES,
+            [
+                (one.running.task.number, one.running.sample.index, one.role, self._models[one.role], next(self._tries))
+                for one in failed
+            ],
+        )
 
     def _stored(self, response: Response) -> Response:
         for output in response.outputs:
@@ -144,7 +162,8 @@ class Recorder:
         scores, samples, turns = [], [], []
         for end in ended:
             task, sample = end.running.task, end.running.sample
-            for key in end.running.known:
+            # What is left of a sample that cannot be read stays as it was, so that it is known the next time as well.
+            for key in () if end.running.is_unreadable else end.running.known:
                 where = (key.role, key.model, key.fingerprint, key.occurrence)
                 turns.append((end.running.used.get(key, STALE), task.number, sample.index, *where))
             written = end.written
@@ -162,7 +181,7 @@ class Recorder:
                     task.number,
                     sample.index,
                     sample.id,
-                    _write_subset(sample.subset),
+                    json.dumps(sample.subset) if sample.subset else "",
                     sample.cluster,
                     end.status.value,
                     _write_error(end.error),
@@ -176,19 +195,21 @@ class Recorder:
         self._writer.put("samples", samples)
 
 
-@lru_cache(maxsize=1024)
-def _write_subset(subset: tuple[str, ...]) -> str:
-    return json.dumps(subset) if subset else ""
+def _sent(request: Request | OwnPrompt) -> dict[str, float | None]:
+    """The media of a request as usage counts them."""
+    media = [*request.media()]
+    sounds = [medium for medium in media if isinstance(medium, Audio)]
+    seconds = [duration_s(sound) for sound in sounds]
+    known = [one for one in seconds if one is not None]
+    n_images = sum(isinstance(medium, Image) for medium in media)
+    return {
+        **({"images_sent": n_images} if n_images else {}),
+        **({"audio_s": round(sum(known), 3) if len(known) == len(sounds) else None} if sounds else {}),
+    }
 
 
 def _write_error(error: Error | None) -> str | None:
     return None if error is None else json.dumps({"kind": error.kind, "message": error.message}, ensure_ascii=False)
-
-
-@lru_cache(maxsize=1024)
-def _is_never_exact(kind: type) -> bool:
-    """Whether no value of a type can be restored exactly. Some tasks return such for every sample."""
-    return kind not in _MAYBE_EXACT and kind.__module__ != "numpy"
 
 
 def write_returned(returned: Any) -> str | None:
@@ -197,7 +218,7 @@ def write_returned(returned: Any) -> str | None:
         return None
     if type(returned) is list and returned:
         first: Any = type(returned[0])
-        if _is_never_exact(first):
+        if first not in _MAYBE_EXACT and first.__module__ != "numpy":  # some tasks return such for every sample
             return None
     try:
         return encode(returned)

@@ -15,12 +15,13 @@ from polymeter.core.identity import seed_for
 from polymeter.core.request import Response
 from polymeter.core.role_client import no_role_client
 from polymeter.core.task import ReduceContext, Result, Sample, SampleStatus, Score, ScoredRow
+from polymeter.engine.answers import AnswerReader
 from polymeter.engine.driver import Driver
 from polymeter.engine.groups import mark_lost_subsets, reduce_groups
 from polymeter.engine.panel import panel_of
 from polymeter.engine.patterns import Patterns
-from polymeter.engine.plan import Plan, model_name, role_names
-from polymeter.engine.running_samples import REFUSED, RunningSample, RunningTask
+from polymeter.engine.plan import Plan, answer_reader, model_name, role_names
+from polymeter.engine.running_samples import MODEL_ROLE, REFUSED, RunningSample, RunningTask
 from polymeter.engine.unscored import ValueCount, n_scored, why_unscored
 from polymeter.guests.door import Door
 from polymeter.judge.panel import Panel, PanelTally
@@ -48,15 +49,22 @@ class Rows:
     """
 
     def __init__(
-        self, task: RunningTask, journal: Journal, media: MediaStore, again: Again, panel: Panel | None = None
+        self,
+        task: RunningTask,
+        journal: Journal,
+        media: MediaStore,
+        again: Again,
+        reader: AnswerReader,
+        panel: Panel | None = None,
     ) -> None:
         self._task = task
         self._journal = journal
         self._media = media
         self._again = again
+        self._reader = reader
         self.subsets: dict[tuple[str, ...], bool] = {}
         """Whether any row of each subset has a score, of the rows that were read."""
-        self._bodies: dict[int, list[str]] = {}
+        self._bodies: dict[int, list[tuple[str, tuple[str, ...]]]] = {}
         self._next_asked = -1
         self.patterns: Patterns | None = None
         """What the scored rows have in common, once all were read."""
@@ -100,7 +108,13 @@ class Rows:
             n = _RESPONSES_AT_ONCE if index == self._next_asked else 1  # whoever asks for a second one asks for all
             self._bodies = self._journal.turns_between(self._task.name, index, index + n)
         self._next_asked = index + 1
-        return tuple([read_response(body, self._media.load) for body in self._bodies[index]])
+        rules = self._task.task.reading
+        return tuple(
+            [
+                self._reader.read(MODEL_ROLE, stops, read_response(body, self._media.load), rules)
+                for body, stops in self._bodies[index]
+            ]
+        )
 
 
 def reduce_task(
@@ -110,6 +124,7 @@ def reduce_task(
     again: Again,
     door: Door,
     context: ReduceContext,
+    reader: AnswerReader,
     panel: Panel | None = None,
 ) -> tuple[list[Result], Patterns | None, PanelTally | None]:
     """The results of one task, and if its reduction has read all samples, what they have in common and, of several
@@ -120,7 +135,7 @@ def reduce_task(
     """
     journal = open_journal()
     try:
-        rows = Rows(task, journal, media, again, panel)
+        rows = Rows(task, journal, media, again, reader, panel)
         with (
             answering_through(context.role_client or no_role_client),
             boundary(ScoreError, f"Aggregating task {task.name!r}"),
@@ -204,6 +219,7 @@ class Reduction:
                     self._driver.score_again,
                     self._door,
                     context,
+                    answer_reader(self._plan),
                     self._panel,
                 )
                 if patterns is not None:
@@ -292,6 +308,7 @@ class Reduction:
             why_unscored(values, n_ok, results) if is_known else None,
             failures_in(journal, task.name),
             self._judges(task.name),
+            values.n_unfinished,
         )
 
     def _judges(self, task: str) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ nobody is asked at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,9 @@ from polymeter.core.model import BatchModel, Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
 from polymeter.core.pixels import pixel_budget
 from polymeter.core.progress import Progress
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
+from polymeter.engine import parts
 from polymeter.engine.execution import RunOutcome
 from polymeter.engine.models import make_model
 from polymeter.engine.panel import panel_of
@@ -32,9 +32,11 @@ from polymeter.engine.run import RunRequest, make_plan, placed, refuse_changes, 
 from polymeter.engine.stored import StoredAnswers, traits_from
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
+from polymeter.guests.held import put_back_after_run
 from polymeter.judge.panel import seats_of
 from polymeter.store.copying import take_answers
 from polymeter.store.folder import RunFolder, open_folder
+from polymeter.store.usage import model_names
 
 ANSWERS_ONLY = "predict_only"
 """The setting with which a run of any format keeps its answers and scores nothing."""
@@ -81,7 +83,13 @@ def score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
         PolymeterError: The journal cannot be written.
     """
     options = request.options
-    with dispatched(), random_state_kept(), weights_from(options.weights), pixel_budget(options.max_image_pixels):
+    with (
+        put_back_after_run(),
+        dispatched(),
+        random_state_kept(),
+        weights_from(options.weights),
+        pixel_budget(options.max_image_pixels),
+    ):
         return _score_again(request, progress)
 
 
@@ -96,6 +104,8 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
         request.check_plan(plan)
     panel_of(plan)
     refuse_changes(plan, target)
+    if target.is_begun():
+        manifests.keep_stops(target.read_manifest(), plan)
     check_endpoints(plan, target, progress)
     progress.stage("opening tasks")
     compile_tasks(plan, cache_folder(plan.options), is_begun=not _kept_answers_only(source))
@@ -220,14 +230,21 @@ def _spec(entry: Mapping[str, Any]) -> ModelSpec | None:
 def _manifest(before: Mapping[str, Any], plan: Plan, source: RunFolder, command: str) -> dict[str, Any]:
     """The manifest of the run that begins, with the tasks as they were: what changed since is told when it goes on."""
     made = manifests.new_manifest(plan, RunFolder(source.path, source.journal_dir), command)
+    names = model_names(before)  # what stands for a judge does not know its name
     return {
         **made,
         "model": before["model"],
+        "roles": {
+            role: {**entry, "name": names.get(role, {}).get(entry["fingerprint"], entry["name"])}
+            for role, entry in made["roles"].items()
+        },
         "tasks": before["tasks"],
+        "rules": {**made["rules"], "media": parts.rules_of(before)["media"]},
         "scored_from": {
             "run": str(source.path.resolve()),
             "status": before["status"],
             "sessions": [*(before.get("scored_from") or {}).get("sessions", ()), *before["sessions"]],
             "roles": {role: fingerprint(entry["identity"]) for role, entry in before["roles"].items()},
+            "models": names,
         },
     }

@@ -9,10 +9,15 @@ from dataclasses import replace
 
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Error, Origin, Request, Response
+from polymeter.core.task import ReadingRules
+from polymeter.engine.answers import AnswerReader, stops_of
 from polymeter.engine.pool import Pool
 from polymeter.engine.running_samples import REFUSED, PendingRequest, RunningSample
 from polymeter.guests.door import Door
 from polymeter.judge.llm_judge import ROLE
+
+_WHOLE = ReadingRules(is_separated=False)
+"""Whoever asks another model reads its answer, reasoning and all."""
 
 
 class SampleRoleClient:
@@ -26,6 +31,7 @@ class SampleRoleClient:
         door: The run's way into guests.
         pool: The pool whose slot the caller may hold.
         send: Hands a request to the driver.
+        reader: Cuts answers at stop strings.
         has_panel: Whether the run has several judges: then each scores the sample, and whoever asks the judge asks the
             one whose turn it is.
     """
@@ -37,6 +43,7 @@ class SampleRoleClient:
         door: Door,
         pool: Pool,
         send: Callable[[PendingRequest], None],
+        reader: AnswerReader,
         *,
         has_panel: bool = False,
     ) -> None:
@@ -45,6 +52,7 @@ class SampleRoleClient:
         self._door = door
         self._pool = pool
         self._send = send
+        self._reader = reader
         self._has_panel = has_panel
         self._last_calls: dict[int, int] = {}
 
@@ -70,7 +78,7 @@ class SampleRoleClient:
                 self._running.lost_verdicts[asked.fingerprint] = response.error.message
             else:
                 self._running.lost_verdicts.pop(asked.fingerprint, None)
-        return response
+        return self._reader.read(role, stops_of(asked.request), response, _WHOLE)
 
     def _answer(self, asked: PendingRequest) -> Response:
         """What the model answers."""

@@ -9,17 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from polymeter.core.damaged_rows import check_undamaged
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, UnscoredError, boundary
 from polymeter.core.guest_context import scoring_sample
 from polymeter.core.opened_files import is_own_file, noting
-from polymeter.core.records import dataclass
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Rollout, Sample, SampleStatus, Score
+from polymeter.engine.answers import AnswerReader, n_unfinished, stops_of, why_no_choice
 from polymeter.engine.panel import score_by_panel
 from polymeter.engine.running_samples import (
     LONGEST_CHUNK_S,
@@ -34,6 +34,7 @@ from polymeter.guests.door import Door
 from polymeter.judge.panel import Panel
 from polymeter.store.journal import AnswerKey
 
+_NO_CHOICE = "Look at the model's precision (dtype) and at its weights; other samples are scored."
 _OPEN = nullcontext()
 """The way into a task that is no guest."""
 
@@ -76,14 +77,21 @@ class RolloutWorker:
     Args:
         door: The run's way into guests.
         make_asker: Gives a sample its RoleClient.
+        reader: Reads the model's answers for the tasks.
         panel: The judges, if there are several.
         elsewhere: Where samples may be scored in place of this process; ``None``: nowhere.
     """
 
     def __init__(
-        self, door: Door, make_asker: Any, panel: Panel | None = None, elsewhere: Elsewhere | None = None
+        self,
+        door: Door,
+        make_asker: Any,
+        reader: AnswerReader,
+        panel: Panel | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._door = door
+        self._reader = reader
         self._panel = panel
         self._elsewhere = elsewhere
         self._make_asker = make_asker
@@ -204,7 +212,9 @@ class RolloutWorker:
         if running.judge_calls:
             rules = tuple(running.judge_rules.get(number, "") for number in range(len(running.judge_calls)))
             score = replace(score, judge_calls=tuple(running.judge_calls), judge_rules=rules if any(rules) else ())
-        return replace(score, scorers=tuple(running.scorers)) if running.scorers else score
+        if running.scorers or running.n_unfinished:
+            score = replace(score, scorers=tuple(running.scorers), n_unfinished=running.n_unfinished)
+        return score
 
     def _advance(self, running: RunningSample, progressed: ChunkProgress) -> None:
         for one in running.waiting:
@@ -212,6 +222,7 @@ class RolloutWorker:
                 running.generator.close()
                 error = one.response.error
                 status = SampleStatus.REFUSED if error.kind == "refused" else SampleStatus.ERROR
+                status = SampleStatus.UNSCORED if one.unreadable else status
                 progressed.ended.append(EndedSample(running, status, error=error))
                 return
         try:
@@ -232,7 +243,7 @@ class RolloutWorker:
             # What is shown is identity, and may not be there; what task code puts in a request may have none.
             with running.task.asking:
                 asked_now: tuple[Request | OwnPrompt, ...] = (requests,) if running.is_single else tuple(requests)
-                running.waiting = [running.ask(role, request, slot) for slot, request in enumerate(asked_now)]
+                running.waiting = [running.ask(role, request) for request in asked_now]
         except PolymeterError as error:
             running.generator.close()
             progressed.ended.append(EndedSample(running, SampleStatus.ERROR, error=Error.from_exception(error, "data")))
@@ -248,7 +259,7 @@ class RolloutWorker:
         task = running.task
         sent: Any = None
         if running.waiting:
-            answers = tuple([asked.response for asked in running.waiting if asked.response is not None])
+            answers = self._read(running)
             is_prompt = running.waiting[0].role == OWN_PROMPT_ROLE
             # A prompt is no answer, and the hook goes on under the label of the step that asked for it.
             running.steps -= is_prompt
@@ -273,6 +284,16 @@ class RolloutWorker:
                 # traceback, which keeps the sample and its images in memory until a full collection.
                 return _Returned(stop.value)
 
+    def _read(self, running: RunningSample) -> tuple[Response, ...]:
+        """The answers that a sample waited for, as its task gets them."""
+        rules = running.task.task.reading
+        answers = []
+        for asked in running.waiting:
+            if asked.response is not None:
+                running.n_unfinished += n_unfinished(asked.response, rules)
+                answers.append(self._reader.read(asked.role, stops_of(asked.request), asked.response, rules))
+        return tuple(answers)
+
     def _end(self, running: RunningSample, returned: Any) -> EndedSample:
         began = time.perf_counter()
         try:
@@ -284,6 +305,9 @@ class RolloutWorker:
 
     def _scored(self, running: RunningSample, returned: Any) -> EndedSample:
         try:
+            no_choice = why_no_choice(running.responses)
+            if no_choice:
+                raise UnscoredError(no_choice, hint=_NO_CHOICE)
             score = self.score(running, Rollout(tuple(running.responses), returned))
         except UnscoredError as error:
             return EndedSample(

@@ -8,11 +8,11 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, StorageError, count
+from polymeter.core.errors import PlanError, PolymeterError, StorageError, count
 from polymeter.core.files import sweep
 from polymeter.core.generation import require_generation
 from polymeter.core.guest_context import guest_context_with, weights_from
@@ -21,7 +21,6 @@ from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.pixels import pixel_budget
 from polymeter.core.progress import Progress
-from polymeter.core.records import dataclass
 from polymeter.core.registries import MODELS
 from polymeter.core.scoring_limits import ScoringLimits
 from polymeter.core.secrets import HIDDEN, remember
@@ -37,6 +36,8 @@ from polymeter.engine.preflight import check_endpoints, may_miss_judge
 from polymeter.engine.selection import build_catalog, file_endings, named_place, select
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
+from polymeter.guests.held import put_back_after_run
+from polymeter.reading.reasoning import parse_tags
 from polymeter.store.folder import RUNS, RunFolder, open_folder
 from polymeter.store.imported import refuse_imported
 from polymeter.store.mending import find_damage, mend
@@ -84,7 +85,13 @@ def run(request: RunRequest, progress: Progress) -> RunOutcome:
     """
     # Before task code is loaded: what it imports from random by name must be the dispatching functions.
     options = request.options
-    with dispatched(), random_state_kept(), weights_from(options.weights), pixel_budget(options.max_image_pixels):
+    with (
+        put_back_after_run(),
+        dispatched(),
+        random_state_kept(),
+        weights_from(options.weights),
+        pixel_budget(options.max_image_pixels),
+    ):
         return _run(request, progress)
 
 
@@ -110,6 +117,8 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
         finished = _if_finished(plan, folder, progress)
         if finished is not None:
             return finished
+    if folder.is_begun() and not plan.options.is_restart:
+        manifests.keep_stops(folder.read_manifest(), plan)
     check_packages(plan)
     manifests.identity_of(plan)  # what is no identity is told before anything is spent
     if not plan.options.is_restart:
@@ -219,6 +228,7 @@ def run_plan(
                 guest_context_with(
                     limits=limits,
                     parity=plan.parity,
+                    reasoning_tags=plan.model.reasoning_tags,
                     data=plan.options.data,
                     cache_dir=cache_folder(plan.options),
                     allows_generated_code=plan.options.allow_generated_code,
@@ -226,19 +236,24 @@ def run_plan(
             ):
                 return Execution(plan, folder, manifest, changed, progress).execute()
         except KeyboardInterrupt:  # while models are loaded, or after a run that cannot be ended in order
-            return _interrupted(folder, manifest)
+            _note_end(folder, manifest, "interrupted")
+            return RunOutcome(folder, "interrupted", {}, 0)
         except StorageError as error:
             raise resumable(error, folder) from error
+        except PolymeterError as error:
+            if manifest["status"] == "running":  # while everything was made that the run needs
+                with suppress(StorageError):
+                    _note_end(folder, manifest, "failed", str(error))
+            raise
     finally:
         lock.release()
 
 
-def _interrupted(folder: RunFolder, manifest: dict[str, Any]) -> RunOutcome:
+def _note_end(folder: RunFolder, manifest: dict[str, Any], status: Status, reason: str = "") -> None:
     if folder.is_begun():
-        end = {"status": "interrupted", "ended": parts.now()}
-        manifest["sessions"][-1] |= end
+        end = {"status": status, "ended": parts.now()}
+        manifest["sessions"][-1] |= {**end, **({"reason": reason} if reason else {})}
         folder.write_manifest({**manifest, **end})
-    return RunOutcome(folder, "interrupted", {}, 0)
 
 
 def resumable(error: StorageError, folder: RunFolder) -> StorageError:
@@ -380,6 +395,7 @@ def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSp
     model = make_model(which, options.weights) if isinstance(which, ModelSpec) else check_model(which)
     spec = which if isinstance(which, ModelSpec) else model.made_from
     model.parity = parity_with(options.parity)
+    model.reasoning_tags = parse_tags(options.reasoning_tags, "--reasoning-tags")
     if isinstance(model, BatchModel) and isinstance(options.batch_size, int):
         model.planned_batch_size = options.batch_size
     return model, spec
@@ -431,8 +447,9 @@ def _begin(
             )
         damage = _mended(folder, progress)
         kind = "resume" if kind == "run" else kind
-        for sentence in parts.moved(before, plan):
-            progress.note(sentence)
+        for sentence in (*parts.moved(before, plan), parts.reads_anew(_with_this(before))):
+            if sentence:
+                progress.note(sentence)
         changed = sorted(manifests.changed_tasks(before, plan))
         for name in changed:
             progress.note(
@@ -447,6 +464,11 @@ def _begin(
     manifest["sessions"] = [*parts.earlier(manifest), part | ({"damage": damage} if damage else {})]
     folder.write_manifest(manifest)
     return manifest, changed
+
+
+def _with_this(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest with the part that begins."""
+    return {**manifest, "sessions": [*(manifest.get("sessions") or ()), {"rules": parts.rules()}]}
 
 
 def _mended(folder: RunFolder, progress: Progress) -> str:

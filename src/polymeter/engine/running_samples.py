@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +17,6 @@ from polymeter.core.errors import DataError, ScoreError, boundary
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
 from polymeter.core.opened_files import Noted
 from polymeter.core.parts import Image
-from polymeter.core.records import dataclass
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Sample, SampleStatus, Score, Task
@@ -186,6 +185,7 @@ class PendingRequest:
     """A request on its way. ``waiter`` is set for a request made through an RoleClient, whose caller is waiting;
     ``is_of_scorer`` for one that scoring has made in another process, where the sample is scored again once it is
     answered. ``batch_key`` is set by a dispatcher that makes batches. ``may_show``: whether it may carry media.
+    ``unreadable``: why the stored answer cannot be read by the rules of this version, and is not asked for again.
     """
 
     running: RunningSample
@@ -194,7 +194,6 @@ class PendingRequest:
     fingerprint: str
     occurrence: int
     turn: int
-    slot: int = 0
     tries: int = 0
     weight: int = 0
     response: Response | None = None
@@ -202,6 +201,7 @@ class PendingRequest:
     is_of_scorer: bool = False
     batch_key: Hashable = None
     may_show: bool = True
+    unreadable: str = ""
 
     @property
     def question(self) -> Question:
@@ -226,7 +226,8 @@ class RunningSample:
     stay in memory until it ends, although their request was answered. ``seat``: of several judges, the role of the one
     by whom it is being scored; empty: none is. ``trail``: what it asked, by fingerprint, and was answered, in order;
     empty unless it may be scored in another process. ``verdicts``: what its scoring was answered when it was tried
-    before, in another process. ``asking_s``: for how long its scoring has waited for other models.
+    before, in another process. ``asking_s``: for how long its scoring has waited for other models. ``n_unfinished``:
+    how many of its answers ended inside their reasoning.
     """
 
     task: RunningTask
@@ -245,6 +246,7 @@ class RunningSample:
     judge_calls: list[str] = field(default_factory=list)
     judge_rules: dict[int, str] = field(default_factory=dict)
     scorers: dict[tuple[str, str], None] = field(default_factory=dict)
+    n_unfinished: int = 0
     seat: str = ""
     lost_verdicts: dict[str, str] = field(default_factory=dict)
     trail: list[tuple[str, Response]] = field(default_factory=list)
@@ -253,6 +255,11 @@ class RunningSample:
     n_asking: int = 0
     held_bytes: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether it waits for an answer that is stored and cannot be read by the rules of this version."""
+        return any(one.unreadable for one in self.waiting)
 
     def let_go(self) -> None:
         """Drop what an ended sample holds, so that its media is freed now and not when cycles are collected."""
@@ -263,7 +270,7 @@ class RunningSample:
         self.verdicts.clear()
         self.known = _NOTHING_KNOWN
 
-    def ask(self, role: str, request: Request | OwnPrompt, slot: int = 0) -> PendingRequest:
+    def ask(self, role: str, request: Request | OwnPrompt) -> PendingRequest:
         """Number a request within this sample, and note the files that its media come from."""
         may_show = False
         for medium in request.media():
@@ -275,7 +282,7 @@ class RunningSample:
             self.occurrences[role, mark] = occurrence + 1
             self.turns += role != OWN_PROMPT_ROLE  # prompts are no turns: answers are numbered as without them
             turn = 0 if role == OWN_PROMPT_ROLE else self.turns
-            return PendingRequest(self, role, request, mark, occurrence, turn, slot, may_show=may_show)
+            return PendingRequest(self, role, request, mark, occurrence, turn, may_show=may_show)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Format, Loaded
 from polymeter.core.installed import Package, installed_packages
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.records import dataclass
 from polymeter.core.registries import FORMATS
 from polymeter.core.systems import broken_systems, libraries, package_folder, told_system
 from polymeter.core.task import GroupSpec, TaskSpec

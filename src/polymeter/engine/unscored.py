@@ -6,10 +6,10 @@ number.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.core.task import Result, Score
 
 _NO_NUMBER = "Its scoring gave no number for any answer."
@@ -22,13 +22,16 @@ class ValueCount:
     Attributes:
         n: How many.
         why_none: What the first sample without one says about it; empty if it says nothing.
+        n_unfinished: How many answers of all samples ended inside their reasoning.
     """
 
     n: int = 0
     why_none: str = ""
+    n_unfinished: int = 0
 
     def add(self, score: Score) -> None:
         """Count one sample."""
+        self.n_unfinished += score.n_unfinished
         for value in score.values.values():
             if _is_value(value):
                 self.n += 1

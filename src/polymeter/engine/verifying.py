@@ -7,13 +7,12 @@ import sqlite3
 import tempfile
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.guest_context import guest_context_with, weights_from
 from polymeter.core.progress import Progress
-from polymeter.core.records import dataclass
 from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.execution import Execution

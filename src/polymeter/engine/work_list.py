@@ -6,12 +6,12 @@ What is run is what no earlier part of the run has settled.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import count
-from polymeter.core.records import dataclass
 from polymeter.core.request import Error
+from polymeter.engine.answers import AnswerReader
 from polymeter.engine.files import FilesOfRun
 from polymeter.engine.running_samples import RunningTask
 from polymeter.engine.scoring_code import scoring_code
@@ -134,6 +134,7 @@ class Settings:
         media_budget_bytes: Most memory for media that has been decoded and not answered.
         max_failed: Stop when more samples than this have failed; ``None``: never.
         workers: Threads for hooks and scoring.
+        reader: Reads answers for the tasks.
         panel: The judges, if there are several.
         crew: Scores samples in other processes; ``None``: this one scores all.
     """
@@ -142,6 +143,7 @@ class Settings:
     media_budget_bytes: int
     max_failed: float | None
     workers: int
+    reader: AnswerReader = field(default_factory=AnswerReader)
     panel: Panel | None = None
     crew: ScoringCrew | None = None
 
@@ -158,5 +160,4 @@ class Outcome:
     n_failed: int = 0
     n_known: int = 0
     model_errors: dict[str, Error] = field(default_factory=dict)
-    usage: dict[str, int] = field(default_factory=lambda: {"input_tokens": 0, "output_tokens": 0})
     latency_ms: float = 0.0

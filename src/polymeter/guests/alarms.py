@@ -58,6 +58,7 @@ class _Alarm:
                     _raise_in(self._thread, error)
 
 
+# The functions of ``signal`` are passed nothing that names the hook. The alarm ends with the hook (``end_alarm``).
 class _OfThread(threading.local):
     """This thread's alarm."""
 

@@ -6,16 +6,16 @@ import os
 import random
 import socket
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.bars import is_quiet, without_bars
+from polymeter.core.pixels import refuse_ghostscript
 from polymeter.guests.door import in_mode
 
-_here = threading.local()
 _FIRST_SINK = 0  # Loguru's id of the sink that it starts with
 _WARNING = 30
 _NUMPY_SEEDS = 2**32  # NumPy takes seeds below this
@@ -27,7 +27,7 @@ def contained() -> Iterator[None]:
 
     Restored: warning filters, the default socket timeout, the working directory, ``sys.path``, the state of ``random``
     and NumPy's global generator, Loguru's sinks, and environment variables that were set before. Variables that are
-    added stay: task code sets what its own libraries read at run time.
+    added stay: task code sets what its own libraries read at run time. What it opens with Pillow starts no program.
     """
     environment = dict(os.environ)
     timeout = socket.getdefaulttimeout()
@@ -51,6 +51,7 @@ def contained() -> Iterator[None]:
             if numpy_state is not None:
                 sys.modules["numpy"].random.set_state(numpy_state)
             _restore_sinks(sinks)
+            refuse_ghostscript()
 
 
 @contextmanager
@@ -73,28 +74,9 @@ def without_chatter() -> Iterator[None]:
     """Hide the tqdm bars that guests start on this thread inside this, and their Loguru messages below a warning: a
     wrapper has both for each batch, and they would break up the run's progress display.
     """
-    _hush_bars()
     _hush_loguru()
-    before = getattr(_here, "is_quiet", False)
-    _here.is_quiet = True
-    try:
+    with without_bars():
         yield
-    finally:
-        _here.is_quiet = before
-
-
-def _hush_bars() -> None:
-    """Make bars of tqdm check, when they start, whether their thread is quiet. Calling it again changes nothing."""
-    bar = getattr(sys.modules.get("tqdm"), "tqdm", None)
-    if bar is None or getattr(bar.__init__, "checks_thread", False):
-        return
-    begin = bar.__init__
-
-    def check_and_begin(self: Any, *args: Any, **kwargs: Any) -> None:
-        begin(self, *args, **{**kwargs, "disable": True} if getattr(_here, "is_quiet", False) else kwargs)
-
-    check_and_begin.checks_thread = True  # type: ignore[attr-defined]
-    bar.__init__ = check_and_begin
 
 
 def _hush_loguru() -> None:
@@ -114,7 +96,7 @@ def _write_line(line: str) -> None:
 
 
 def _is_shown(record: Any) -> bool:
-    return record["level"].no >= _WARNING or not getattr(_here, "is_quiet", False)
+    return record["level"].no >= _WARNING or not is_quiet()
 
 
 def _numpy_state() -> Any:

@@ -37,6 +37,7 @@ _waiting_models: set[int] = set()
 """Threads on which a model waits for the lock."""
 
 
+# Of the thread and of no context, because it is a thread that holds a lock. Each block ends its own.
 class _Here(threading.local):
     """The door's state on this thread."""
 

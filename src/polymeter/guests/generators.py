@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-_mine = threading.local()
+_mine = threading.local()  # each thread has its own generators, which end with it
 
 
 @contextmanager

@@ -18,13 +18,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from polymeter.core.errors import GUEST_PREFIX
 from polymeter.guests.alarms import serve_alarms
 from polymeter.guests.neighbours import (
     beside_checkout,
     checkout_path,
-    has_shim,
     is_checkout,
+    is_supplied,
     joined,
+    lacking_in_shim,
+    name_in_copy,
     names_beside,
     package_names,
     package_root,
@@ -34,10 +37,11 @@ from polymeter.guests.neighbours import (
     trees,
 )
 from polymeter.guests.opened_sources import importing
-from polymeter.guests.packages import GUEST_LOCK, PREFIX, Folder, folder_of, has_module, package_of
+from polymeter.guests.packages import GUEST_LOCK, Folder, folder_of, has_module, package_of
 from polymeter.guests.search_path import added_folders, is_findable, is_installed, kept_search_path, without_our_entries
 from polymeter.guests.served_datasets import serve_datasets
 from polymeter.guests.served_metrics import serve_metrics
+from polymeter.guests.shim_tables import is_shim
 
 
 class ImportStatements:
@@ -93,8 +97,12 @@ class ImportStatements:
                 self._folder.added.append(folder)
 
     def _relative(self, name: str, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType:
-        """What a relative import means: names of an ``__init__.py``, then of the shim, then modules of the folders."""
-        module = self._from_init(wanted, level, scope) if wanted and not name else None
+        """What a relative import means: names that the shim supplies in a copy of its package, then those of an
+        ``__init__.py``, then of the shim, then modules of the folders.
+        """
+        module = self._supplied(name, wanted, level, scope)
+        if module is None and wanted and not name:
+            module = self._from_init(wanted, level, scope)
         if module is None and self._folder.stands_for:
             module = self._from_shim(name, wanted, level, scope)
         if module is not None:
@@ -102,6 +110,27 @@ class ImportStatements:
         if level > 1:
             return self._from_parent(name, wanted, level, scope)
         return builtins.__import__(name, scope, None, wanted, level)
+
+    def _supplied(self, name: str, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType | None:
+        """What a relative import means inside a copy of a system's package, where the shim supplies the module: the
+        names of the shim, and those that it lacks from the copy's own file; ``None`` if it has none of them.
+        """
+        base = self._folder.path.joinpath(*str(scope.get("__package__") or "").split(".")[1:])
+        for _ in range(level - 1):
+            base = base.parent
+        package = name_in_copy(base)
+        full = f"{package}.{name}" if name else package
+        if not package or not is_supplied(full, base):
+            return None
+        lacking = lacking_in_shim(full, wanted, base)
+        held = [item for item in wanted if item not in lacking]
+        shim, _ = shim_of([full], "", held) if held else (None, False)
+        if shim is None or not lacking:
+            return shim
+        own = self._relative(name, lacking, level, scope)
+        if not all(hasattr(own, item) for item in lacking):
+            return shim  # so that Python says which name cannot be imported
+        return joined(full, [(own, lacking), (shim, held)])
 
     def _from_init(self, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType | None:
         """``from . import x``, where x is a name of the ``__init__.py`` of the folder (``from .. import x``: of one
@@ -172,7 +201,7 @@ class ImportStatements:
             importer: The module that imports it.
         """
         top = name.partition(".")[0]
-        if top in sys.stdlib_module_names or top.startswith(PREFIX):
+        if top in sys.stdlib_module_names or top.startswith(GUEST_PREFIX):
             return None
         loaded = sys.modules.get(top)
         if loaded is not None and is_installed(loaded):
@@ -224,17 +253,22 @@ class ImportStatements:
 
     def _from_package_init(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
         """``from tool.dataset import x`` (or ``*``) in a checkout, where the shim has no x but the checkout's own
-        ``__init__.py`` does; ``None`` if it does not.
+        ``__init__.py``, or its file of that name, does; ``None`` if it does not.
         """
         root = package_root(self._folder.path)
         if root is None or not fromlist or root.name != name.partition(".")[0] or not is_checkout(self._folder.path):
             return None
         folder = root.joinpath(*name.split(".")[1:])
-        shim = importlib.import_module(name) if has_shim(name) else None
+        shim = importlib.import_module(name) if is_shim(name) else None
         others = tuple(item for item in fromlist if item == "*" or not hasattr(shim, item))
-        if shim is None or not others or not (folder / "__init__.py").is_file():
+        if shim is None or not others:
             return None
-        names = _names_of_init(folder, (name,), others)
+        if (folder / "__init__.py").is_file():
+            names = _names_of_init(folder, (name,), others)
+        elif folder.with_name(f"{folder.name}.py").is_file() and "*" not in others:
+            names = _names_of_file(folder, (name.rpartition(".")[0],), others)
+        else:
+            return None
         if not names:
             return None
         wanted = getattr(shim, "__all__", ()) if "*" in others else (item for item in fromlist if item not in names)
@@ -312,6 +346,16 @@ def _names_of_init(place: Path, stands_for: tuple[str, ...], wanted: Sequence[st
     if failure is not None and lacking and not all(shim_of(stands_for, "", [item])[1] for item in lacking):
         raise failure
     return {item: getattr(module, item) for item in wanted if item not in lacking}
+
+
+def _names_of_file(path: Path, stands_for: tuple[str, ...], wanted: Sequence[str]) -> dict[str, Any]:
+    """Names of a module, given by its path without the suffix, with their values: those of ``wanted`` that it has."""
+    package = package_of(path.parent)
+    folder = folder_of(package)
+    folder.stands_for = folder.stands_for or stands_for
+    with GUEST_LOCK, kept_search_path():
+        module = _import_neighbour(f"{package}.{path.name}")
+    return {item: getattr(module, item) for item in wanted if hasattr(module, item)}
 
 
 def _tree_of(name: str, module: ModuleType) -> ModuleType:

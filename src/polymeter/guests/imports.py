@@ -14,24 +14,37 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from polymeter.core.errors import GUEST_PREFIX
 from polymeter.core.sources import digest
 from polymeter.guests.door import in_mode
+from polymeter.guests.held import hand_over
 from polymeter.guests.import_statements import statements_of
 from polymeter.guests.neighbours import tree_path
 from polymeter.guests.opened_sources import loading_sources
-from polymeter.guests.packages import GUEST_LOCK, PREFIX, folder_of, has_module, package_of
+from polymeter.guests.packages import GUEST_LOCK, folder_of, has_module, package_of
 from polymeter.guests.search_path import importable, kept_search_path
 
 
 class _GuestLoader(SourceFileLoader):
-    """Loads a file with its folder's builtins in place."""
+    """Loads a file with its folder's builtins in place.
+
+    Attributes:
+        is_loading: Whether it is executing the file now.
+    """
+
+    is_loading = False
 
     def exec_module(self, module: ModuleType) -> None:
         folder = folder_of(module.__name__)
         statements = statements_of(folder)
         module.__dict__["__builtins__"] = folder.builtins
-        with in_mode("load"), loading_sources(Path(self.path)):
-            super().exec_module(module)
+        self.is_loading = True
+        try:
+            with in_mode("load"), loading_sources(Path(self.path)):
+                super().exec_module(module)
+        finally:
+            self.is_loading = False
+        hand_over(module)  # to a script that imports it from its package; ``load_file`` is no script
         statements.note_added()  # for imports inside its functions, which run when the search path is as before
 
 
@@ -41,7 +54,7 @@ class _GuestFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not fullname.startswith(PREFIX) or path is None:
+        if not fullname.startswith(GUEST_PREFIX) or path is None:
             return None
         spec = PathFinder.find_spec(fullname, list(path))
         if spec is not None and isinstance(spec.loader, SourceFileLoader) and spec.origin:
@@ -76,7 +89,7 @@ def load_file(
     folder.builtins.update(supplied or {})
     folder.stands_for = folder.stands_for or tuple(stands_for)
     stem = file.stem
-    with GUEST_LOCK:
+    with GUEST_LOCK, in_mode("load"):
         name = f"{package}.{stem}"
         if "." not in stem and not copy:
             with importable(file.parent):
@@ -108,7 +121,7 @@ def load_from_tree(name: str) -> str | None:
     is_module = path.with_name(f"{path.name}.py").is_file() or (path / "__init__.py").is_file()
     private = f"{package_of(path.parent)}.{path.name}" if is_module else package_of(path)
     with GUEST_LOCK, kept_search_path():
-        importlib.import_module(private)
+        hand_over(importlib.import_module(private))
     return private
 
 
@@ -118,5 +131,5 @@ def guest_import_module(name: str, folder: Path, supplied: Mapping[str, Any] | N
         return None
     _find_guests()
     folder_of(package_of(folder)).builtins.update(supplied or {})
-    with GUEST_LOCK, importable(folder):
+    with GUEST_LOCK, importable(folder), in_mode("load"):
         return importlib.import_module(f"{package_of(folder)}.{name}")

@@ -13,20 +13,20 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from polymeter.core.errors import PlanError, PolymeterError, blame, boundary, did_you_mean
+from polymeter.core.errors import GUEST_PREFIX, PlanError, PolymeterError, blame, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context
 from polymeter.core.installing import pip_install, pip_name
-from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 from polymeter.core.systems import import_roots
 from polymeter.guests.contain import contained
 from polymeter.guests.imports import guest_import_module, load_file
 from polymeter.guests.neighbours import tree_file, trees
-from polymeter.guests.packages import GUEST_LOCK, PREFIX
+from polymeter.guests.packages import GUEST_LOCK
 from polymeter.guests.shims import switch_on_shims
 
 _PYTHONS_OWN = sys.stdlib_module_names | {"__main__"}
@@ -50,7 +50,7 @@ def authors_code(error_type: type[PolymeterError], doing: str) -> Iterator[None]
             yield
         except ModuleNotFoundError as error:
             missing = error.name or "?"
-            if missing.partition(".")[0] in import_roots() or missing.startswith((".", PREFIX)):
+            if missing.partition(".")[0] in import_roots() or missing.startswith((".", GUEST_PREFIX)):
                 raise
             plain = missing_package(missing, doing[0].lower() + doing[1:])
             raise PlanError(plain.what, where=blame(error), hint=plain.hint) from error

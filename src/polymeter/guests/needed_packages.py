@@ -3,7 +3,7 @@
 What is imported when a file is loaded is needed, also by the files of the same task that it imports. What is imported
 inside functions, or under a condition, may be needed: only running the code tells; and so may everything, if some of
 the files change where modules are looked for. What is imported in a ``try`` that takes care of its absence is not
-needed.
+needed; nor is what a file imports whose names a shim supplies instead, because it is not loaded.
 """
 
 from __future__ import annotations
@@ -13,14 +13,21 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from polymeter.core.records import dataclass
 from polymeter.core.systems import import_roots
-from polymeter.guests.neighbours import beside_checkout, tree_file, trees
+from polymeter.guests.neighbours import (
+    beside_checkout,
+    is_supplied,
+    lacking_in_shim,
+    name_in_copy,
+    package_root,
+    tree_file,
+    trees,
+)
 
 _MOST_PARSED = 4096
 _LEVELS = 3
@@ -125,6 +132,7 @@ def _read(file: Path) -> _Code:
     return _parsed(str(file), found.st_size, found.st_mtime_ns)
 
 
+# Kept for the life of the process: the file's state is part of the key, so a changed file is read again.
 @lru_cache(maxsize=_MOST_PARSED)
 def _parsed(file: str, size: int, mtime_ns: int) -> _Code:
     """What a file says in its present state."""
@@ -157,7 +165,7 @@ def _within(nodes: Iterable[ast.AST], *, is_certain: bool) -> Iterator[_Statemen
             yield from _within(node.body, is_certain=is_certain)
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             yield from _within(node.orelse, is_certain=is_certain)
-        else:
+        elif not isinstance(node, ast.expr):  # which holds no statement
             yield from _within(ast.iter_child_nodes(node), is_certain=False)
 
 
@@ -170,10 +178,15 @@ def _catches_absence(handler: ast.ExceptHandler) -> bool:
 
 def _neighbours(file: Path, statement: _Statement) -> Iterator[Path]:
     """The files of the task's own that a statement loads."""
+    inside = file.parents[min(max(statement.level, 1), len(file.parents)) - 1]
+    package = name_in_copy(inside) if statement.level else ""
+    module = ".".join(filter(None, [package, statement.module]))
+    if (package or not statement.level) and is_supplied(module, inside):
+        yield from _beside_the_shim(module, statement, inside)
+        return
     below = [statement.module, *(f"{statement.module}.{name}".lstrip(".") for name in statement.names)]
     if statement.level:
-        base = file.parents[min(statement.level, len(file.parents)) - 1]
-        yield from (found for name in below if name and (found := _module_in(base, name)))
+        yield from (found for name in below if name and (found := _module_in(inside, name)))
     elif f"{statement.module}.".startswith(trees()):
         yield from (found for name in below if (found := tree_file(name, file.parent)))
     else:
@@ -182,6 +195,17 @@ def _neighbours(file: Path, statement: _Statement) -> Iterator[Path]:
         beside = next((found for folder in folders if (found := _module_in(folder, statement.module))), None)
         if beside is not None and beside != file:
             yield beside
+
+
+def _beside_the_shim(module: str, statement: _Statement, inside: Path) -> Iterator[Path]:
+    """The files of a copy of a system's package that a statement loads although a shim supplies the module: those with
+    names that the shim lacks.
+    """
+    root = package_root(inside)
+    lacking = lacking_in_shim(module, statement.names, inside)
+    if root is not None and lacking:
+        names = [module, *(f"{module}.{name}" for name in lacking)]
+        yield from (found for name in names if (found := _module_in(root.parent, name)))
 
 
 def _module_in(folder: Path, name: str) -> Path | None:

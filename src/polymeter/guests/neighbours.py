@@ -11,6 +11,11 @@ imported. Which trees there are, the systems say.
 it is the other way round where the shim has the names: there the files beside it are the very modules that the shims
 replace.
 
+*Names that the shims supply* win inside a copy of the package over the copy's own file of that name, whichever way they
+are imported: that file is the very module which the shim replaces, and may call a provider by itself. Below a tree this
+holds only for the tool's own modules, and for systems whose authors put their files into the tool's own folders
+(``checkouts``): elsewhere what lies in a tree has come with the task. A name that the shim lacks is the file's.
+
 *Packages of a checkout*: a copy of such a package brings folders of its own (``tool.extra``), and code beside it, which
 its users import because they start it from there.
 
@@ -20,15 +25,14 @@ All are lookups only; ``imports`` decides when to make them.
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
 from polymeter.core.installed import installed_packages, is_benchmark_file
 from polymeter.core.systems import import_roots, systems
-from polymeter.guests.shims import is_shim
+from polymeter.guests.shim_tables import ShimModule, holds, is_only_refused, is_shim
 
 _MOST_TREE_LEVELS = 8
 _MOST_CHECKOUT_LEVELS = 6
@@ -36,13 +40,11 @@ _MOST_CHECKOUT_LEVELS = 6
 _included: dict[Path, None] = {}  # folders of benchmarks that the user has named in this process
 
 
-@lru_cache(maxsize=1)
 def trees() -> tuple[str, ...]:
     """Prefixes of the dotted names that are looked for on disk."""
     return tuple(tree for system in systems() for tree in system.trees)
 
 
-@lru_cache(maxsize=1)
 def package_names() -> frozenset[str]:
     """The importable packages of all systems."""
     return frozenset(import_roots())
@@ -56,6 +58,15 @@ def include_trees(places: Iterable[Path]) -> None:
         _included[(place if place.is_dir() else place.parent).resolve()] = None
 
 
+def appended_folders() -> list[Path]:
+    """Folders that a script has put on the path of a tree's package (``tool.tasks.__path__.append(…)``)."""
+    packages = (sys.modules.get(tree.rstrip(".")) for tree in trees())
+    paths = (
+        package.__path__ for package in packages if isinstance(package, ShimModule) and hasattr(package, "__path__")
+    )
+    return list(dict.fromkeys(folder for path in paths for place in path if (folder := Path(place).resolve()).is_dir()))
+
+
 def tree_path(name: str, folder: Path | None) -> Path | None:
     """The folder, or the file without its suffix, that a name of one of the trees means; ``None`` if there is none.
 
@@ -67,7 +78,8 @@ def tree_path(name: str, folder: Path | None) -> Path | None:
     if tree is None or name in _modules_of_tools():
         return None
     parts = name.removeprefix(tree).split(".")
-    ancestors = _ancestors(tree, folder) if folder is not None else []
+    is_replaced = folder is None or is_supplied(name, folder)
+    ancestors = [] if folder is None or is_replaced else _ancestors(tree, folder)
     # What has come with a guest wins over a shim, and a shim over what lies elsewhere.
     elsewhere: Iterable[Path] = () if is_shim(name) else _included_places(tree, parts[0])
     for place in (*ancestors, *elsewhere):
@@ -91,7 +103,7 @@ def _included_places(tree: str, first: str) -> Iterator[Path]:
     of the wanted name itself lies in.
     """
     inside = tree.rstrip(".").split(".")
-    for folder in _included:
+    for folder in (*appended_folders(), *_included):
         yield from (folder.joinpath(*inside[depth:]) for depth in range(len(inside), -1, -1))
         if folder.name == first:
             yield folder.parent
@@ -113,7 +125,6 @@ def tree_file(name: str, folder: Path) -> Path | None:
     return None
 
 
-@lru_cache(maxsize=1)
 def _modules_of_tools() -> frozenset[str]:
     """Modules that lie beside the folders of a tree and are the tool's own: a guest's file of that name is another."""
     return frozenset(
@@ -145,6 +156,48 @@ def package_root(folder: Path) -> Path | None:
     return next((path for path in ancestors if path.name in package_names()), None)
 
 
+def name_in_copy(folder: Path) -> str:
+    """The dotted name that a folder has in the copy of a system's package that it lies in, judged by where it lies;
+    empty if it lies in none.
+    """
+    root = package_root(folder)
+    if root is None or not _is_laid_out(root):
+        return ""
+    return ".".join([root.name, *folder.relative_to(root).parts])
+
+
+def is_supplied(name: str, folder: Path) -> bool:
+    """Whether the shims answer for a name of a system's package where a copy of the package has a file of that name.
+
+    Args:
+        name: The dotted name of a module.
+        folder: The folder of the file that imports it: in a copy of that package, or not.
+    """
+    if not is_shim(name) or is_only_refused(name) or name.partition(".")[0] != name_in_copy(folder).partition(".")[0]:
+        return False
+    return not name.startswith(trees()) or name in _modules_of_tools() or is_checkout(folder)
+
+
+def lacking_in_shim(name: str, wanted: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Which names of ``from name import …`` the shim of a supplied module does not have. A module below it counts as
+    one that it has if it is supplied itself.
+    """
+    return tuple(item for item in wanted if item != "*" and not _is_held(name, item, folder))
+
+
+def _is_held(name: str, item: str, folder: Path) -> bool:
+    below = f"{name}.{item}"
+    return is_supplied(below, folder) if is_shim(below) else holds(name, item)
+
+
+def _is_laid_out(root: Path) -> bool:
+    """Whether a folder that is called like a system's package is laid out like it."""
+    if (root / "__init__.py").is_file():
+        return True
+    inside = (tree.removeprefix(f"{root.name}.").rstrip(".") for tree in trees() if tree.startswith(f"{root.name}."))
+    return any((root / place).is_dir() for place in inside)
+
+
 def checkout_path(name: str, folder: Path) -> Path | None:
     """The folder, or the file without its suffix, that a name below a system's package means in the copy of that
     package that a folder lies in, where the shims have no such module; ``None`` if there is none.
@@ -155,7 +208,7 @@ def checkout_path(name: str, folder: Path) -> Path | None:
     """
     top, _, below = name.partition(".")
     root = package_root(folder)
-    if root is None or not below or root.name != top or has_shim(name):
+    if root is None or not below or root.name != top or is_shim(name):
         return None
     path = root.joinpath(*below.split("."))
     return path if path.with_name(f"{path.name}.py").is_file() or path.is_dir() else None
@@ -168,14 +221,6 @@ def beside_checkout(top: str, folder: Path) -> Path | None:
         return None  # beside an installed package lie all other installed packages
     around = root.parent
     return around if (around / f"{top}.py").is_file() or (around / top).is_dir() else None
-
-
-def has_shim(name: str) -> bool:
-    """Whether there is a shim of that name."""
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:  # a package above it is missing
-        return False
 
 
 def names_beside(base: Path, name: str, wanted: Sequence[str]) -> frozenset[str]:
@@ -212,13 +257,12 @@ def joined(name: str, sources: Iterable[tuple[ModuleType, Iterable[str]]]) -> Mo
 
 
 def _shim(name: str, wanted: Sequence[str]) -> ModuleType | None:
-    """A shim, with those of its modules that are wanted; ``None`` if there is none of that name."""
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise
+    """A shim, with those of its modules that are wanted; ``None`` if there is none of that name. Nothing of the user's
+    folders is taken for it: what lies in one checkout is not a stand-in for what lies in another.
+    """
+    if not is_shim(name):
         return None
+    module = importlib.import_module(name)
     for item in wanted:
         if item != "*" and not hasattr(module, item) and hasattr(module, "__path__"):
             _shim(f"{name}.{item}", ())

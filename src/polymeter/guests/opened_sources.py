@@ -16,10 +16,12 @@ from itertools import accumulate, chain
 from pathlib import Path
 
 from polymeter.core.opened_files import Noted, content_mark, is_noting, is_own_file, note_here, noting
+from polymeter.guests.held import changed_by
 
 _opened_by: dict[str, set[str]] = {}  # source file of a module → files that loading it for a guest has opened
 
 
+# An ``import`` passes nothing to the module that it loads. Each block ends its own.
 class _Here(threading.local):
     """Where what is opened on this thread is collected."""
 
@@ -100,7 +102,8 @@ def _files_of(modules: Iterable[str]) -> list[str]:
 
 
 def opened_behind(sources: Iterable[Path], collected: Iterable[str] = ()) -> tuple[Path, ...]:
-    """The files that loading some source files has opened, directly or not, and that are not among them; sorted.
+    """The files that loading some source files has opened, directly or not, and those of a script that changed what was
+    loaded from them, as far as they are not among them; sorted.
 
     Args:
         sources: The source files.
@@ -114,7 +117,7 @@ def opened_behind(sources: Iterable[Path], collected: Iterable[str] = ()) -> tup
         if path in found:
             continue
         found.add(path)
-        waiting.extend(_opened_by.get(path, ()))
+        waiting.extend((*_opened_by.get(path, ()), *changed_by(path)))
     return tuple(sorted(Path(path) for path in found - own if Path(path).is_file()))
 
 

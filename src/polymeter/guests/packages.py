@@ -13,13 +13,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from polymeter.core.errors import GUEST_PREFIX
 from polymeter.core.opened_files import not_noting
 from polymeter.core.sources import digest
 
 GUEST_LOCK = threading.RLock()
-PREFIX = "_polymeter_guest_"
 
+# Of the process, like ``sys.modules``, whose names these are.
 _folders: dict[str, Folder] = {}
+# Of the process, like ``sys.modules``; a changed folder gets another package.
 _packages: dict[Path, tuple[object, str]] = {}
 
 
@@ -59,7 +61,7 @@ def package_of(folder: Path) -> str:
             return earlier[1]
         with not_noting():  # what a guest does not import is no source of it
             code = digest(b"".join(file.read_bytes() for file in files))
-        name = PREFIX + digest(f"{folder}:{code}".encode())[:16]
+        name = GUEST_PREFIX + digest(f"{folder}:{code}".encode())[:16]
         if name not in sys.modules:
             package = ModuleType(name)
             package.__path__ = [str(folder)]
@@ -73,24 +75,6 @@ def package_of(folder: Path) -> str:
 def folder_of(name: str) -> Folder:
     """The folder behind a private package, or behind a module in one."""
     return _folders[name.partition(".")[0]]
-
-
-def forget_modules() -> None:
-    """Let the next use of a guest module execute it anew.
-
-    Code that counts in its globals must not go on from an earlier run of this process. Functions that are held already
-    keep the module that they came from. A module that is still loading stays: what it imports may look through the
-    catalog, which forgets the modules of the run before.
-    """
-    with GUEST_LOCK:
-        for name in [name for name in sys.modules if name.startswith(PREFIX) and "." in name]:
-            if getattr(sys.modules[name].__spec__, "_initializing", False):
-                continue
-            module = sys.modules.pop(name)
-            parent, _, child = name.rpartition(".")
-            package = sys.modules.get(parent)
-            if getattr(package, child, None) is module:
-                delattr(package, child)
 
 
 def has_module(folder: Path, name: str) -> bool:

@@ -11,9 +11,9 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
+from polymeter.core.errors import GUEST_PREFIX
 from polymeter.core.installed import is_benchmark_file
-from polymeter.guests.packages import PREFIX
-from polymeter.guests.shims import ShimModule
+from polymeter.guests.shim_tables import ShimModule
 
 _STDLIB = str(Path(importlib.__file__ or "").resolve().parents[1])
 
@@ -48,7 +48,8 @@ def _forget_bare(before: set[str], folder: Path) -> None:
     """Take out of ``sys.modules`` what guest code has imported under a bare name by other ways than ``import``."""
     root = str(folder)
     for name in set(sys.modules) - before:
-        if not name.startswith(PREFIX) and str(getattr(sys.modules[name], "__file__", None) or "").startswith(root):
+        file = str(getattr(sys.modules[name], "__file__", None) or "")
+        if not name.startswith(GUEST_PREFIX) and file.startswith(root):
             del sys.modules[name]
 
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-
-from polymeter.core.records import dataclass
 
 _MOST_PARSED = 1024
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from polymeter.core.errors import outside_of_polymeter
+from polymeter.core.errors import is_of_guest
 
 _LOOKS = 4
 """How often the watchdog looks within one time limit."""
@@ -128,7 +128,7 @@ class Watchdog:
 def _place(innermost: FrameType) -> str:
     """The innermost function of a guest that a thread is in, with file and line; if there is none, of all."""
     frame: FrameType | None = innermost
-    while frame is not None and not outside_of_polymeter(frame.f_code.co_filename):
+    while frame is not None and not is_of_guest(frame):
         frame = frame.f_back
     found = frame or innermost
     return f"{found.f_code.co_filename}:{found.f_lineno} ({found.f_code.co_name})"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from itertools import compress, pairwise
 from typing import Any
 
@@ -17,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.core.codec import is_nan
-from polymeter.core.metric import Aggregation
-from polymeter.core.records import dataclass
+from polymeter.metrics.basic import MEAN
 from polymeter.stats import (
     Estimate,
     Partition,
@@ -101,7 +101,7 @@ def agreement(
     return Agreement(
         len(pairs),
         n_left_out,
-        estimate(equal, _MEAN, clusters=partition),
+        estimate(equal, MEAN, clusters=partition),
         _kappa(codes, partition, seed),
         spearman(*zip(*pairs, strict=True), is_clustered=partition is not None)
         if is_numeric and len(values) > 2
@@ -232,10 +232,3 @@ def _is_missing(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and math.isfinite(value)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-_MEAN = Aggregation("mean", _mean, "mean")

@@ -14,8 +14,9 @@ from typing import Any, Literal
 from polymeter.core.errors import PlanError, UnscoredError, boundary, did_you_mean
 from polymeter.core.guest_context import current_role_client, refuse_verdict
 from polymeter.core.parts import Text
-from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request
+from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request, Response
 from polymeter.judge.prompts import GRADE_PROMPT, RATING_PROMPT, fill, prompt_version
+from polymeter.judge.reply import reply_of, shown
 from polymeter.judge.verdict import read_grade, read_rating
 
 ROLE = "judge"
@@ -86,9 +87,11 @@ class LLMJudge:
         return prompt_version(self.prompt_template, self.system_prompt)
 
     def build_prompt(self, pred: Any, gold: Any, question: Any = None) -> str:
-        """The prompt for the judge. Values that are not text are converted with ``str``."""
+        """The prompt for the judge, which is not shown the reasoning in ``pred``. Values that are not text are
+        converted with ``str``.
+        """
         fields = {
-            "pred": str(pred),
+            "pred": self._shown(str(pred)),
             "gold": str(gold),
             "question": _NO_QUESTION if question is None else str(question),
         }
@@ -98,7 +101,16 @@ class LLMJudge:
         """The judge's answer.
 
         Raises:
-            UnscoredError: if the judge fails. The sample then has no score, even if the caller catches this.
+            UnscoredError: if the judge fails, or its answer ended inside its reasoning. The sample then has no score,
+                even if the caller catches this.
+            PlanError: if the run has no judge.
+        """
+        return self._said(self.respond(prompt, system_prompt))
+
+    def respond(self, prompt: str, system_prompt: str | None = None) -> Response:
+        """The judge's response, which may be an error.
+
+        Raises:
             PlanError: if the run has no judge.
         """
         system = system_prompt or self.system_prompt
@@ -107,10 +119,7 @@ class LLMJudge:
             messages.insert(0, Message("system", (Text(system),)))
         version = prompt_version(self.prompt_template, system)
         request = Request(tuple(messages), self._parameters(), Origin("", "", metadata={PROMPT_VERSION: version}))
-        response = current_role_client()(ROLE, request)
-        if response.error is not None:
-            raise UnscoredError(f"The judge could not be asked: {response.error.message}")
-        return (response.outputs[0].text if response.outputs else None) or ""
+        return current_role_client()(ROLE, request)
 
     def get_score(self, response: str | None) -> float:
         """The score that an answer of the judge stands for.
@@ -124,6 +133,18 @@ class LLMJudge:
         except UnscoredError as error:
             refuse_verdict(str(error))
             raise
+
+    def _shown(self, answer: str) -> str:
+        """What the judge is shown of an answer."""
+        return shown(answer)
+
+    def _said(self, response: Response) -> str:
+        """What the judge said.
+
+        Raises:
+            UnscoredError: if it failed, or its answer ended inside its reasoning.
+        """
+        return reply_of(response)
 
     def _read(self, response: str | None) -> float:
         if self.score_type == "numeric":

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from polymeter.core.identity import fingerprint
 from polymeter.core.parts import Image, Part, Text
-from polymeter.core.records import dataclass
 from polymeter.core.request import Message
+from polymeter.judge.forms import TIES
 from polymeter.judge.prompts import PAIR_PROMPT, PAIR_RUBRIC, prompt_version
 from polymeter.judge.verdict import read_grade
 
 Verdict = Literal["A", "B", "TIE"]
-_GRADES: dict[str, Verdict] = {"A": "A", "B": "B", "TIE": "TIE", "Tie": "TIE", "tie": "TIE"}
+_GRADES: dict[str, Verdict] = {"A": "A", "B": "B", "TIE": "TIE"}
+_WORDS = dict.fromkeys(TIES, "TIE")
 _GOT: dict[Verdict, float] = {"A": 1.0, "TIE": 0.5, "B": 0.0}
 _FIELDS = re.compile(r"\{(prompt|a|b|rubric|mark)\}")
 _TAGS = {"prompt": "prompt", "a": "answer_A", "b": "answer_B"}
@@ -94,7 +96,7 @@ def read_preference(text: str | None) -> Verdict:
     Raises:
         UnscoredError: if no verdict stands where one counts, or different ones do.
     """
-    return _GRADES[read_grade(text, _GRADES, pattern="A|B|TIE|Tie|tie")]
+    return _GRADES[read_grade(text, _GRADES, words=_WORDS)]
 
 
 def preference(in_order: Verdict, exchanged: Verdict) -> Preference:

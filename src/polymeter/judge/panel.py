@@ -10,13 +10,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.core.codec import is_nan
 from polymeter.core.errors import ScoreError
-from polymeter.core.records import dataclass
 from polymeter.judge.llm_judge import ROLE
 
 if TYPE_CHECKING:
@@ -185,7 +184,7 @@ class PanelTally:
 
 
 def _mean_of(column: Sequence[float | None], clusters: Sequence[str | None] | None) -> dict[str, Any]:
-    from polymeter.core.metric import Aggregation
+    from polymeter.metrics.basic import MEAN
     from polymeter.stats import Partition, estimate
 
     kept = [number for number, value in enumerate(column) if value is not None]
@@ -193,8 +192,7 @@ def _mean_of(column: Sequence[float | None], clusters: Sequence[str | None] | No
     if not values:
         return {"n": 0, "value": None, "stderr": None, "interval": None}
     partition = None if clusters is None else Partition.of(clusters[number] for number in kept)
-    mean = Aggregation("mean", lambda numbers: math.fsum(numbers) / len(numbers), "mean")
-    return {"n": len(values), **_plain(estimate(values, mean, clusters=partition))}
+    return {"n": len(values), **_plain(estimate(values, MEAN, clusters=partition))}
 
 
 def _plain(found: Estimate) -> dict[str, Any]:

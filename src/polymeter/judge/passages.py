@@ -1,18 +1,21 @@
 """Where in a judge's answer a verdict counts, and what each such place is called.
 
-``verdict`` reads what stands there. The name of the place is the *rule* that a verdict was read by, which is kept
-beside the verdict.
+``verdict`` reads what stands there, and ``forms`` says how it is written. The name of the place is the *rule* that a
+verdict was read by, which is kept beside the verdict.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from polymeter.core.errors import UnscoredError
-from polymeter.core.records import dataclass
+from polymeter.judge.forms import AROUND, keyed, marked, names_verdict
+
+T = TypeVar("T")
 
 PATTERN = "its pattern"
 BRACKETS = "double brackets"
@@ -23,19 +26,15 @@ WHOLE = "the whole answer"
 FIRST = "its first line"
 LAST = "its last line"
 LINE = "a line of its own"
+OPENING = "its first word"
 ANYWHERE = "the only one in the text"
 
-RULES = (PATTERN, BRACKETS, JSON, MARKER, BLOCK, WHOLE, LAST, FIRST, LINE, ANYWHERE)
+RULES = (PATTERN, BRACKETS, JSON, MARKER, BLOCK, WHOLE, LAST, FIRST, LINE, OPENING, ANYWHERE)
 """All rules; where several read the same verdict, the earliest of them is named."""
 
-AROUND = " \t\r\n*_`'\"“”‘’#>()"
-_VERDICT_NAME = r"(?:the\s+|my\s+)?(?:final\s+|overall\s+)?(?:verdict|grade|rating|score|judge?ment|decision)"
-_MARKED = re.compile(
-    rf"{_VERDICT_NAME}\s*(?:\*\*|__|`)?\s*(?:\bis\b\s*:?|[:=])\s*(?P<verdict>.*)",
-    re.IGNORECASE,
-)
-_KEY = re.compile(_VERDICT_NAME, re.IGNORECASE)
-_CORRECT_KEY = re.compile(r"(?:is\s+)?correct", re.IGNORECASE)
+_CORRECT_KEY = re.compile(r"(?:is\s+)?correct|(?:是否)?正[确確]|정답|correct[oa]|richtig|верно|صحيح", re.IGNORECASE)
+# <score>8</score>, alone on its lines.
+_TAGGED = re.compile(r"^[ \t]*<(?P<name>[^<>/]{1,30})>\s*(?P<verdict>[^<>]*?)\s*</(?P=name)>[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 # An object that begins and ends with a line, on one line or on several.
 _OWN_LINES = re.compile(r"^[ \t]*(\{[^{}]*\})[ \t]*$", re.MULTILINE)
@@ -57,7 +56,8 @@ class Passage:
 
 def passages(text: str) -> Iterator[Passage]:
     """The passages that count if they are a verdict: the whole answer, its first and last line, what follows a marker
-    at the beginning of a line, the content of a code block, and the verdict of a JSON object.
+    at the beginning of a line or stands between tags that are one, the content of a code block, and the verdict of a
+    JSON object.
     """
     yield Passage(WHOLE, text)
     lines = [line for line in text.splitlines() if line.strip(AROUND)]
@@ -65,9 +65,12 @@ def passages(text: str) -> Iterator[Passage]:
         yield Passage(FIRST, lines[0])
         yield Passage(LAST, lines[-1])
     for line in lines:
-        marked = _MARKED.fullmatch(line.strip(AROUND))
-        if marked:
-            yield Passage(MARKER, marked["verdict"])
+        verdict = marked(line)
+        if verdict is not None:
+            yield Passage(MARKER, verdict)
+    for tagged in _TAGGED.finditer(text):
+        if names_verdict(_spaced(tagged["name"])):
+            yield Passage(MARKER, keyed(_spaced(tagged["name"]), tagged["verdict"]))
     for block in code_blocks(text):
         yield Passage(BLOCK, block)
     yield from (Passage(JSON, value) for value in json_verdicts(text))
@@ -89,11 +92,32 @@ def json_verdicts(text: str, *, with_correct: bool = False) -> list[str]:
     verdicts = []
     for part in (text, *code_blocks(text), *_OWN_LINES.findall(text)):
         for key, value in _object(part).items():
-            name = re.sub(r"[\s_-]+", " ", str(key)).strip()
-            names_one = _KEY.fullmatch(name) or (with_correct and _CORRECT_KEY.fullmatch(name))
+            name = _spaced(str(key))
+            names_one = names_verdict(name) or (with_correct and _CORRECT_KEY.fullmatch(name))
             if names_one and isinstance(value, (str, int, float)):
-                verdicts.append(json.dumps(value) if isinstance(value, bool) else str(value))
+                verdicts.append(json.dumps(value) if isinstance(value, bool) else keyed(name, str(value)))
     return verdicts
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"[\s_-]+", " ", name).strip()
+
+
+def the_only(readings: Iterable[tuple[T, str]], text: str, expected: str) -> tuple[T, str]:
+    """The one value that all readings of an answer agree on, and the rule that it was read by.
+
+    Args:
+        readings: Values with the rules that they were read by.
+        text: The answer.
+        expected: What it should have shown, with its article.
+
+    Raises:
+        UnscoredError: if there is no reading, or two differ.
+    """
+    found = list(readings)
+    if len({value for value, _ in found}) != 1:
+        raise unreadable(text, f"{expected} that is the same throughout" if found else expected)
+    return min(found, key=lambda reading: RULES.index(reading[1]))
 
 
 def unreadable(text: str, expected: str) -> UnscoredError:

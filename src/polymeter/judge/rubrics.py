@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, Field, create_model
@@ -20,10 +20,10 @@ from pydantic import BaseModel, Field, create_model
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.guest_context import current_role_client, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
-from polymeter.core.records import dataclass
 from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request
 from polymeter.judge.llm_judge import ROLE
 from polymeter.judge.prompts import CHECKLIST_PROMPT, RUBRIC_PROMPT, SCALE_PROMPT, fill, prompt_version
+from polymeter.judge.reply import reply_of
 from polymeter.judge.verdict import Contract, read_rating
 
 _MAX_TOKENS = 2048
@@ -215,7 +215,7 @@ def _ask(text: str, template: str, images: Any, input_images: Any) -> str:
 
     Raises:
         PlanError: if there is no image, or the run has no judge.
-        UnscoredError: if the judge fails.
+        UnscoredError: if the judge fails, or its answer ended inside its reasoning.
     """
     outputs = _listed(images)
     if not outputs:
@@ -227,10 +227,7 @@ def _ask(text: str, template: str, images: Any, input_images: Any) -> str:
     ]
     origin = Origin("", "", metadata={PROMPT_VERSION: prompt_version(template)})
     request = Request((Message("user", tuple(parts)),), Generate(_MAX_TOKENS, 0.0), origin)
-    response = current_role_client()(ROLE, request)
-    if response.error is not None:
-        raise UnscoredError(f"The judge could not be asked: {response.error.message}")
-    return (response.outputs[0].text if response.outputs else None) or ""
+    return reply_of(current_role_client()(ROLE, request))
 
 
 def _read(contract: Contract[Any], answer: str) -> Any:

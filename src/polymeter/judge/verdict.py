@@ -8,10 +8,12 @@ Where a verdict counts (``judge.passages``):
 - as the value of a key that names it, in a JSON object that is the whole answer or a code block (``{"score": 7}``);
 - a rating anywhere in double brackets (``[[7]]``).
 
-Quotes, brackets, emphasis and a closing full stop around a verdict do not matter. If it stands in several of these
+Quotes, brackets, emphasis, a LaTeX box and a closing full stop around a verdict do not matter, nor the width of its
+letters and digits; names, units and words count in eleven languages (``judge.forms``). If it stands in several of these
 places, it must be the same in all. A letter or a number somewhere in a sentence is never a verdict, so neither the
 candidate's answer that a judge repeats nor the first letter of "As the reference says …" is mistaken for one. What a
-judge thinks aloud, between the tags of ``polymeter.core.reasoning`` or before a closing one, is not searched.
+judge thinks aloud (``polymeter.reading.reasoning``) is not searched, and a judge whose answer ended inside its
+reasoning has given no verdict.
 
 Each reader tells the run by which rule it read the verdict, which is kept beside it.
 """
@@ -25,22 +27,30 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from polymeter.core.guest_context import note_reading
-from polymeter.core.reasoning import strip_reasoning
-from polymeter.judge.passages import (
-    ANYWHERE,
+from polymeter.judge.either import bit, correctness, yes_no
+from polymeter.judge.forms import (
     AROUND,
+    CORRECTNESS,
+    OF_MOST,
+    RATED,
+    RATING,
+    STOPS,
+    folded,
+    number,
+    plain,
+)
+from polymeter.judge.passages import (
     BLOCK,
     BRACKETS,
     JSON,
-    LINE,
     PATTERN,
-    RULES,
     code_blocks,
-    json_verdicts,
     passages,
+    the_only,
     unreadable,
 )
-from polymeter.metrics.bounded import LONG, bounded, named_in_process
+from polymeter.judge.reply import spoken
+from polymeter.metrics.bounded import LONG, named_in_process
 from polymeter.metrics.patterns import is_quick
 
 if TYPE_CHECKING:
@@ -50,49 +60,8 @@ M = TypeVar("M", bound="BaseModel")
 T = TypeVar("T")
 P = ParamSpec("P")
 
-_DIGITS = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
-_NUMBER = re.compile(_DIGITS)
-# "7", "7/10", "7 out of 10"; as the whole of a passage, and anywhere in double brackets.
-_RATED = rf"(?P<value>{_DIGITS})(?:\s*(?:/|out\s+of)\s*(?P<most>{_DIGITS}))?"
-_RATING = re.compile(rf"{_RATED}(?:\s*(?:points?|stars?))?", re.IGNORECASE)
-_BRACKETED = re.compile(rf"\[\[\s*{_RATED}\s*\]\]", re.IGNORECASE)
-
-# A lone 0 or 1: not part of a longer number, a fraction or a word.
-_BIT = re.compile(r"(?<![\w.,/-])([01])(?:\.0+)?(?![\w/]|[.,]\d)")
-_YES_NO = re.compile(r"(?<!\w)(yes|no)(?!\w)", re.IGNORECASE)
-# A line that is nothing but a verdict, perhaps marked up, perhaps with a name in front: "**Score: 1**".
-_NOTHING_ELSE = re.compile(
-    r"[^\w-]*(?:[\w ]{1,30}[:=][^\w-]*)?(?P<verdict>[01](?=\W|$)(?:\.0+)?|yes|no)\W*", re.IGNORECASE
-)
-_CORRECTNESS = {
-    "correct": True,
-    "yes": True,
-    "true": True,
-    "1": True,
-    "incorrect": False,
-    "not_attempted": False,
-    "no": False,
-    "false": False,
-    "0": False,
-}
-_CORRECT_OR_NOT = re.compile(rf"(?<![\w.])(?:(not)\s+)?({'|'.join(_CORRECTNESS)})(?![\w]|\.\d)", re.IGNORECASE)
-
-
-def the_only(readings: Iterable[tuple[T, str]], text: str, expected: str) -> tuple[T, str]:
-    """The one value that all readings of an answer agree on, and the rule that it was read by.
-
-    Args:
-        readings: Values with the rules that they were read by.
-        text: The answer.
-        expected: What it should have shown, with its article.
-
-    Raises:
-        UnscoredError: if there is no reading, or two differ.
-    """
-    found = list(readings)
-    if len({value for value, _ in found}) != 1:
-        raise unreadable(text, f"{expected} that is the same throughout" if found else expected)
-    return min(found, key=lambda reading: RULES.index(reading[1]))
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)")
+_BRACKETED = re.compile(rf"\[\[\s*{RATED}\s*\]\]", re.IGNORECASE)
 
 
 def read_grade(
@@ -101,6 +70,7 @@ def read_grade(
     *,
     pattern: str | None = None,
     labels: Mapping[str, str] | None = None,
+    words: Mapping[str, str] | None = None,
 ) -> str:
     """The grade that a judge gave.
 
@@ -111,18 +81,22 @@ def read_grade(
             that matched, names the grade. A pattern that matches more than that group has its own anchor
             (``GRADE: (A|B)``) and counts anywhere.
         labels: The word that may follow each grade after a colon (``A: CORRECT``).
+        words: Words that stand for a grade, in lower case, each with the grade; not with a pattern.
 
     Raises:
         UnscoredError: if no grade stands where a grade counts, or different ones do.
     """
-    answer = strip_reasoning(text or "")
-    return _noted(_within_limits(_read_grade, answer, pattern, tuple(grades), dict(labels or {})))
+    answer = spoken(text)
+    return _noted(_within_limits(_read_grade, answer, pattern, tuple(grades), dict(labels or {}), dict(words or {})))
 
 
-def _read_grade(text: str, pattern: str | None, allowed: tuple[str, ...], labels: Mapping[str, str]) -> tuple[str, str]:
+def _read_grade(
+    text: str, pattern: str | None, allowed: tuple[str, ...], labels: Mapping[str, str], words: Mapping[str, str]
+) -> tuple[str, str]:
     expected = f"a verdict ({', '.join(allowed)})"
-    verdict = re.compile(pattern if pattern is not None else "|".join(map(re.escape, allowed)))
-    readings = [(_named(match, allowed), rule) for match, rule in _matches(verdict, text, labels)]
+    named = [*map(re.escape, allowed), *(f"(?i:{re.escape(word)})" for word in words)]
+    verdict = re.compile(pattern if pattern is not None else "|".join(named))
+    readings = [(_named(match, allowed, words), rule) for match, rule in _matches(verdict, text, labels)]
     if any(name is None for name, _ in readings):
         raise unreadable(text, expected)
     return the_only(((name, rule) for name, rule in readings if name is not None), text, expected)
@@ -143,7 +117,7 @@ def read_rating(
     Raises:
         UnscoredError: if there is no rating, several differ, or it is out of bounds or on another scale.
     """
-    return _noted(_within_limits(_read_rating, strip_reasoning(text or ""), pattern, bounds))
+    return _noted(_within_limits(_read_rating, spoken(text), pattern, bounds))
 
 
 def _read_rating(text: str, pattern: str | None, bounds: tuple[float, float] | None) -> tuple[float, str]:
@@ -163,25 +137,32 @@ def _read_rating(text: str, pattern: str | None, bounds: tuple[float, float] | N
 
 def _rated(text: str, bounds: tuple[float, float] | None, expected: str) -> Iterator[tuple[float, str]]:
     """The ratings in an answer, each with its rule. One on another scale than the declared one is no rating."""
-    bracketed = [(match, BRACKETS) for match in _BRACKETED.finditer(text)]
-    standing = [(_alone(_RATING, passage.text, {}), passage.rule) for passage in passages(text)]
+    bracketed = [(match, BRACKETS) for match in _BRACKETED.finditer(folded(text))]
+    standing = [(_rating(passage.text), passage.rule) for passage in passages(text)]
     for match, rule in [*bracketed, *standing]:
         if match is None:
             continue
-        value, most = float(match["value"]), match["most"]
-        if most is not None and float(most) != (max(float(most), value) if bounds is None else bounds[1]):
-            raise unreadable(text, f"{expected}, but one on a scale to {float(most):g}")
+        value = number(match["value"])
+        scales = {number(match[name]) for name in ("most", "full") if match.groupdict().get(name)}
+        for most in scales:
+            if most != (max(most, value) if bounds is None else bounds[1]):
+                raise unreadable(text, f"{expected}, but one on a scale to {most:g}")
         yield value, rule
+
+
+def _rating(passage: str) -> re.Match[str] | None:
+    """The rating that a passage consists of."""
+    return _alone(RATING, passage, {}) or OF_MOST.fullmatch(plain(passage))
 
 
 def read_bit(text: str) -> int:
     """The 1 or 0 that a judge gave: of a JSON object, else from the lines that are nothing but a verdict, else from the
-    whole text.
+    sentences that give one (``judge.claims``).
 
     Raises:
         UnscoredError: if there is no verdict, or both. ``10`` is not a verdict.
     """
-    return int(_noted(_bit(strip_reasoning(text))))
+    return int(_noted(bit(spoken(text))))
 
 
 def read_yes_no(text: str) -> bool:
@@ -190,7 +171,7 @@ def read_yes_no(text: str) -> bool:
     Raises:
         UnscoredError: if there is no verdict, or both.
     """
-    return _noted(_yes_no(strip_reasoning(text))) == "yes"
+    return _noted(yes_no(spoken(text))) == "yes"
 
 
 def read_correctness(text: str) -> bool:
@@ -200,27 +181,7 @@ def read_correctness(text: str) -> bool:
     Raises:
         UnscoredError: if the text shows no verdict, or both. (lmms-eval counts the former as *no*.)
     """
-    return _noted(_correctness(strip_reasoning(text)))
-
-
-@bounded
-def _bit(text: str) -> tuple[str, str]:
-    return _sole(_BIT, text)
-
-
-@bounded
-def _yes_no(text: str) -> tuple[str, str]:
-    return _sole(_YES_NO, text)
-
-
-@bounded
-def _correctness(text: str) -> tuple[bool, str]:
-    for rule, parts in ((JSON, json_verdicts(text, with_correct=True)), (ANYWHERE, [text])):
-        found = [pair for part in parts for pair in _CORRECT_OR_NOT.findall(part)]
-        readings = {(_CORRECTNESS[word.lower()] is not bool(negated), rule) for negated, word in found}
-        if readings or rule == ANYWHERE:
-            return the_only(readings, text, "a verdict")
-    raise unreadable(text, "a verdict")
+    return _noted(correctness(spoken(text)))
 
 
 class Contract(Generic[M]):
@@ -246,7 +207,7 @@ class Contract(Generic[M]):
         """
         from pydantic import ValidationError
 
-        answer = strip_reasoning(text or "")
+        answer = spoken(text)
         blocks = code_blocks(answer)
         body = blocks[0] if len(blocks) == 1 else answer
         try:
@@ -280,19 +241,6 @@ def _within_limits(
     return named_in_process(what, read, text, pattern, *args, **kwargs)
 
 
-def _sole(verdict: re.Pattern[str], text: str) -> tuple[str, str]:
-    """The only verdict, in lower case, and its rule: of JSON objects, else from the lines that are nothing but one,
-    else from the whole text.
-    """
-    bare_lines = [line for line in text.splitlines() if _NOTHING_ELSE.fullmatch(line)]
-    sources = ((JSON, json_verdicts(text, with_correct=True)), (LINE, bare_lines), (ANYWHERE, [text]))
-    for rule, parts in sources:
-        readings = {(str(item).lower(), rule) for part in parts for item in verdict.findall(part)}
-        if readings:
-            return the_only(readings, text, "a verdict")
-    raise unreadable(text, "a verdict")
-
-
 def _matches(verdict: re.Pattern[str], text: str, labels: Mapping[str, str]) -> Iterator[tuple[re.Match[str], str]]:
     """Matches of a verdict where one counts, each with its rule."""
     anchored = [match for match in verdict.finditer(text) if _has_anchor(match)]
@@ -315,23 +263,26 @@ def _alone(verdict: re.Pattern[str], passage: str, labels: Mapping[str, str]) ->
     """The verdict that a passage consists of, apart from punctuation and markup around it."""
     core = passage.strip(AROUND)
     # A full stop is taken off at the end only: in front it belongs to a number (".5").
-    bare = core.rstrip(".!" + AROUND)
-    for candidate in (core, bare, core.rstrip(".![]{}" + AROUND).lstrip("![]{}" + AROUND)):
+    bare = core.rstrip(STOPS + AROUND)
+    inner = core.rstrip(STOPS + "![]{}" + AROUND).lstrip("![]{}" + AROUND)
+    for candidate in (core, bare, inner, plain(passage)):
         match = verdict.fullmatch(candidate)
         if match is not None:
             return match
-    head, _, label = core.partition(":")
+    head, _, label = folded(core).partition(":")
     match = verdict.fullmatch(head.strip(AROUND))
-    expected_label = labels.get(match[0]) if match is not None else None
-    if expected_label is None:
+    expected = labels.get(match[0]) if match is not None else None
+    if expected is None:
         return None
-    return match if label.strip(".!" + AROUND).lower() == expected_label.lower() else None
+    said, meant = plain(label).lower(), expected.lower()
+    is_same = said == meant or (said in CORRECTNESS and CORRECTNESS[said] is CORRECTNESS.get(meant))
+    return match if is_same else None
 
 
-def _named(match: re.Match[str], grades: tuple[str, ...]) -> str | None:
+def _named(match: re.Match[str], grades: tuple[str, ...], words: Mapping[str, str]) -> str | None:
     """The grade that a match names: by the whole of it, else by its first group that matched."""
     names = (match[0], *(group for group in match.groups() if group is not None))
-    return next((name for name in names if name in grades), None)
+    return next((name for name in names if name in grades), words.get(match[0].lower()))
 
 
 def _number(match: re.Match[str]) -> float | None:

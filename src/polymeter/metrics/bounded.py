@@ -175,6 +175,7 @@ class _Processes:
             process.kill()
 
 
+# Kept for the life of the process, which ends them; a run's end ends those that wait.
 @lru_cache(maxsize=4)
 def _processes(owner: int) -> _Processes:
     """The processes of the process with this id: a forked child must not speak through its parent's pipes."""

@@ -127,6 +127,7 @@ ACC = Metric(
         "multiple_choice": "1 if the choice with the highest log-likelihood is right",
     },
     bounds=(0.0, 1.0),
+    version="2",
 )
 ACC_NORM = Metric(
     "acc_norm",

@@ -18,7 +18,7 @@ import numpy as np
 from polymeter.core.errors import ScoreError
 from polymeter.core.generated_code import require_generated_code
 from polymeter.core.metric import Metric
-from polymeter.metrics.code_process import MEMORY_MB, PASSED, TIMEOUT_S, CodeLimits, run_program
+from polymeter.metrics.code_process import DISK_MB, MEMORY_MB, PASSED, TIMEOUT_S, CodeLimits, run_program
 
 _MOST_WORKERS = 4
 _KEPT_OUTCOMES = 4096
@@ -114,6 +114,7 @@ def code_eval(
     return values, told
 
 
+# Kept for the life of the process: the program and its limits decide what becomes of it, in any run.
 @lru_cache(maxsize=_KEPT_OUTCOMES)
 def _outcome(program: str, limits: CodeLimits) -> str:
     """What became of a program. Greedy repeats are equal, and pass@1 and pass@10 are about the same programs."""
@@ -126,9 +127,10 @@ def _metric(k: int) -> Metric:
         predictions: Sequence[Any],
         timeout: float = TIMEOUT_S,
         memory_mb: int = MEMORY_MB,
+        disk_mb: int = DISK_MB,
     ) -> float:
         tests = "\n".join(map(str, references))
-        (outcomes,) = outcomes_of([tests], [list(map(str, predictions))], CodeLimits(timeout, memory_mb))
+        (outcomes,) = outcomes_of([tests], [list(map(str, predictions))], CodeLimits(timeout, memory_mb, disk_mb))
         if len(outcomes) < k:
             raise ScoreError(
                 f"pass@{k} needs at least {k} answers to each sample, and there are {len(outcomes)}.",

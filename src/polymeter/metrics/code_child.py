@@ -9,7 +9,6 @@ status 0, or replaces modules and built-in functions has not passed.
 from __future__ import annotations
 
 import ctypes
-import errno
 import json
 import math
 import os
@@ -25,14 +24,11 @@ _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 _NET_VERSION, _SCOPE_VERSION = 4, 6
 _MESSAGE_CHARACTERS = 300
 _SET_SECCOMP, _FILTER_MODE = 22, 2
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER_AT, _ARCHITECTURE_AT, _FLAGS_AT = 0, 4, 16
-"""Where a system call's number, the machine's kind and the call's first argument stand in what a filter is given."""
-_NEW_THREAD = 0x10000
-_MACHINES = {"x86_64": (0xC000003E, 56, (57, 58)), "aarch64": (0xC00000B7, 220, ())}
-"""The kind of machine as the kernel names it, its number of ``clone``, and those of ``fork`` and ``vfork``."""
-_CLONE3, _FIRST_OF_X32 = 435, 0x40000000
+_OWN_PROCESS = "own process"
+_MOUNT_SET_ATTRIBUTES, _RECURSIVE, _HERE, _READ_ONLY = 442, 0x8000, -100, 1
+_NO_DEVICES_OR_NEW_USERS = 0b110
+_CAPABILITIES_VERSION, _READ_EVERYTHING = 0x20080522, 2
+"""Without the right to read everything, root cannot use a Python that another user has installed for himself."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -65,11 +61,10 @@ def main() -> None:
         program += lines.read(settings["n_bytes"] - len(program))
     _die_with_parent()
     _limit(settings)
-    has_walls = settings["has_walls"] and _confine(settings["readable"], settings["folder"])
-    _stay_alone()
+    ready = {"ready": True, **_wall_in(settings)}
     write, read, leave = os.write, os.read, os._exit
     dump = json.dumps
-    write(report, dump({"ready": True, "landlock": has_walls}).encode() + b"\n")
+    write(report, dump(ready).encode() + b"\n")
     try:
         exec(compile(program, "<generated code>", "exec"), {})  # noqa: S102  (this process exists for it)
         outcome = "passed"
@@ -80,7 +75,21 @@ def main() -> None:
             outcome = "failed"
     token = read(source, 200).decode().strip()
     write(report, dump({"token": token, "outcome": outcome}).encode() + b"\n")
+    read(source, 1)  # until we are killed: what a process has used is not known when it has ended
     leave(0)
+
+
+def _wall_in(settings: dict[str, Any]) -> dict[str, bool]:
+    """Shut this process in, as far as the system can, and report what it could."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    folder, most = settings["folder"], f"size={settings['disk_mb']}m,nr_inodes={settings['n_entries']},mode=700"
+    has_mounts = settings["has_mounts"] or (settings["may_mount"] and _mount(libc, folder, most))
+    has_landlock = _confine(libc, settings["readable"], folder)
+    _drop_capabilities(libc)
+    has_filter = _filter(libc, settings["alone"])
+    if not has_mounts:
+        _filter(libc, settings["no_attributes"])
+    return {"mounts": has_mounts, "landlock": has_landlock, "filter": has_filter}
 
 
 def _die_with_parent() -> None:
@@ -112,12 +121,11 @@ def _limit(settings: dict[str, Any]) -> None:
             continue
 
 
-def _confine(readable: list[str], folder: str) -> bool:
+def _confine(libc: ctypes.CDLL, readable: list[str], folder: str) -> bool:
     """Let this process read some folders, write to one, and neither open a TCP connection nor signal another process:
     Landlock, as far as the kernel has it.
     """
     try:
-        libc = ctypes.CDLL(None, use_errno=True)
         version = libc.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     except (AttributeError, OSError, TypeError):
         return False
@@ -144,35 +152,42 @@ def _confine(readable: list[str], folder: str) -> bool:
     return bool(libc.syscall(_RESTRICT, ruleset, ctypes.c_uint32(0)) == 0)
 
 
-def _stay_alone() -> None:
-    """Let this process start threads and no other process: a filter of system calls, on Linux. The limit of processes
-    does not hold for root, and a program that forks without end would stop the whole machine.
+def _mount(libc: ctypes.CDLL, folder: str, most: str) -> bool:
+    """Make all files read-only but those of a new file system in the folder, which holds no more than the options say:
+    in a namespace of mounts that is this process's own.
     """
-    kind, clone, forks = _MACHINES.get(os.uname().machine, (0, 0, ()))
-    if not kind:
+    if libc.mount(b"tmpfs", folder.encode(), b"tmpfs", _NO_DEVICES_OR_NEW_USERS, most.encode()):
+        return False
+    os.chdir(folder)
+    read_only, writable = (ctypes.c_uint64 * 4)(_READ_ONLY), (ctypes.c_uint64 * 4)(0, _READ_ONLY)
+    return all(
+        libc.syscall(_MOUNT_SET_ATTRIBUTES, _HERE, place, flags, ctypes.byref(change), ctypes.c_size_t(32)) == 0
+        for place, flags, change in ((b"/", _RECURSIVE, read_only), (folder.encode(), 0, writable))
+    )
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Give up what root may do beyond other users: raise its own limits, take the walls down, or change any file."""
+    header, held = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION), (ctypes.c_uint32 * 6)()
+    try:
+        libc.capget(header, held)
+        kept = held[1] & 1 << _READ_EVERYTHING
+        libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept))
+    except AttributeError:  # not Linux
         return
-    refuse, no_such_call = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
-    rules = [
-        (_LOAD, 0, 0, _ARCHITECTURE_AT),
-        (_IF_EQUAL, 1, 0, kind),
-        (_RETURN, 0, 0, _KILL),  # numbers of another kind of machine mean other calls
-        (_LOAD, 0, 0, _NUMBER_AT),
-        (_IF_AT_LEAST, 0, 1, _FIRST_OF_X32),
-        (_RETURN, 0, 0, refuse),
-    ]
-    for number in forks:
-        rules += [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, refuse)]
-    # What it wants stands where a filter cannot look; without it the C library calls clone.
-    rules += [(_IF_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, no_such_call)]
-    rules += [(_IF_EQUAL, 0, 3, clone), (_LOAD, 0, 0, _FLAGS_AT), (_IF_ANY_BIT, 1, 0, _NEW_THREAD)]
-    rules += [(_RETURN, 0, 0, refuse), (_RETURN, 0, 0, _ALLOW)]
+
+
+def _filter(libc: ctypes.CDLL, rules: list[tuple[int, int, int, Any]]) -> bool:
+    """Have the kernel refuse system calls from now on (seccomp)."""
+    if not rules:
+        return False
+    rules = [(code, yes, no, os.getpid() if k == _OWN_PROCESS else k) for code, yes, no, k in rules]
     instructions = (_Instruction * len(rules))(*(_Instruction(*rule) for rule in rules))
     try:
-        libc = ctypes.CDLL(None)
         libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        libc.prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.byref(_Filter(len(rules), instructions)), 0, 0)
-    except (AttributeError, OSError, TypeError):
-        return
+        return bool(libc.prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.byref(_Filter(len(rules), instructions)), 0, 0) == 0)
+    except (AttributeError, OSError, TypeError):  # not Linux
+        return False
 
 
 if __name__ == "__main__":

@@ -13,20 +13,29 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.records import dataclass
+from polymeter.metrics.code_filter import ALONE, NO_ATTRIBUTES, filter_of
+from polymeter.metrics.code_use import (
+    N_ENTRIES,
+    N_PROCESSES,
+    children,
+    descendants,
+    excess,
+    program_folder,
+    tasks_of_user,
+)
 from polymeter.metrics.code_walls import ALL_WALLS, Walls, is_installed, readable_places
 
 TIMEOUT_S = 3.0
 MEMORY_MB = 4096
+DISK_MB = 256
 _START_S = 60.0
 _WALL_FACTOR = 4
 """How much longer than its processor time a program may take by the clock: a busy machine must not decide."""
@@ -34,7 +43,6 @@ _LOOK_S = 0.05
 _END_S = 60.0
 _FILE_MB = 64
 _N_FILES = 256
-_N_PROCESSES = 64
 _MOST_REPORT_BYTES = 65_536
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -55,11 +63,13 @@ class CodeLimits:
 
     Attributes:
         timeout_s: Processor time, in seconds; by the clock it may take four times as long.
-        memory_mb: Address space of each of its processes, in MB.
+        memory_mb: Address space of each of its processes, and memory of all together, in MB.
+        disk_mb: What it may write to files, in MB: the size of its folder where that is a file system of its own.
     """
 
     timeout_s: float = TIMEOUT_S
     memory_mb: int = MEMORY_MB
+    disk_mb: int = DISK_MB
 
 
 def run_program(program: str, limits: CodeLimits, walls: Walls | None = None) -> str:
@@ -80,6 +90,7 @@ def run_program(program: str, limits: CodeLimits, walls: Walls | None = None) ->
     return outcome
 
 
+# Kept for the life of the process: a fact of the machine, which takes 0.1 s to find.
 @lru_cache(maxsize=1)
 def usable_walls() -> Walls:
     """The best walls that work on this machine: each kind is tried with an empty program.
@@ -92,19 +103,18 @@ def usable_walls() -> Walls:
         if not is_installed(walls):
             continue
         try:
-            outcome, has_landlock = _run("", CodeLimits(), walls)
+            outcome, found = _run("", CodeLimits(), walls)
         except ScoreError as failure:
             error = failure
             continue
         if outcome == PASSED:
-            return replace(walls, has_own_files=walls.has_own_files or has_landlock)
+            return found
     raise error or ScoreError("No process can be started for generated code.")
 
 
-def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, bool]:
-    """What became of a program, and whether Landlock held it."""
-    with tempfile.TemporaryDirectory(prefix="polymeter-code-", ignore_cleanup_errors=True) as place:
-        folder = Path(place).resolve()
+def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, Walls]:
+    """What became of a program, and the walls that held it."""
+    with program_folder() as folder:
         token = secrets.token_hex(16)
         child = Path(__file__).with_name("code_child.py").read_text("utf-8")
         text = program.encode("utf-8", "surrogatepass")
@@ -112,17 +122,22 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, bool]:
             "n_bytes": len(text),
             "cpu_s": limits.timeout_s,
             "memory_mb": limits.memory_mb,
-            "file_mb": _FILE_MB,
+            "disk_mb": limits.disk_mb,
+            "file_mb": min(_FILE_MB, limits.disk_mb),
+            "n_entries": N_ENTRIES,
             "n_files": _N_FILES,
-            "n_processes": _N_PROCESSES + (0 if walls.has_own_processes else _tasks_of_user()),
-            "has_walls": True,
+            "n_processes": N_PROCESSES + (tasks_of_user() if walls.name == "limits" else 0),
+            "has_mounts": walls.name == "bwrap",
+            "may_mount": walls.name == "namespaces",
             "readable": readable_places(),
             "folder": str(folder),
+            "alone": filter_of(ALONE),
+            "no_attributes": filter_of(NO_ATTRIBUTES),
         }
         message = json.dumps(settings).encode() + b"\n" + text + token.encode() + b"\n"
         try:
             process = subprocess.Popen(
-                [*walls.command(folder), sys.executable, "-s", "-B", "-c", child],
+                [*walls.command(folder, limits.disk_mb), sys.executable, "-s", "-B", "-c", child],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE if walls.name != "limits" else subprocess.DEVNULL,
@@ -133,7 +148,7 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, bool]:
         except OSError as error:
             raise _not_started(walls, str(error)) from None
         try:
-            return _watched(process, message, token, limits, walls)
+            return _watched(process, message, token, folder, limits, walls)
         finally:
             _end(process, walls)
             # Not by the context manager of Popen: what could not be written to a process that is gone would raise here.
@@ -144,8 +159,8 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, bool]:
 
 
 def _watched(
-    process: subprocess.Popen[bytes], message: bytes, token: str, limits: CodeLimits, walls: Walls
-) -> tuple[str, bool]:
+    process: subprocess.Popen[bytes], message: bytes, token: str, folder: Path, limits: CodeLimits, walls: Walls
+) -> tuple[str, Walls]:
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(OSError):  # it is gone already; its report says so
@@ -158,30 +173,27 @@ def _watched(
         _end(process, walls)
         said = b"" if process.stderr is None else process.stderr.read(2000)
         raise _not_started(walls, said.decode("utf-8", "replace").strip())
-    has_landlock = bool(ready.get("landlock"))
+    found = walls.with_what_was_found(ready)
     began = time.monotonic()
     deadline = began + _WALL_FACTOR * limits.timeout_s
     while True:
         now = time.monotonic()
         report = reports.next_before(min(deadline, now + _LOOK_S))
+        if exceeded := excess(process.pid, folder, limits.memory_mb, limits.disk_mb):
+            return f"failed: {exceeded}", found
         if report is not None:
             told = _parsed(report)
             # Also a report that somebody else wrote ends it: the right one cannot follow any more.
             is_own = secrets.compare_digest(str(told.get("token")), token)
-            return str(told["outcome"]) if is_own else "failed: it wrote a report of its own", has_landlock
+            return str(told["outcome"]) if is_own else "failed: it wrote a report of its own", found
         if reports.is_closed:
-            try:
-                # It may have closed what it reports on, and live on.
-                status = process.wait(max(0.0, deadline - now))
-            except subprocess.TimeoutExpired:
-                return TIMED_OUT, has_landlock
-            # The system ends a process that has used up its time; behind walls the signal does not reach us.
-            is_late = now - began >= limits.timeout_s
-            return TIMED_OUT if is_late else f"failed: it ended with status {status}", has_landlock
+            with suppress(subprocess.TimeoutExpired):  # it may have closed what it reports on, and live on
+                status = process.wait(_LOOK_S)
+                # The system ends a process that has used up its time; behind walls the signal does not reach us.
+                is_late = now - began >= limits.timeout_s
+                return TIMED_OUT if is_late else f"failed: it ended with status {status}", found
         if now >= deadline:
-            return TIMED_OUT, has_landlock
-        if _n_descendants(process.pid, _N_PROCESSES) > _N_PROCESSES:
-            return "failed: it started too many processes", has_landlock
+            return TIMED_OUT, found
 
 
 class _Reports:
@@ -218,53 +230,22 @@ def _end(process: subprocess.Popen[bytes], walls: Walls) -> None:
     """Kill a process with all that it started. Behind walls its child is the first process of a namespace: when that is
     killed the kernel kills all others in it, and the process itself ends after them.
     """
-    if process.returncode is not None:
-        return
-    for number in _children(process.pid) if walls.has_own_processes else ():
+    if process.returncode is None:
+        _kill_tree(process, walls)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)  # those that have lost their parent
+    process.wait()
+
+
+def _kill_tree(process: subprocess.Popen[bytes], walls: Walls) -> None:
+    for number in () if walls.name == "limits" else children(process.pid):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(number, signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_END_S)
-    for number in [*_descendants(process.pid, 10 * _N_PROCESSES), process.pid]:
+    for number in [*descendants(process.pid, 10 * N_PROCESSES), process.pid]:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(number, signal.SIGKILL)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _n_descendants(number: int, most: int) -> int:
-    return len(_descendants(number, most + 1))
-
-
-def _descendants(number: int, most: int) -> list[int]:
-    """The processes that a process and its children have started, as far as the system tells, at most so many."""
-    found: list[int] = []
-    ahead = [number]
-    while ahead and len(found) < most:
-        children = _children(ahead.pop())
-        found += children
-        ahead += children
-    return found
-
-
-def _children(number: int) -> list[int]:
-    """The processes that the threads of a process have started and not outlived, as far as the system tells."""
-    found: list[int] = []
-    with suppress(OSError, ValueError):
-        for thread in os.listdir(f"/proc/{number}/task"):
-            found += map(int, Path(f"/proc/{number}/task/{thread}/children").read_text("ascii").split())
-    return found
-
-
-def _tasks_of_user() -> int:
-    """How many threads this user has: the limit of processes counts them all."""
-    count = 0
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
-        with suppress(OSError):
-            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == os.getuid():
-                count += len(os.listdir(f"/proc/{name}/task"))
-    return count
 
 
 def _not_started(walls: Walls, said: str) -> ScoreError:

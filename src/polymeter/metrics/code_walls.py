@@ -11,10 +11,10 @@ import shutil
 import site
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from polymeter.core.records import dataclass
+from typing import Any
 
 _SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/localtime")
 
@@ -28,12 +28,30 @@ class Walls:
         has_own_files: Whether the program sees no files but the system's, Python's, and its own folder.
         has_no_network: Whether it has no network.
         has_own_processes: Whether it sees no process but its own.
+        is_alone: Whether it can start no process, so that each limit of a process is one of the program.
     """
 
     name: str
     has_own_files: bool = False
     has_no_network: bool = False
     has_own_processes: bool = False
+    is_alone: bool = True
+
+    def with_what_was_found(self, found: Mapping[str, Any]) -> Walls:
+        """These walls as they are on this machine.
+
+        Args:
+            found: What the kernel adds inside: ``landlock``, a ``filter`` of system calls, and read-only ``mounts``.
+        """
+        has_filter, has_landlock = bool(found.get("filter")), bool(found.get("landlock"))
+        keeps_attributes = has_filter or bool(found.get("mounts"))  # Landlock does not
+        return replace(
+            self,
+            has_own_files=self.has_own_files or (has_landlock and keeps_attributes),
+            has_no_network=self.has_no_network or has_filter,
+            has_own_processes=self.has_own_processes or (has_landlock and has_filter),
+            is_alone=has_filter,
+        )
 
     @property
     def words(self) -> str:
@@ -48,19 +66,22 @@ class Walls:
             if not is_closed
         ]
         limited = "with limits of time, memory, files and processes"
+        if not self.is_alone:
+            limited += ", some of them for each process alone"
         if not reach:
-            how = "bubblewrap" if self.name == "bwrap" else "namespaces of its own"
+            how = {"bwrap": "bubblewrap", "namespaces": "namespaces of its own"}.get(self.name, "a process of its own")
             return f"in {how}, without network or your files, {limited}"
         return f"{limited}, but it can reach {' and '.join([', '.join(reach[:-1]), reach[-1]] if reach[1:] else reach)}"
 
-    def command(self, folder: Path) -> list[str]:
+    def command(self, folder: Path, disk_mb: int) -> list[str]:
         """The words before the program's own command.
 
         Args:
             folder: The program's folder, the only place where it may write.
+            disk_mb: How much the folder may hold, where its file system can be told.
         """
         if self.name == "bwrap":
-            return _bwrap(folder)
+            return _bwrap(folder, disk_mb)
         if self.name == "namespaces":
             flags = ("--user", "--map-root-user", "--net", "--pid", "--ipc", "--uts", "--fork", "--mount-proc")
             return [_found("unshare"), *flags, "--kill-child"]
@@ -97,15 +118,15 @@ def _outermost(paths: Sequence[str]) -> list[str]:
     return kept
 
 
-def _bwrap(folder: Path) -> list[str]:
+def _bwrap(folder: Path, disk_mb: int) -> list[str]:
     words = [_found("bwrap"), "--unshare-all", "--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
-    words += ["--tmpfs", "/tmp"]
     for path in readable_places():
         if os.path.islink(path) and path in _SYSTEM_FOLDERS:
             words += ["--symlink", os.readlink(path), path]
         else:
             words += ["--ro-bind", path, path]
-    return [*words, "--bind", str(folder), str(folder), "--chdir", str(folder), "--"]
+    words += ["--size", str(disk_mb * 2**20), "--tmpfs", str(folder), "--remount-ro", "/dev", "--remount-ro", "/"]
+    return [*words, "--chdir", str(folder), "--"]
 
 
 def _found(program: str) -> str:

@@ -19,11 +19,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from polymeter.core.detection import Box, Detection, Detector
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
-from polymeter.core.records import dataclass
 
 Relation = Literal["left of", "right of", "above", "below"]
 

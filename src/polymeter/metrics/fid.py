@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 from polymeter.core.errors import DataError, PlanError, ScoreError, boundary
 from polymeter.core.guest_context import weights_place
 from polymeter.core.metric import Metric
-from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package, processor_of
 from polymeter.metrics.image import as_rgb
 from polymeter.metrics.networks import check_network

@@ -278,6 +278,7 @@ def _clip_colourist(place: str) -> Colourist:
         processor = CLIPProcessor.from_pretrained(place)
     network = CLIPModel.from_pretrained(place).eval().to(device)
 
+    # Kept as long as the function, which belongs to the detector.
     @lru_cache(maxsize=256)
     def colour_embeddings(label: str) -> torch.Tensor:
         texts = [template.format(colour=colour, label=label) for colour in COLOURS for template in _TEMPLATES]

@@ -136,27 +136,25 @@ def clip_score(image: Any, text: str, weights: str = "") -> float:
 
 
 def as_rgb(image: Any) -> PILImage:
-    """An image as 8-bit RGB, upright, transparent parts over white. Grey values of 16 bits lose their lower eight.
+    """An image as 8-bit RGB, as models see it (``Image.shown``), but for grey values of 16 bits: they lose their lower
+    eight.
 
     Raises:
         DataError: if it cannot be read, or its values have no defined range: they are floats or 32 bits wide.
     """
-    from PIL import Image as pil
+    part = image if isinstance(image, Image) else Image(image)
+    opened = part.open()
+    if opened.mode.startswith("I;16"):
+        # A model is shown such an image on a scale of its own values. Two images are compared on one scale.
+        from PIL import Image as pil
 
-    opened = image.open() if isinstance(image, Image) else Image(image).open()
-    if opened.mode.startswith("I;16"):  # Pillow would turn everything above 255 white
-        opened = pil.fromarray((np.asarray(opened) >> 8).astype(np.uint8))
+        return pil.fromarray((np.asarray(opened) >> 8).astype(np.uint8)).convert("RGB")
     if opened.mode in ("I", "F"):
         raise DataError(
             f"A picture of mode {opened.mode!r} does not say which values are black and white.",
             hint="Save it with 8 or 16 bits a channel.",
         )
-    if opened.mode in ("La", "RGBa"):  # premultiplied alpha, which Pillow converts only to the plain mode
-        opened = opened.convert(opened.mode.upper())
-    if opened.mode in ("RGBA", "LA", "PA") or "transparency" in opened.info:
-        layer = opened.convert("RGBA")
-        return pil.alpha_composite(pil.new("RGBA", layer.size, "white"), layer).convert("RGB")
-    return opened.convert("RGB")
+    return part.shown()
 
 
 def is_resized(image: Any, reference: Any) -> bool:

@@ -8,15 +8,16 @@ Face hub or its cache, or from the folder that ``--weights ID=PATH`` names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context, weights_place
 from polymeter.core.installing import pip_install
-from polymeter.core.pixels import check_pixels
-from polymeter.core.records import dataclass
+from polymeter.core.pixels import opened_image
 from polymeter.core.registry import missing_package, processor_of
+from polymeter.core.shown_images import as_shown
 from polymeter.core.systems import load
 
 if TYPE_CHECKING:
@@ -205,10 +206,15 @@ def _opened(image: Any) -> Any:
     from PIL import Image
 
     if isinstance(image, Image.Image):
-        return image.convert("RGB")
-    with boundary(DataError, f"Opening the image {str(image)!r}"), Image.open(image) as opened:
-        check_pixels(opened.size, f"The image {str(image)!r}")
-        return opened.convert("RGB")
+        return _in_rgb(image)
+    name = f"The image {str(image)!r}"
+    with boundary(DataError, f"Opening the image {str(image)!r}"), opened_image(image, name) as opened:
+        return _in_rgb(opened)
+
+
+def _in_rgb(image: Any) -> Any:
+    is_as_there = guest_context().parity.on("image-transparency")
+    return (image if is_as_there else as_shown(image)).convert("RGB")
 
 
 def unit(embeddings: torch.Tensor) -> torch.Tensor:

@@ -16,6 +16,7 @@ Network = TypeVar("Network")
 
 def kept(read: Callable[[str], Network]) -> Callable[[str], Network]:
     """Cache the last two networks that a function reads. If several threads need one, a single thread reads it."""
+    # Kept for the life of the process: weights take seconds to read, and the next run asks for the same.
     cached_read, lock = lru_cache(maxsize=2)(read), threading.Lock()
 
     @wraps(read)

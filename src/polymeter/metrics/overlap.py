@@ -11,8 +11,8 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-from polymeter.core.records import dataclass
 from polymeter.metrics.bounded import bounded
 from polymeter.metrics.words import chinese_words, english_words, is_chinese
 

@@ -100,6 +100,7 @@ def without_matches(text: str, patterns: Iterable[str]) -> str:
     return text
 
 
+# Kept for the life of the process: a constant of the pattern, which each answer asks for.
 @lru_cache(maxsize=1024)
 def _shape(pattern: str) -> tuple[int, int, bool]:
     """The repetitions and the optional items of a pattern, and whether it repeats a group."""

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from polymeter.core.errors import ScoreError
+from polymeter.reading.text import compared
 
 
 def share_equal(references: Sequence[Any], predictions: Sequence[Any]) -> float:
     """For one prediction: 1 if it equals any reference, else 0. For several: the share that equal their own reference.
 
-    Values of different types differ: the reference ``7`` does not equal the answer ``"7"``.
+    Texts are equal if they are once both are read (``reading.text.compared``). Values of different types differ: the
+    reference ``7`` does not equal the answer ``"7"``.
 
     Raises:
         ScoreError: if there is no reference, or not one for each of several predictions.
@@ -19,7 +21,7 @@ def share_equal(references: Sequence[Any], predictions: Sequence[Any]) -> float:
     if len(predictions) == 1 and references:
         answer = predictions[0]
         for reference in references:
-            if reference == answer:
+            if _equal(reference, answer):
                 return 1.0
         return 0.0
     if not references or len(references) != len(predictions):
@@ -47,4 +49,6 @@ def no_pairing(references: Sequence[Any], predictions: Sequence[Any]) -> ScoreEr
 
 
 def _equal(reference: Any, answer: Any) -> bool:
+    if isinstance(reference, str) and isinstance(answer, str):
+        return reference == answer or compared(reference) == compared(answer)
     return bool(reference == answer)

@@ -20,9 +20,8 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal
-
-from polymeter.core.records import dataclass
 
 _LENGTH = struct.Struct(">Q")
 _GRACE_S = 5.0

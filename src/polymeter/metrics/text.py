@@ -1,8 +1,11 @@
-"""Metrics that compare a generated text with its references, sample by sample."""
+"""Metrics that compare a generated text with its references, sample by sample.
+
+Both are read first: ``reading.text.compared`` always, further rules as a metric's arguments say. ``as_written`` has the
+same metrics without it.
+"""
 
 from __future__ import annotations
 
-import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +13,15 @@ from polymeter.core.metric import Aggregation, Metric
 from polymeter.metrics.bounded import bounded
 from polymeter.metrics.patterns import without_matches
 from polymeter.metrics.references import one_prediction, share_equal
+from polymeter.reading.text import (
+    compared,
+    with_folded_case,
+    with_folded_width,
+    with_single_spaces,
+    without_digits,
+    without_punctuation,
+)
 
-_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_NO_DIGITS = str.maketrans("", "", string.digits)
 _ANLS_THRESHOLD = 0.5
 _BYPASSED = 999
 
@@ -24,29 +33,43 @@ def exact_match(
     ignore_case: bool = False,
     ignore_punctuation: bool = False,
     ignore_numbers: bool = False,
+    fold_width: bool = False,
 ) -> float:
     """Whether the answer equals a reference, after everything to be ignored is removed from both.
 
-    It is removed in the order of the arguments. The rules are those of ``exact_match`` in Hugging Face's *evaluate*. A
-    reference that is not text stays unchanged and never equals a text.
+    The width is folded first; the rest is removed in the order of the arguments. A text of which nothing is left is
+    compared as it is. A reference that is not text stays unchanged and never equals a text.
 
     Args:
         references: The references.
         predictions: The answer. With as many answers as references, the share that equal their own.
         regexes_to_ignore: Patterns whose matches are deleted, one after the other, before case is folded.
-        ignore_case: Compare in lower case.
-        ignore_punctuation: Delete ASCII punctuation.
-        ignore_numbers: Delete ASCII digits.
+        ignore_case: Fold letter case, as Unicode does.
+        ignore_punctuation: Delete the punctuation of all scripts; see ``reading.text.without_punctuation``.
+        ignore_numbers: Delete the digits of all scripts.
+        fold_width: Compare full-width and half-width characters in their usual width.
 
     Returns:
         0 or 1 for one answer, else the share.
     """
-    if regexes_to_ignore or ignore_case or ignore_punctuation or ignore_numbers:
-        patterns = [regexes_to_ignore] if isinstance(regexes_to_ignore, str) else list(regexes_to_ignore or ())
-        deleted = {**(_NO_PUNCTUATION if ignore_punctuation else {}), **(_NO_DIGITS if ignore_numbers else {})}
-        references = [_cleaned(text, patterns, ignore_case, deleted) for text in references]
-        predictions = [_cleaned(text, patterns, ignore_case, deleted) for text in predictions]
-    return share_equal(references, predictions)
+    patterns = [regexes_to_ignore] if isinstance(regexes_to_ignore, str) else list(regexes_to_ignore or ())
+    if not (patterns or ignore_case or ignore_punctuation or ignore_numbers or fold_width):
+        return share_equal(references, predictions)
+
+    def cleaned(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        plain = _read(value, fold_width)
+        text = without_matches(plain, patterns)
+        if ignore_case:
+            text = with_folded_case(text)
+        if ignore_punctuation:
+            text = without_punctuation(text)
+        if ignore_numbers:
+            text = without_digits(text)
+        return plain if not text or text.isspace() else text
+
+    return share_equal(list(map(cleaned, references)), list(map(cleaned, predictions)))
 
 
 @bounded
@@ -55,72 +78,85 @@ def anls(
     predictions: Sequence[Any],
     threshold: float | None = None,
     thresh_hold: float | None = None,
+    fold_width: bool = False,
 ) -> float:
     """Normalised Levenshtein similarity to the nearest reference (Biten et al. 2019).
 
-    ``max_r 1 - distance(r, answer) / max(len(r), len(answer))``, and 0 below the threshold. The distance is between
-    texts in lower case with runs of white space collapsed; the lengths are those of the original texts, as in
-    lmms-eval.
+    ``max_r 1 - distance(r, answer) / max(len(r), len(answer))``, and 0 below the threshold. Letter case does not count.
+    The distance is between texts with runs of white space collapsed; the lengths are those without, as in lmms-eval.
 
     Args:
         references: The references.
         predictions: The answer.
         threshold: Below this similarity an answer is simply wrong; 0.5 by default.
         thresh_hold: lmms-eval's name for the same; ``threshold`` wins.
+        fold_width: Compare full-width and half-width characters in their usual width.
     """
     from rapidfuzz.distance import Levenshtein
 
-    answer = _text(one_prediction(references, predictions))
-    folded = _collapsed(answer).lower()
+    answer = with_folded_case(_read(one_prediction(references, predictions), fold_width))
+    collapsed = with_single_spaces(answer)
     best = 0.0
-    for reference in map(_text, references):
+    for value in references:
+        reference = with_folded_case(_read(value, fold_width))
         length = max(len(reference), len(answer))
-        distance = Levenshtein.distance(_collapsed(reference).lower(), folded)
+        distance = Levenshtein.distance(with_single_spaces(reference), collapsed)
         best = max(best, 1 - distance / length if length else 1.0)
     limit = threshold if threshold is not None else thresh_hold if thresh_hold is not None else _ANLS_THRESHOLD
     return best if best >= limit else 0.0
 
 
 @bounded
-def anls_paper(references: Sequence[Any], predictions: Sequence[Any], threshold: float = _ANLS_THRESHOLD) -> float:
+def anls_paper(
+    references: Sequence[Any],
+    predictions: Sequence[Any],
+    threshold: float = _ANLS_THRESHOLD,
+    fold_width: bool = False,
+) -> float:
     """Normalised Levenshtein similarity as the paper defines it (Biten et al. 2019, *Scene Text Visual Question
     Answering*, equation 1; used for DocVQA as well).
 
     ``max_r s(r, answer)`` with ``s = 1 - distance / max(len(r), len(answer))`` if the normalised distance is below the
-    threshold, else 0. Both texts are compared in lower case, stripped, with single spaces; distance and lengths are
-    those of the same texts, whereas ``anls`` takes the lengths of the original ones, as lmms-eval does, and counts an
+    threshold, else 0. Letter case does not count, and runs of white space are single spaces; distance and lengths are
+    those of the same texts, whereas ``anls`` takes the lengths with all white space, as lmms-eval does, and counts an
     answer exactly at the threshold.
 
     Args:
         references: The references.
         predictions: The answer.
         threshold: From this normalised distance on an answer is simply wrong.
+        fold_width: Compare full-width and half-width characters in their usual width.
     """
     from rapidfuzz.distance import Levenshtein
 
-    answer = _collapsed(_text(one_prediction(references, predictions))).strip().lower()
-    distances = [
-        Levenshtein.normalized_distance(_collapsed(_text(reference)).strip().lower(), answer)
-        for reference in references
-    ]
+    def folded(value: Any) -> str:
+        return with_folded_case(with_single_spaces(_read(value, fold_width)))
+
+    answer = folded(one_prediction(references, predictions))
+    distances = [Levenshtein.normalized_distance(folded(reference), answer) for reference in references]
     nearest = min(distances, default=1.0)
     return 1 - nearest if nearest < threshold else 0.0
 
 
 @bounded
-def character_error_rate(references: Sequence[Any], predictions: Sequence[Any]) -> float:
+def character_error_rate(references: Sequence[Any], predictions: Sequence[Any], fold_width: bool = False) -> float:
     """Insertions, deletions and substitutions per character of the reference; the smallest rate over all references.
 
     White space is collapsed. The rate may exceed 1. Against an empty reference every inserted character counts as one
     error. The mean over samples is not the rate over the whole corpus, which gives long texts more weight.
+
+    Args:
+        references: The references.
+        predictions: The answer.
+        fold_width: Compare full-width and half-width characters in their usual width.
     """
-    return _error_rate(references, predictions, split=False)
+    return _error_rate(references, predictions, fold_width, split=False)
 
 
 @bounded
-def word_error_rate(references: Sequence[Any], predictions: Sequence[Any]) -> float:
+def word_error_rate(references: Sequence[Any], predictions: Sequence[Any], fold_width: bool = False) -> float:
     """Edits per word of the reference, words separated by white space; otherwise like ``character_error_rate``."""
-    return _error_rate(references, predictions, split=True)
+    return _error_rate(references, predictions, fold_width, split=True)
 
 
 def answer_itself(references: Sequence[Any], predictions: Sequence[Any]) -> Any:
@@ -133,31 +169,21 @@ def bypassed(values: Sequence[Any]) -> int:
     return _BYPASSED
 
 
-def _cleaned(text: Any, patterns: Sequence[str], ignore_case: bool, deleted: dict[int, int | None]) -> Any:
-    if not isinstance(text, str):
-        return text
-    text = without_matches(text, patterns)
-    if ignore_case:
-        text = text.lower()
-    return text.translate(deleted) if deleted else text
-
-
-def _error_rate(references: Sequence[Any], predictions: Sequence[Any], *, split: bool) -> float:
+def _error_rate(references: Sequence[Any], predictions: Sequence[Any], fold_width: bool, *, split: bool) -> float:
     from rapidfuzz.distance import Levenshtein
 
-    answer: str | list[str] = _collapsed(_text(one_prediction(references, predictions)))
-    targets: list[str] | list[list[str]] = [_collapsed(_text(reference)) for reference in references]
-    if split:
-        answer, targets = str(answer).split(), [str(target).split() for target in targets]
+    def units(value: Any) -> str | list[str]:
+        text = with_single_spaces(_read(value, fold_width))
+        return text.split() if split else text
+
+    answer = units(one_prediction(references, predictions))
+    targets = [units(reference) for reference in references]
     return min(float(Levenshtein.distance(target, answer) / max(len(target), 1)) for target in targets)
 
 
-def _collapsed(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
+def _read(value: Any, fold_width: bool) -> str:
+    text = value if isinstance(value, str) else str(value)
+    return compared(with_folded_width(text) if fold_width else text)
 
 
 BYPASS_AGGREGATION = Aggregation("bypass", bypassed, uncertainty="none")
@@ -170,18 +196,21 @@ EXACT_MATCH = Metric(
         "multiple_choice": "1 if the right choice is the greedy continuation",
     },
     bounds=(0.0, 1.0),
+    version="2",
 )
 ANLS = Metric(
     "anls",
     score=anls,
     values={"generate_until": "similarity to the nearest reference, 0 below the threshold"},
     bounds=(0.0, 1.0),
+    version="2",
 )
 ANLS_PAPER = Metric(
     "anls_paper",
     score=anls_paper,
     values={"generate_until": "similarity to the nearest reference as the paper defines it, 0 below the threshold"},
     bounds=(0.0, 1.0),
+    version="2",
 )
 CER = Metric(
     "cer",
@@ -189,6 +218,7 @@ CER = Metric(
     score=character_error_rate,
     values={"generate_until": "character edits over characters of the reference"},
     bounds=(0.0, None),
+    version="2",
 )
 WER = Metric(
     "wer",
@@ -196,6 +226,7 @@ WER = Metric(
     score=word_error_rate,
     values={"generate_until": "word edits over words of the reference"},
     bounds=(0.0, None),
+    version="2",
 )
 BYPASS = Metric(
     "bypass",

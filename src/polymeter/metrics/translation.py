@@ -7,6 +7,7 @@ What a sentence adds to the corpus (n-gram matches, edits, lengths) is extracted
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,14 @@ def corpus(values: Sequence[Pair]) -> tuple[list[str], list[list[str | None]]]:
     return predictions, streams
 
 
-def _corpus_score(scorer: Callable[[], Any]) -> Additive:
+def _corpus_score(scorer: Callable[[], Any]) -> Callable[[Sequence[Pair]], float]:
     """An aggregation from the factory of one of sacreBLEU's metrics.
 
-    sacreBLEU itself resamples with these two methods of its ``Metric`` base class, but not by cluster and not with the
-    run's seed.
+    sacreBLEU 2 itself resamples with two protected methods of its ``Metric`` base class, but not by cluster and not
+    with the run's seed. With another version each resample is scored anew, which gives the same values more slowly.
     """
+    if not version("sacrebleu").startswith("2."):
+        return lambda values: float(scorer().corpus_score(*corpus(values)).score)
 
     def terms(values: Sequence[Pair]) -> NDArray[np.float64]:
         return np.asarray(scorer()._extract_corpus_statistics(*corpus(values)), dtype=np.float64)

@@ -9,6 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from polymeter.core.metric import Metric
+from polymeter.metrics.references import one_prediction
+
 # Each of these is also recognised with any one of its apostrophes left out.
 _CONTRACTIONS = """
 ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've hasn't haven't he'd he'd've he's
@@ -93,11 +96,15 @@ def vqa_accuracy(references: Sequence[str], predictions: Sequence[str]) -> float
     return math.fsum(min((matches - (text == answer)) / 3, 1.0) for text in expected) / len(expected)
 
 
-def normalised_match(references: Sequence[str], predictions: Sequence[str]) -> float:
-    """1 if the answer equals a reference once both are normalised as the VQA challenge does, else 0."""
+def vqa_match(references: Sequence[Any], predictions: Sequence[Any]) -> float:
+    """1 if the answer equals a reference once both are normalised as the VQA challenge does, else 0.
+
+    The normalisation removes articles and most signs and makes digits of number words, so that ``A`` equals an empty
+    answer, ``5`` equals ``-5`` and ``C`` equals ``C++``. It fits answers that are words of English.
+    """
     normalise = EvalAIAnswerProcessor()
-    answer = normalise(predictions[0])
-    return float(any(normalise(text) == answer for text in references))
+    answer = normalise(str(one_prediction(references, predictions)))
+    return float(any(normalise(str(text)) == answer for text in references))
 
 
 def relaxed_match(references: Sequence[str], predictions: Sequence[str], tolerance: float = 0.05) -> float:
@@ -122,3 +129,11 @@ def _as_number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+VQA_MATCH = Metric(
+    "vqa_match",
+    score=vqa_match,
+    values={"generate_until": "1 if the prediction equals a reference after the VQA challenge's normalisation"},
+    bounds=(0.0, 1.0),
+)

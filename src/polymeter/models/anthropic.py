@@ -21,6 +21,8 @@ from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Generate, Output, Parameters, Request, Usage
+from polymeter.core.shown_images import rate_identity
+from polymeter.models.endpoint.addresses import checked_address
 from polymeter.models.endpoint.errors import EndpointError
 from polymeter.models.endpoint.hosted import (
     NEUTRAL_HERE,
@@ -119,6 +121,7 @@ class AnthropicModel(HostedModel):
         self._name = name
         self._base_url = base_url.rstrip("/").removesuffix("/v1")
         self.address = self._base_url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
+        checked_address(self.address, "base_url")
         self._max_tokens = max_tokens
         self._thinking, room = _thinking(thinking, label)
         self._room = room if reasoning_room is None else reasoning_room
@@ -135,7 +138,7 @@ class AnthropicModel(HostedModel):
             "reasoning_room": self._room,
             "effort": effort,
             "sampling": sampling,
-            "frames": [num_frames, fps] if video else None,
+            "frames": [num_frames, rate_identity(fps)] if video else None,
             "max_image_side": max_image_side,
             "betas": betas,
             "api_version": api_version,
@@ -379,8 +382,9 @@ def _image(image: Encoded) -> dict[str, Any]:
 
 
 def _usage(counts: Any) -> Usage:
-    """Input tokens include those read from the cache; output tokens include those of reasoning."""
+    """Input tokens include those of the cache, read and written; output tokens include those of reasoning."""
     fresh, cached = count(counts, "input_tokens"), count(counts, "cache_read_input_tokens")
-    total = None if fresh is None else fresh + (count(counts, "cache_creation_input_tokens") or 0) + (cached or 0)
+    written = count(counts, "cache_creation_input_tokens")
+    total = None if fresh is None else fresh + (written or 0) + (cached or 0)
     details = counts.get("output_tokens_details") if isinstance(counts, dict) else None
-    return Usage(total, count(counts, "output_tokens"), count(details, "thinking_tokens"), cached)
+    return Usage(total, count(counts, "output_tokens"), count(details, "thinking_tokens"), cached, written)

@@ -32,6 +32,7 @@ from polymeter.core.request import (
     Usage,
 )
 from polymeter.metrics.choice_targets import choice_indices
+from polymeter.reading.lists import PrintedList
 
 Compute = Callable[[Request], str | Sequence[str] | Response]
 
@@ -272,6 +273,8 @@ def _expected_answer(request: Request, target: Any, choices: Any) -> str | Respo
         if images:
             return Response((Output(images=(images[0],)),))
     first = target[0] if isinstance(target, (list, tuple)) and target else target
+    if isinstance(target, PrintedList) and choices is None and not target.is_several:
+        first = target.text
     if isinstance(first, int) and choices is not None:
         first = choices[first] if 0 <= first < len(choices) else first
     return str(first)

@@ -20,6 +20,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
+from polymeter.core.errors import PolymeterError
 from polymeter.core.generation_names import EVERY_NAME
 from polymeter.core.machine import available_cores, memory_bytes
 from polymeter.core.model import BatchModel, ModelTraits
@@ -88,7 +89,7 @@ class OcrModel(BatchModel):
         if self._threads is None:
             raise RuntimeError("load() comes before respond().")
         # Images are opened on this thread, which alone knows the settings of the run; the others only see pixels.
-        shown = [[_pixels(image.open()) for image in request.images()] for request in requests]
+        shown = [_shown(request) for request in requests]
         return list(self._threads.map(self._respond, requests, shown))
 
     def close(self) -> None:
@@ -126,9 +127,11 @@ class OcrModel(BatchModel):
         finally:
             self._readers.put(reader)
 
-    def _respond(self, request: Request, images: Sequence[Any]) -> Response:
+    def _respond(self, request: Request, images: Sequence[Any] | PolymeterError) -> Response:
         if request.parameters.kind != "generate":
             return Response(error=Error("permanent", f"The model 'ocr' cannot answer {request.parameters.kind!r}."))
+        if isinstance(images, PolymeterError):
+            return Response.failed(images, "data")
         if not images:
             return Response(error=Error("permanent", "The model 'ocr' was shown no image."))
         text = "\n\n".join(map(self._read, images))
@@ -153,8 +156,16 @@ def _usual_threads() -> int:
     return max(1, min(available_cores(), fitting, _MOST_THREADS))
 
 
+def _shown(request: Request) -> list[Any] | PolymeterError:
+    """The pixels of a request's images, or why one of them has none: the other requests are answered."""
+    try:
+        return [_pixels(image.shown()) for image in request.images()]
+    except PolymeterError as error:
+        return error
+
+
 def _pixels(image: Any) -> Any:
-    """An image as RapidOCR takes it: rows of blue, green and red."""
+    """An RGB image as RapidOCR takes it: rows of blue, green and red."""
     import numpy as np
 
-    return np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])
+    return np.ascontiguousarray(np.asarray(image)[:, :, ::-1])

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.scales import MainMetric, metrics_of
 
 Sample = Mapping[str, Any]

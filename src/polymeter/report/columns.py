@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Literal
 
-from polymeter.core.records import dataclass
 from polymeter.report.table import Line
 
 

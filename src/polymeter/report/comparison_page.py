@@ -5,9 +5,9 @@ first. Like the HTML report it fetches nothing, and shows texts of models and da
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.comparison_text import (
     answers,
     interval,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.records import dataclass
+from polymeter.core.spreadsheets import csv_lines
 from polymeter.report.comparison_text import (
     answers,
     flipped,
@@ -20,7 +21,7 @@ from polymeter.report.comparison_text import (
     value,
 )
 from polymeter.report.formatting import DASH, count, one_line
-from polymeter.report.grids import Heading, csv_table, latex_table, markdown_table, terminal_table
+from polymeter.report.grids import Heading, latex_table, markdown_table, terminal_table
 from polymeter.report.render import at_least, escaped
 
 if TYPE_CHECKING:
@@ -111,20 +112,19 @@ def to_csv(document: Mapping[str, Any]) -> str:
     """All numbers of the comparison as CSV: one line for each metric of each task and group in each run, with what must
     be known of the two runs beside it.
     """
-    return csv_table(
-        ["first_run", "second_run", *_CSV, "interval_low", "interval_high", "notes"],
-        (
-            [
-                document["first"]["name"],
-                other["name"],
-                *(_subset(score) if name == "subset" else score.get(name) for name in _CSV),
-                *(score["interval"] or ("", "")),
-                " ".join(map(one_line, other["warnings"])),
-            ]
-            for other in document["others"]
-            for score in other["scores"]
-        ),
+    rows = (
+        [
+            document["first"]["name"],
+            other["name"],
+            *(_subset(score) if name == "subset" else score.get(name) for name in _CSV),
+            *(score["interval"] or ("", "")),
+            " ".join(map(one_line, other["warnings"])),
+        ]
+        for other in document["others"]
+        for score in other["scores"]
     )
+    headings = ["first_run", "second_run", *_CSV, "interval_low", "interval_high", "notes"]
+    return "".join(csv_lines([headings, *rows]))
 
 
 def to_latex(document: Mapping[str, Any]) -> str:

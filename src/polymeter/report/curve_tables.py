@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.spreadsheets import without_formula
+from polymeter.core.spreadsheets import csv_lines
 from polymeter.report.curve_text import cells, direction, gate, legend, main_lines, metric, sentences, title, troubles
 from polymeter.report.formatting import count
 from polymeter.report.render import at_least
@@ -73,14 +71,9 @@ def print_curve(console: Console, document: Mapping[str, Any]) -> None:
 
 
 def to_csv(document: Mapping[str, Any]) -> str:
-    """All numbers of a curve as CSV: one line for each metric of each task and group at each step.
-
-    A text that a spreadsheet would take for a formula begins with an apostrophe.
-    """
+    """All numbers of a curve as CSV: one line for each metric of each task and group at each step."""
     names = {point["step"]: point for point in document["checkpoints"]}
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[Sequence[Any]] = [COLUMNS]
     for line in document["lines"]:
         for point in line["points"]:
             found = point["difference"] or {}
@@ -103,5 +96,5 @@ def to_csv(document: Mapping[str, Any]) -> str:
                 *of_difference[2:],
                 names[point["step"]]["run"],
             ]
-            writer.writerow([without_formula(item) for item in row])
-    return buffer.getvalue()
+            rows.append(row)
+    return "".join(csv_lines(rows))

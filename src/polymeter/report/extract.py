@@ -44,7 +44,7 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -
         "answer": _text(sample.get("answer")),
         "explanation": _text(sample.get("explanation")),
         "read_by": ", ".join(dict.fromkeys(rule for rule in sample.get("judge_rules") or () if rule)),
-        **sample_scores(sample, main),
+        **_sample_scores(sample, main),
         "doc": _plain(sample.get("doc"), DOC_TEXT_LENGTH),
         "log": _plain(sample.get("log"), DOC_TEXT_LENGTH),
         "exchanges": _plain(exchanges[:_EXCHANGES], TEXT_LENGTH),
@@ -53,13 +53,8 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -
     return {key: item for key, item in data.items() if item not in (None, [], {}, "") or key in ("answer", "id")}
 
 
-def sample_scores(sample: Mapping[str, Any], main: MainMetric | None) -> dict[str, Any]:
-    """What a sample's scores give the report: their names and values, and where the main one lies.
-
-    Args:
-        sample: See ``sample_data``.
-        main: See ``sample_data``.
-    """
+def _sample_scores(sample: Mapping[str, Any], main: MainMetric | None) -> dict[str, Any]:
+    """What a sample's scores give the report: their names and values, and where the main one lies."""
     value = main.value(sample) if main and sample.get("status") == "ok" else None
     scores = [_score(score) for score in sample.get("scores", ())]
     shown = {} if value is None else {"value": number(value), "at": value}
@@ -87,11 +82,7 @@ def media_files(sample: Mapping[str, Any]) -> Iterator[str]:
 
 def script_json(value: Any) -> str:
     """JSON that is safe inside a ``<script>`` element: nothing in it can end the element or begin a comment."""
-    return script_text(_strict_json(value))
-
-
-def script_text(text: str) -> str:
-    """A JSON text as ``script_json`` writes it."""
+    text = _strict_json(value)
     for character in "<>&\u2028\u2029":
         if character in text:
             text = text.replace(character, f"\\u{ord(character):04x}")

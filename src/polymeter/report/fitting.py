@@ -12,15 +12,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextvars import copy_context
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.choose import Order
 from polymeter.report.extract import media_files, sample_data, script_json
 from polymeter.report.images import Embedded, MediaFiles, thumbnail_pool
-from polymeter.report.sample_text import unchanged_text
-from polymeter.store.sample_line import SampleLine
 
 _AHEAD = 16
 """So many samples, of all tasks together, have their images scaled down before it is their turn."""
@@ -68,12 +65,7 @@ class TaskSamples:
 
     def cut(self, place: int) -> Cut:
         """The sample at a place."""
-        sample = self.samples[place]
-        texts = sample.texts() if isinstance(sample, SampleLine) else None
-        text = None if texts is None else unchanged_text(texts, self.number, self.order.main)
-        if text is not None:
-            return Cut(text, ())
-        data = sample_data(sample, self.number, self.order.main)
+        data = sample_data(self.samples[place], self.number, self.order.main)
         return Cut(script_json(data), tuple(dict.fromkeys(media_files(data))))
 
 

@@ -5,13 +5,10 @@ Names come from models, tasks and folders: each form escapes what it would inter
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from polymeter.core.records import dataclass
-from polymeter.core.spreadsheets import without_formula
 from polymeter.report.render import escaped
 
 if TYPE_CHECKING:
@@ -175,15 +172,6 @@ def latex_table(headings: Sequence[Heading], rows: Iterable[Sequence[str]]) -> s
 def latex(text: str) -> str:
     """A text with everything escaped that LaTeX would interpret."""
     return text.translate(_LATEX).replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$")
-
-
-def csv_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table as CSV; ``None`` is empty. A text that looks like a formula begins with an apostrophe."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(headings)
-    writer.writerows([without_formula(cell) for cell in row] for row in rows)
-    return buffer.getvalue()
 
 
 def _least(heading: Heading, cells: Sequence[str]) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import dataclass
 from importlib import import_module
 from tempfile import SpooledTemporaryFile
 from typing import Any, Literal
 
-from polymeter.core.records import dataclass
 from polymeter.report.choose import order_of
 from polymeter.report.columns import page_columns
 from polymeter.report.extract import script_json
@@ -20,6 +20,7 @@ from polymeter.report.page import Page, environment, writable
 from polymeter.report.provenance import headline, provenance
 from polymeter.report.scales import MainMetric, bars, metrics_of
 from polymeter.report.table import footnotes, table_lines, title_of
+from polymeter.report.usage_table import usage_table
 
 MAX_BYTES = 20_000_000
 """How large a report may become whose reader named no number of samples."""
@@ -112,7 +113,7 @@ def get_ready() -> None:
     """Import and compile what the page and the printed table are drawn with, while a run waits for something else."""
     for module in ("rich.console", "rich.table"):
         import_module(module)
-    for template in ("page.html", "report.html", "table.html"):
+    for template in ("page.html", "report.html", "table.html", "usage.html"):
         environment().get_template(template)
 
 
@@ -128,6 +129,7 @@ def _frame(
         "columns": page_columns(lines),
         "footnotes": footnotes(results),
         "failures": failures_of(results),
+        "usage": usage_table(manifest, results),
         "provenance": provenance(manifest),
         "statement": statement,
         "has_samples": has_samples,

@@ -11,13 +11,14 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.machine import available_cores
 from polymeter.core.parts import Image, readable_image
-from polymeter.core.pixels import check_pixels
-from polymeter.core.records import dataclass
+from polymeter.core.pixels import opened_image
+from polymeter.core.shown_images import as_shown
 from polymeter.core.sources import sniff_audio_mime, sniff_mime
 
 if TYPE_CHECKING:
@@ -194,8 +195,10 @@ def _smaller(medium: tuple[bytes, str]) -> _Smaller | None:
     from PIL.Image import Resampling
 
     is_transparent = image.has_transparency_data
-    mode = "RGBA" if is_transparent else "RGB"
-    small = image if image.mode == mode else image.convert(mode)
+    if is_transparent:
+        small = image if image.mode == "RGBA" else image.convert("RGBA")
+    else:
+        small = as_shown(image).convert("RGB")
     small.thumbnail((_SIDE_PX, _SIDE_PX), Resampling.HAMMING)
     buffer = io.BytesIO()
     # WebP keeps transparency; JPEG is an order of magnitude faster to write, and every run ends with this report.
@@ -212,15 +215,13 @@ def _decoded(data: bytes, mime: str) -> tuple[PILImage, tuple[int, int]]:
     Raises:
         DataError: if it cannot be decoded.
     """
-    from PIL import Image as pil
     from PIL import ImageOps
 
     whole = Image(data)
     if mime != "image/jpeg":
         return whole.open(), whole.size()
     with boundary(DataError, "Decoding an image of the report"), readable_image(whole.describe):
-        image: PILImage = pil.open(io.BytesIO(data))
-        check_pixels(image.size, whole.describe)
+        image = opened_image(data, whole.describe)
         width, height = size = image.size
         sides = {fraction: max(size) // fraction for fraction in (2, 4, 8)}
         fitting = [fraction for fraction, side in sides.items() if _LEAST_SIDE_PX <= side <= _SIDE_PX]

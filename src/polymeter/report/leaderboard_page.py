@@ -56,7 +56,7 @@ def leaderboard_values(document: Mapping[str, Any]) -> dict[str, Any]:
             ("Newest run", moment(newest) if newest else "–"),
         ],
         "columns": columns,
-        "rows": [_row(model, document, columns) for model in models],
+        "rows": [_row(model, columns) for model in models],
         "statement": f"{count(len(models), 'model')}, best first by {columns[0]['title']}.",
         "footnotes": [one_line(note) for note in document["footnotes"]],
         "notes": [*legend(document)],
@@ -84,7 +84,7 @@ def _columns(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"title": unit, "below": "per sample", "key": key, "order": "ascending"}
 
 
-def _row(model: Mapping[str, Any], document: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _row(model: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     cells = []
     for column in columns:
         key = column["key"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from polymeter.report.grids import Heading, csv_table, latex_table, markdown_table, plain_table, width_of
+from polymeter.core.spreadsheets import csv_lines
+from polymeter.report.grids import Heading, latex_table, markdown_table, plain_table, width_of
 from polymeter.report.leaderboard_text import footnotes, legend, rank, shown, title
 from polymeter.report.render import escaped
 
@@ -70,7 +71,7 @@ def to_latex(document: Mapping[str, Any]) -> str:
 
 def to_csv(document: Mapping[str, Any]) -> str:
     """All numbers as CSV: one line for each model and column. A missing number has a line without a value."""
-    return csv_table(_CSV, _csv_rows(document))
+    return "".join(csv_lines([_CSV, *_csv_rows(document)]))
 
 
 def _csv_rows(document: Mapping[str, Any]) -> Iterator[list[Any]]:

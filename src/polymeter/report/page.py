@@ -10,14 +10,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from polymeter.core.records import dataclass
 from polymeter.report.extract import script_json
 from polymeter.report.formatting import number
 
@@ -102,6 +101,7 @@ def writable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
+# Kept for the life of the process: it holds the compiled templates, which are constants.
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The templates of pages, which escape what they are given."""

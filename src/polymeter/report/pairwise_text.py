@@ -5,12 +5,10 @@ Works on the document of ``polymeter.api.preferences.standings``.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.spreadsheets import without_formula
+from polymeter.core.spreadsheets import csv_lines
 from polymeter.report.comparison_text import signed, value
 from polymeter.report.formatting import DASH, count, listing, one_line
 from polymeter.report.render import escaped
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 
 _RUNS = ("run", "model", "pairs", "won", "tied", "lost", "score", "95 % interval")
 _PAIRS = ("run", "against", "pairs", "won", "tied", "lost", "win rate", "95 % interval")
+_COUNTS = ("n", "wins", "ties", "losses")
 _TEXTS = frozenset({"run", "model", "against"})
 
 
@@ -56,18 +55,15 @@ def to_markdown(document: Mapping[str, Any]) -> str:
 
 def to_csv(document: Mapping[str, Any]) -> str:
     """All numbers as CSV: a line for each run, then one for each pair of runs."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["kind", "first", "second", "n", "wins", "ties", "losses", "value", "stderr", "low", "high"])
+    rows: list[list[Any]] = [["kind", "first", "second", *_COUNTS, "value", "stderr", "low", "high"]]
     for run in document["runs"]:
-        counts = [run[key] for key in ("n", "wins", "ties", "losses")]
-        writer.writerow(["score", without_formula(one_line(run["name"])), "", *counts, *_numbers(run["score"], run)])
+        counts = [run[key] for key in _COUNTS]
+        rows.append(["score", one_line(run["name"]), "", *counts, *_numbers(run["score"], run)])
     for pair in document["pairs"]:
-        counts = [pair[key] for key in ("n", "wins", "ties", "losses")]
-        rate = pair["win_rate"]
-        names = [without_formula(one_line(pair[end])) for end in ("first", "second")]
-        writer.writerow(["win rate", *names, *counts, *_numbers(rate["value"], rate)])
-    return buffer.getvalue()
+        counts = [pair[key] for key in _COUNTS]
+        names = [one_line(pair[end]) for end in ("first", "second")]
+        rows.append(["win rate", *names, *counts, *_numbers(pair["win_rate"]["value"], pair["win_rate"])])
+    return "".join(csv_lines(rows))
 
 
 def sentences(document: Mapping[str, Any]) -> Iterator[str]:
@@ -136,7 +132,7 @@ def _tables(document: Mapping[str, Any]) -> Iterator[tuple[Sequence[str], list[l
 
 
 def _counts(item: Mapping[str, Any]) -> list[str]:
-    return [f"{item[key]:,}" for key in ("n", "wins", "ties", "losses")]
+    return [f"{item[key]:,}" for key in _COUNTS]
 
 
 def _score(run: Mapping[str, Any]) -> list[str]:
@@ -151,5 +147,4 @@ def _rate(rate: Mapping[str, Any]) -> list[str]:
 
 
 def _numbers(number: float | None, item: Mapping[str, Any]) -> list[Any]:
-    low, high = item["interval"] or ("", "")
-    return ["" if number is None else number, "" if item["stderr"] is None else item["stderr"], low, high]
+    return [number, item["stderr"], *(item["interval"] or (None, None))]

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.spreadsheets import csv_lines
 from polymeter.report.comparison_text import value
 from polymeter.report.formatting import DASH, count, listing, number, one_line
-from polymeter.report.grids import Heading, csv_table, latex_table, markdown_table, terminal_table
+from polymeter.report.grids import Heading, latex_table, markdown_table, terminal_table
 from polymeter.report.render import at_least, escaped
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def to_csv(document: Mapping[str, Any]) -> str:
     blank = [None] * 5
     assumed = [*blank, document["std"], None, None, document["correlation"], False, None, None]
     rows += [[*assumed, own["difference"], own["paired"], own["unpaired"]] for own in document["needed"]]
-    return csv_table(_CSV, rows)
+    return "".join(csv_lines([_CSV, *rows]))
 
 
 def tables(document: Mapping[str, Any]) -> Iterator[Table]:

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.report.formatting import clean, clip, count, duration, moment, one_line
 from polymeter.report.replicas import replica_lines, replica_summary
+from polymeter.report.usage_table import token_facts
 from polymeter.store.imported import IMPORTED, imported_from
 
 _MAX_DEPTH = 3
 _MARKS = {"stopped": "Stopped before its end", "partial": "Partial: the run has not ended"}
-_STOPPED = "Partial: the run was stopped"
+_EARLY = {"stopped": "Partial: the run was stopped", "failed": "Partial: the run failed"}
 _VALUE_LENGTH = 600
 _INCIDENTS = (("rate_limits", "rate limit"), ("failures", "transient failure"), ("timeouts", "timeout"))
 _REASONS = {
@@ -66,10 +67,7 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
         facts.append(("Took", duration(float(manifest["seconds"]))))
     if results.get("parity"):
         facts.append(("Parity", str(results["parity"])))
-    usage = manifest.get("usage") or {}
-    if usage.get("input_tokens") or usage.get("output_tokens"):
-        tokens = {"in": usage.get("input_tokens"), "out": usage.get("output_tokens")}
-        facts.append(("Tokens", ", ".join(f"{n:,} {direction}" for direction, n in tokens.items() if n)))
+    facts += token_facts(manifest, results).items()
     if (manifest.get("cache") or {}).get("hits"):
         facts.append(("From cache", count(int(manifest["cache"]["hits"]), "answer")))
     facts += [
@@ -82,8 +80,7 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
     commit = f" ({clip(str(made_by['commit']), 10)})" if made_by.get("commit") else ""
     facts.append(("Polymeter", f"{made_by.get('version', '?')}{commit}"))
     model = (manifest.get("model") or {}).get("name") or results.get("model") or "?"
-    is_stopped = results.get("run_status") == "stopped"
-    mark = _STOPPED if is_stopped else _MARKS.get(str(results.get("status")), "")
+    mark = _EARLY.get(str(results.get("run_status"))) or _MARKS.get(str(results.get("status")), "")
     return Headline(one_line(str(model)), mark, tuple((k, one_line(v)) for k, v in facts))
 
 
@@ -101,6 +98,8 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
         ),
         _section("Log of another tool", _imported(manifest.get(IMPORTED))),
         _section("Values as in another system (parity)", manifest.get("parity")),
+        _section("Versions of the rules: how answers are read, how media is sent", manifest.get("rules")),
+        _section("Stop strings are sent to the model's server", manifest.get("sends_stops")),
         _section("Settings that can change a number", options.get("identity")),
         _section("Settings that change no number", options.get("runtime")),
         *(_section(f"Task {one_line(str(task.get('name')))}", _facts(task)) for task in manifest.get("tasks") or ()),

@@ -7,9 +7,9 @@ one value alone none is made up, and then there is no axis.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import as_float, number
 from polymeter.report.table import Line, bounds_of
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import clip, one_line
 
 Point = Mapping[str, Any]

@@ -5,9 +5,9 @@ has; ``polymeter.report.render`` and ``templates/table.html`` draw it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import as_float, clip, count, listing, number, one_line
 from polymeter.report.panel_text import panel_sentences
 
@@ -108,6 +108,11 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
             )
         if task.get("n_length"):
             notes.append(f"{title}: {count(task['n_length'], 'answer')} reached the token limit; scored as they are.")
+        if task.get("n_unfinished"):
+            notes.append(
+                f"{title}: {count(task['n_unfinished'], 'answer')} ended inside the reasoning and counted as empty. "
+                "If the token limit was too low, raise it with --gen-kwargs max_new_tokens=N."
+            )
         if task.get("n_nondeterministic"):
             notes.append(
                 f"{title}: {count(task['n_nondeterministic'], 'sample')} made a different request when replayed."
@@ -122,9 +127,8 @@ def _partial_note(results: Mapping[str, Any]) -> str:
     tasks = results.get("tasks", {}).values()
     planned = sum(int(task.get("n_samples", 0)) for task in tasks)
     ended = sum(sum(int(n) for n in task.get("statuses", {}).values()) for task in tasks)
-    state = {"running": "is still running, or was killed", "stopped": "was stopped"}.get(
-        str(results.get("run_status")), "was interrupted"
-    )
+    states = {"running": "is still running, or was killed", "stopped": "was stopped", "failed": "failed"}
+    state = states.get(str(results.get("run_status")), "was interrupted")
     return (
         f"PARTIAL: this run {state}; the numbers rest on the {ended:,} of {count(planned, 'sample')} that have ended."
     )

@@ -6,11 +6,10 @@ Samples that share an image or a video are not independent. A value without a cl
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from polymeter.core.records import dataclass
 
 ALONE = -1
 """The code of a value that belongs to no cluster."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from polymeter.core.codec import is_nan, jsonable
 from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.metric import Aggregation
-from polymeter.core.records import dataclass
 from polymeter.core.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.additive import Additive
 from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval

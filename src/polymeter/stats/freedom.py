@@ -78,6 +78,7 @@ def clustered_freedom(sizes: NDArray[np.float64], correlation: float) -> tuple[f
     return float(stdtridf((1 + LEVEL) / 2, quantile)), bias
 
 
+# Kept for the life of the process: a table of constants that takes 0.4 ms.
 @lru_cache(maxsize=1)
 def _quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The squared sines of the angles at which the integral is evaluated, and their weights (Gauss and Legendre)."""

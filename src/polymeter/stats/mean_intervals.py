@@ -14,11 +14,11 @@ Two methods, and ``None`` with a reason where neither can be trusted:
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.records import dataclass
 from polymeter.core.spread import Bounds, Spread, Terms
 from polymeter.stats.intervals import LEVEL, Interval, normal_quantile, t_quantile, wilson_interval
 from polymeter.stats.moments import FEWEST_SAMPLES

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
-
-from polymeter.core.records import dataclass
 
 ALPHA = 0.05
 POWER = 0.8

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.records import dataclass
 from polymeter.core.spread import Spread
 from polymeter.stats.clusters import Partition
 from polymeter.stats.intervals import Interval, t_interval

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.records import dataclass
 from polymeter.stats.clusters import Partition
 from polymeter.stats.intervals import LEVEL, normal_quantile
 from polymeter.stats.moments import FEWEST_CLUSTERS, FEWEST_SAMPLES

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
-from polymeter.core.records import dataclass
 from polymeter.core.spread import UNBOUNDED, Bounds, is_bounded
 from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
 from polymeter.stats.clusters import ALONE, Partition

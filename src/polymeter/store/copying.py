@@ -14,7 +14,7 @@ from polymeter.store.database import check_readable, connect
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.journal_writer import JournalWriter
-from polymeter.store.schema import SCHEMA_VERSION, check_schema
+from polymeter.store.schema import SCHEMA_VERSION, check_schema, has_failed_tries
 
 _TAKE = """
 INSERT OR IGNORE INTO main.requests SELECT fingerprint, body, {checksum} FROM taken.requests;
@@ -24,10 +24,16 @@ INSERT OR IGNORE INTO main.responses
     WHERE {which};
 """
 _TAKE_PARTS = "INSERT OR IGNORE INTO main.parts SELECT * FROM taken.parts;"
+_TAKE_FAILED_TRIES = """
+INSERT OR IGNORE INTO main.failed_tries SELECT here.id, r.sample, r.role, r.model, r.number, r.part, r.checksum
+    FROM taken.failed_tries r JOIN taken.tasks there ON there.id = r.task JOIN main.tasks here ON here.name = there.name
+    WHERE {which};
+"""
 
 
 def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = True) -> None:
-    """Copy all answers that ``target`` does not have yet, of models and of judges, and the media they refer to.
+    """Copy all answers that ``target`` does not have yet, of models and of judges, the media they refer to, and what
+    tries failed.
 
     Scores and completion digests are not copied. The source may be in use; it is not changed.
 
@@ -51,7 +57,8 @@ def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = Tr
     JournalWriter(target.journal, names).close()
     with closing(connect(target.journal)) as db:
         db.execute("ATTACH DATABASE ? AS taken", (str(source.journal),))
-        taking = _TAKE.format(
+        take = _TAKE + (_TAKE_FAILED_TRIES if has_failed_tries(db, "taken") else "")
+        taking = take.format(
             which="TRUE" if with_judges else f"r.role IN ('model', '{OWN_PROMPT_ROLE}')",
             part="r.part" if has_parts else "NULL",
             checksum="checksum" if has_parts else "NULL",

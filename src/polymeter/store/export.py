@@ -5,29 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from polymeter.core.codec import compact_json, decode, json_string, jsonable, parse_json
+from polymeter.core.codec import compact_json, decode, jsonable, parse_json
 from polymeter.core.files import replacing
-from polymeter.core.json_text import encodable, json_text, may_be_bare, strict
+from polymeter.core.json_text import as_number, json_text, may_be_bare, strict
 from polymeter.core.places import file_name, stored_at
-from polymeter.core.records import dataclass
 from polymeter.core.sources import digest
 from polymeter.core.spread import is_bounded
 from polymeter.core.task import Result, SampleStatus
 from polymeter.store.failures import MOST_SHOWN, FailureKind
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
-from polymeter.store.sample_line import BEFORE_EXCHANGES, BEFORE_ROW, SampleLine, read_sample
-from polymeter.store.score_texts import listed_values, score_texts
 
 AddressOf = Callable[[str, "int | None"], str]
 """``(role, part) → address`` of the endpoint that the answers come from."""
 
 
+BEFORE_EXCHANGES = ',"exchanges":'
+"""Stands in a line before the requests with their responses, which end it."""
 _AT_ONCE = 500
 """Samples of one query of a reader that takes its time."""
 
@@ -54,6 +53,8 @@ class TaskSummary:
     failures: Sequence[FailureKind] = ()
     judges: Mapping[str, Any] | None = None
     """Of several judges, what each of them gave and how well they agree; ``None``: there is one, or none was asked."""
+    n_unfinished: int = 0
+    """How many answers ended inside their reasoning and were read as empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,9 @@ def results_document(
     parity: str = "",
     skipped: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The content of ``results.json``. It depends only on the plan and the answers: no times, no local paths."""
+    """The content of ``results.json`` without usage. It depends only on the plan and the answers: no times, no local
+    paths.
+    """
     nothing_scored = {task.name: task.why_unscored for task in tasks if task.why_unscored is not None}
     return {
         "schema_version": SCHEMA_VERSION,
@@ -199,14 +202,10 @@ def read_sample_file(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
             yield from map(read_sample, file)
 
 
-def read_sample_heads(folder: RunFolder, task: str) -> Iterator[Mapping[str, Any]]:
-    """The samples in the file of a task, for a reader that looks at how all of them ended and at the rows and exchanges
-    of few: these are read where they are asked for.
-    """
-    path = sample_file(folder, task)
-    if path.exists():
-        with path.open(encoding="utf-8") as file:
-            yield from map(SampleLine, file)
+def read_sample(text: str) -> dict[str, Any]:
+    """The sample behind a line of a file of samples."""
+    sample = json.loads(text)
+    return {**sample, "scores": [{**one, "value": as_number(one["value"])} for one in sample["scores"]]}
 
 
 def sample_lines(
@@ -217,7 +216,7 @@ def sample_lines(
     is_strict: bool = False,
     only: Sequence[int] | None = None,
 ) -> Iterator[str]:
-    """The samples of a task as JSON texts. What the journal holds as JSON is copied without parsing it.
+    """The samples of a task as JSON texts. Rows and exchanges are copied from the journal as they are.
 
     Args:
         journal: The journal.
@@ -234,7 +233,7 @@ def sample_lines(
         if is_strict and may_be_bare(doc, parts):
             doc = strict(doc, nan=None)
             parts = ",".join([_exchange(_strict_exchange(exchange), address_of) for exchange in own])
-        yield f"{_head(row, is_strict)}{BEFORE_ROW}{doc}{BEFORE_EXCHANGES}[{parts}]}}"
+        yield f'{_head(row, is_strict)},"doc":{doc}{BEFORE_EXCHANGES}[{parts}]}}'
 
 
 def _samples(journal: Journal, task: str) -> Iterator[dict[str, Any]]:
@@ -284,22 +283,7 @@ def _exchange(exchange: Sequence[Any], address_of: AddressOf | None) -> str:
 
 
 def _head(row: SampleRow, is_strict: bool) -> str:
-    """What a line says before the row. A score whose text needs no parsing gives it as it is."""
-    is_scored = row.score is not None and row.status is SampleStatus.OK and not row.error
-    texts = score_texts(row.score) if is_scored and row.score is not None else None
-    if texts is None:
-        return _parsed_head(row, is_strict)
-    values, target, answer, explanation, log = texts
-    head = (
-        f'{{"id":{json_string(row.id)},"index":{row.index},"subset":{compact_json(row.subset) if row.subset else "[]"},'
-        f'"cluster":{"null" if row.cluster is None else json_string(row.cluster)},"status":"ok","error":null,'
-        f'"target":{target or "null"},"answer":{answer or "null"},"explanation":{explanation or "null"},'
-        f'"scores":[{listed_values(values)}],"log":{log or "{}"}'
-    )
-    return encodable(head) if is_strict else head
-
-
-def _parsed_head(row: SampleRow, is_strict: bool) -> str:
+    """What a line says before the row."""
     head = _head_values(row)
     return json_text(head, is_compact=True)[:-1] if is_strict else compact_json(head)[:-1]
 
@@ -323,7 +307,7 @@ def _head_values(row: SampleRow) -> dict[str, Any]:
         ],
         "log": score.get("log", {}),
     }
-    for name in ("judge_calls", "judge_rules"):
+    for name in ("judge_calls", "judge_rules", "n_unfinished"):
         if score.get(name):
             head[name] = score[name]
     return head
@@ -341,6 +325,7 @@ def _task(task: TaskSummary) -> dict[str, Any]:
         },
         **_failures(task.failures),
         "n_length": task.n_length,
+        **({"n_unfinished": task.n_unfinished} if task.n_unfinished else {}),
         "n_nondeterministic": task.n_nondeterministic,
         "source_hash": task.source_hash,
         **({"scorers": [dict(scorer) for scorer in task.scorers]} if task.scorers else {}),
@@ -372,6 +357,7 @@ def _result(result: Result) -> dict[str, Any]:
         "higher_is_better": result.higher_is_better,
         "artifacts": list(result.artifacts),
         **({"bounds": list(result.bounds)} if is_bounded(result.bounds) else {}),
+        **({} if result.item_errors is None else {"item_errors": jsonable(list(result.item_errors))}),
         **({} if result.n_planned is None else {"n_planned": result.n_planned}),
         **(
             {}

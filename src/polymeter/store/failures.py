@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import dataclass
 
-from polymeter.core.records import dataclass
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 

@@ -6,15 +6,15 @@ Written as CSV for spreadsheets, as JSON lines for scripts, and as Parquet (``st
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from polymeter.core.exporting import ExportJob
 from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
 from polymeter.core.places import stored_at
-from polymeter.core.spreadsheets import without_formula
+from polymeter.core.spreadsheets import csv_lines
 from polymeter.core.stored_samples import (
     answer_text,
     error_text,
@@ -36,18 +36,16 @@ _HEAD = (
 
 
 def write_csv(job: ExportJob) -> None:
-    """Write ``samples.csv``. A text that a spreadsheet would take for a formula begins with an apostrophe.
+    """Write ``samples.csv``.
 
     Args:
         job: The run.
     """
-    scores = dict.fromkeys(key for row in _rows(job) for key in row if key not in _HEAD)
+    head = list(dict.fromkeys(chain(_HEAD, (key for row in _rows(job) for key in row))))
     path = job.folder / "samples.csv"
     with stored_at(path, "Writing samples"), replacing(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*_HEAD, *map(without_formula, scores)])
-        for row in _rows(job):
-            writer.writerow([without_formula(_cell(row.get(key))) for key in (*_HEAD, *scores)])
+        rows = ([_cell(row.get(key)) for key in head] for row in _rows(job))
+        file.writelines(csv_lines(chain([head], rows)))
     job.leave_out("rows of the data and requests after the first")
 
 
@@ -77,9 +75,7 @@ def write_parquet_files(job: ExportJob) -> None:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    return "" if value is None else value
+    return " ".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _rows(job: ExportJob) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,8 @@ from polymeter.core.errors import PlanError
 from polymeter.core.files import replacing, sweep
 from polymeter.core.json_text import NAN, as_number, json_text
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
-from polymeter.core.sources import digest
+from polymeter.core.sources import digest, digest_file
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -25,24 +25,36 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 RUNS = Path("runs")
 """The folder of the runs whose users named none, in the working directory."""
+CHECKSUMS = "checksums"
+"""The entry of the manifest that ``verify`` reads, and nobody else."""
+N_SESSIONS = "sessions"
+"""Of how many sessions the checksums are. A version that knows no checksums keeps them, and adds a session."""
 _MOST_NAMED = 3
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "lustre", "gpfs", "ceph", "beegfs", "fuse.sshfs", "9p"}
 )
 
 _NUMBERS = ("value", "stderr", "n", "interval")
-_SPEC = {"spec": (dict, type(None)), "identity": object}
+_SPEC = {
+    "spec": ({"backend": str, "name": str, "args": dict, "path": (str, type(None))}, type(None)),
+    "identity": object,
+}
 _MANIFEST_SHAPE = {
     "status": str,
     "command": str,
     "model": _SPEC,
     "roles": {"": _SPEC},
     "patterns": [str],
-    "tasks": [{"name": str, "source_hash": str, "dataset_fingerprint": str}],
-    "identity": dict,
+    "tasks": [{"name": str, "source_hash": str, "dataset_fingerprint": str, "n_samples?": int, "n_rows?": int}],
+    "identity": {"options?": dict},
     "options": {"identity": {"generation": dict}, "runtime": {"include_paths": [str]}},
     "seconds": (int, float, type(None)),
     "usage": {"input_tokens": int, "output_tokens": int},
+    "cache?": {"hits": int},
+    "include_paths?": [{"path": str}],
+    "sessions?": [
+        {"status": str, "polymeter?": dict, "rules?": {"": int}, "endpoints?": {"": str}, "lanes?": {"": dict}}
+    ],
 }
 _RESULTS_SHAPE = {"tasks": {"": {"results": [dict]}}, "groups": {"": {"results": [dict]}}}
 """What every reader of these files relies on; whatever else they hold is checked by whoever uses it."""
@@ -113,6 +125,7 @@ class RunFolder:
             StorageError: if it cannot be read.
         """
         manifest = _read(self.manifest, "run folder")
+        manifest.pop(CHECKSUMS, None)
         _check_shape(manifest, _MANIFEST_SHAPE, self.manifest, is_whole=is_whole)
         return manifest
 
@@ -133,8 +146,23 @@ class RunFolder:
         return document
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Replace the manifest, leaving out the values of keys and tokens."""
-        write_json(self.manifest, without_secrets({"schema_version": SCHEMA_VERSION, **manifest}))
+        """Replace the manifest, leaving out the values of keys and tokens. It holds the checksums of itself, of the
+        results and of what tasks wrote, as these files are now.
+        """
+        content = without_secrets({"schema_version": SCHEMA_VERSION, **manifest})
+        with stored_at(self.path, "Reading what the run wrote"):
+            sums: dict[str, Any] = self.digests([self.results.name, *(content.get("artifacts") or ())])
+        n_sessions = len(content.get("sessions") or ())
+        sums |= {self.manifest.name: content_digest([content, n_sessions]), N_SESSIONS: n_sessions}
+        write_json(self.manifest, {**content, CHECKSUMS: sums})
+
+    def digests(self, names: Iterable[str]) -> dict[str, str]:
+        """The digests of the files with these names, of those that are there. A folder that somebody else made may name
+        files outside of it, which are left out.
+        """
+        root, paths = self.path.resolve(), {name: self.path / name for name in names}
+        inside = {name: path for name, path in paths.items() if path.is_file() and path.resolve().is_relative_to(root)}
+        return {name: digest_file(path) for name, path in inside.items()}
 
     def is_begun(self) -> bool:
         """Whether a run was ever started in this folder."""
@@ -189,6 +217,12 @@ def open_folder(path: Path) -> RunFolder:
     folder = RunFolder(path)
     elsewhere = folder.read_manifest().get("journal_dir")
     return RunFolder(path, Path(elsewhere)) if elsewhere else folder
+
+
+def content_digest(content: Any) -> str:
+    """The digest of plain data, the same however it is laid out as JSON."""
+    read = json.loads(json_text(content))
+    return digest(json.dumps(read, sort_keys=True).encode())
 
 
 def file_system(path: Path) -> str:
@@ -263,8 +297,8 @@ def _check_shape(value: Any, shape: Any, path: Path, place: str = "", *, is_whol
 
     Args:
         value: What was read.
-        shape: A type or types; a mapping of the entries that must be there, or with the key ``""`` of all entries; a
-            list with the shape of each item.
+        shape: A type, or a tuple of shapes of which one must fit; a mapping of the entries that must be there (or
+            may: ``name?``), or with the key ``""`` of all entries; a list with the shape of each item.
         path: The file.
         place: Where in the file the value stands.
         is_whole: Whether no entry may be missing.
@@ -272,19 +306,30 @@ def _check_shape(value: Any, shape: Any, path: Path, place: str = "", *, is_whol
     Raises:
         PlanError: if an entry is missing or of another type.
     """
-    expected = type(shape) if isinstance(shape, (dict, list)) else shape
+    if isinstance(shape, tuple):
+        shape = next((one for one in shape if isinstance(one, dict) and isinstance(value, dict)), shape)
+    expected = _types(shape)
     if not isinstance(value, expected):
         raise _damaged(path, f"{place or 'its content'} is of the type {type(value).__name__}")
     if isinstance(shape, list):
         for number, item in enumerate(value):
             _check_shape(item, shape[0], path, f"{place}[{number}]", is_whole=is_whole)
     elif isinstance(shape, dict):
-        for key in value if "" in shape else shape:
+        inside = dict.fromkeys(value, shape[""]) if "" in shape else shape
+        for name, entry in inside.items():
+            key = name if "" in shape else name.removesuffix("?")
             where = f"{place}.{key}" if place else key
             if key in value:
-                _check_shape(value[key], shape.get("", shape.get(key)), path, where, is_whole=is_whole)
-            elif is_whole:
+                _check_shape(value[key], entry, path, where, is_whole=is_whole)
+            elif is_whole and key == name:
                 raise _damaged(path, f"{where} is missing")
+
+
+def _types(shape: Any) -> Any:
+    """The type or types of the values that may have a shape."""
+    if isinstance(shape, tuple):
+        return tuple(map(_types, shape))
+    return type(shape) if isinstance(shape, (dict, list)) else shape
 
 
 def _damaged(path: Path, how: str) -> PlanError:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus
 from polymeter.store.database import connect
-from polymeter.store.schema import WITHOUT_PARTS
+from polymeter.store.schema import WITHOUT_PARTS, has_failed_tries
 
 _STATES = {
     "answered": "SELECT DISTINCT sample FROM responses WHERE task=?",
@@ -164,6 +164,26 @@ class Journal:
         )
         return {AnswerKey(*key): body for *key, body in answers}
 
+    def part_of(self, task: str, index: int, key: AnswerKey) -> int | None:
+        """The part of the run that wrote an answer which counts for a sample; ``None`` if it is not known, -1 if the
+        answer does not count.
+        """
+        part = "part" if self._has_parts else "NULL"
+        row = self._db.execute(
+            f"SELECT {part} FROM responses WHERE turn>=0"
+            " AND task=? AND sample=? AND role=? AND model=? AND fingerprint=? AND occurrence=?",
+            (self.task_ids.get(task), index, key.role, key.model, key.fingerprint, key.occurrence),
+        ).fetchone()
+        return -1 if row is None else row[0]
+
+    def scored_by(self, task: str, index: int) -> int | None:
+        """The part of the run that ended a sample with a score; ``None`` if it is not known, -1 if it has none."""
+        part = "part" if self._has_parts else "NULL"
+        row = self._db.execute(
+            f"SELECT {part} FROM samples WHERE status='ok' AND task=? AND sample=?", (self.task_ids.get(task), index)
+        ).fetchone()
+        return -1 if row is None else row[0]
+
     def turns(self, task: str, index: int, role: str = "model") -> list[str]:
         """The bodies of a sample's answers in one role, in the order of their requests."""
         bodies = self._db.execute(
@@ -172,16 +192,20 @@ class Journal:
         )
         return [body for (body,) in bodies.fetchall()]
 
-    def turns_between(self, task: str, start: int, stop: int) -> dict[int, list[str]]:
-        """The same in the role of the model for neighbouring samples, by index; reads much faster than one by one."""
-        found: dict[int, list[str]] = {index: [] for index in range(start, stop)}
+    def turns_between(self, task: str, start: int, stop: int) -> dict[int, list[tuple[str, tuple[str, ...]]]]:
+        """The same in the role of the model for neighbouring samples, by index, each with the stop strings of its
+        request; reads much faster than one by one.
+        """
+        found: dict[int, list[tuple[str, tuple[str, ...]]]] = {index: [] for index in range(start, stop)}
         bodies = self._db.execute(
-            "SELECT sample, body FROM responses"
-            " WHERE task=? AND sample>=? AND sample<? AND role='model' AND turn>=0 ORDER BY sample, turn",
+            "SELECT r.sample, r.body, json_extract(q.body, '$.ask.stop')"
+            " FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
+            " WHERE r.task=? AND r.sample>=? AND r.sample<? AND r.role='model' AND r.turn>=0"
+            " ORDER BY r.sample, r.turn",
             (self.task_ids.get(task), start, stop),
         )
-        for index, body in bodies.fetchall():
-            found[index].append(body)
+        for index, body, stops in bodies.fetchall():
+            found[index].append((body, tuple(json.loads(stops)) if stops else ()))
         return found
 
     def asked(self, task: str, index: int) -> list[tuple[str, str, str | None, str]]:
@@ -282,6 +306,21 @@ class Journal:
             " WHERE task=? AND sample>=0 AND turn>=0 AND role='model' ORDER BY sample, turn",
             (self.task_ids.get(task),),
         )
+
+    def all_answers(self) -> Iterator[tuple[str, str, int | None, bytes]]:
+        """All answers of all tasks, those that no sample rests on any more as well: role, fingerprint of the model,
+        part of the run and body, which may be damaged. Models' own prompts are no answers.
+        """
+        part = "part" if self._has_parts else "NULL"
+        yield from self._db.cursor().execute(
+            f"SELECT role, model, {part}, CAST(body AS BLOB) FROM responses WHERE role!=?", (OWN_PROMPT_ROLE,)
+        )
+
+    def failed_tries(self) -> list[tuple[str, str, int]]:
+        """How many tries failed: role, fingerprint of the model and number."""
+        if not has_failed_tries(self._db):
+            return []
+        return self._db.execute("SELECT role, model, count(*) FROM failed_tries GROUP BY role, model").fetchall()
 
     def request(self, fingerprint: str) -> str | None:
         """The body of a request; ``None`` if the journal has none with this fingerprint."""

@@ -34,6 +34,7 @@ _INSERT = {
     "responses": ("INSERT OR REPLACE INTO responses VALUES", 10),
     "scores": ("INSERT OR REPLACE INTO scores VALUES", 7),
     "samples": ("INSERT OR REPLACE INTO samples VALUES", 12),
+    "failed_tries": ("INSERT INTO failed_tries VALUES", 7),
 }
 """Each table's statement, and how many columns it has."""
 _TURN = (

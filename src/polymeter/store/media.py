@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, StorageError, boundary
 from polymeter.core.files import temporary_name
+from polymeter.core.image_headers import is_plain_file
 from polymeter.core.parts import Audio, Image, Media, Video
-from polymeter.core.pixels import check_pixels
+from polymeter.core.pixels import check_pixels, opened_image
 from polymeter.core.places import storage_error
+from polymeter.core.shown_images import as_shown
 from polymeter.core.sources import digest, sniff_audio_mime, sniff_mime, sniff_video_mime
-from polymeter.store.png import encode_png
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -36,6 +37,7 @@ _REDUCING_GAP = 1.01
 """A preview is scaled smoothly from the next larger fraction of the image, which costs a third of scaling the image."""
 _OWN_NAME = re.compile(r"[0-9a-f]{32}[.0-9a-z]*")
 """How a digest with an ending looks, as media files are named."""
+_PNG_LEVEL = 1  # generated images are written beside the model: time counts more than space
 _SUFFIX = {"image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp"}
 _LOSSLESS = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 """The modes of Pillow that a PNG stores exactly."""
@@ -73,8 +75,8 @@ class MediaStore:
             raise self._failure
 
     def keep_preview(self, image: Image) -> None:
-        """Write a preview of an input image and annotate the image with it: its own bytes if they are few, else a
-        smaller JPEG.
+        """Write a preview of an input image and annotate the image with it: its own bytes if they are few and every
+        browser shows them as models see them, else a JPEG of what models see, which may be smaller.
 
         Bytes that are kept unchanged are not decoded; a large JPEG is decoded at the nearest fraction of its size,
         unless it has already been decoded in full.
@@ -101,7 +103,7 @@ class MediaStore:
         source = image.original_bytes() or b""
         mime = sniff_mime(source)
         limit = UNCHANGED_BYTES_IF_SMALL if side_px <= PREVIEW_SIDE_PX else UNCHANGED_BYTES
-        if mime is not None and len(source) <= limit:
+        if mime is not None and len(source) <= limit and is_plain_file(source, mime):
             return self._write(image.content_hash() + _SUFFIX[mime], lambda: source)
         return self._write(image.content_hash() + ".preview.jpg", lambda: _preview(image, source, mime))
 
@@ -154,8 +156,7 @@ class MediaStore:
         from polymeter.core.stored_image import stored_image
 
         check_pixels(image.size, "The generated image")
-        pixels = image.tobytes()
-        name = self._write(f"{_pixel_digest(image, pixels)}.png", lambda: encode_png(image, pixels), is_synced=True)
+        name = self._write(f"{_pixel_digest(image)}.png", lambda: _png(image), is_synced=True)
         return stored_image(media_path(self.folder, name), image.size, image.mode)
 
     def keep_input(self, medium: Media) -> Media:
@@ -248,26 +249,24 @@ def _put(path: str, data: bytes, *, is_synced: bool) -> None:
         raise
 
 
-def _pixel_digest(image: PILImage, pixels: bytes) -> str:
+def _pixel_digest(image: PILImage) -> str:
     """Digest of what an image shows: its pixels, and what gives them colours (palette, transparent colour, colour
     profile).
     """
     info = image.info
     palette = image.getpalette(None)  # None: with the opacity of the colours, if they have one
     meaning = (image.mode, image.size, palette, info.get("transparency"), info.get("icc_profile"))
-    return digest(repr(meaning).encode(), pixels)
+    return digest(repr(meaning).encode(), image.tobytes())
 
 
 def shows(path: Path) -> str | None:
     """The digest of what the image in a file shows, by which generated images are named; ``None`` if it is not readable
     as an image.
     """
-    from PIL import Image as pil
-
     try:
-        with boundary(DataError, "Decoding a media file"), pil.open(path) as image:
+        with boundary(DataError, "Decoding a media file"), opened_image(path) as image:
             image.load()
-            return _pixel_digest(image, image.tobytes())
+            return _pixel_digest(image)
     except DataError:
         return None
 
@@ -307,20 +306,17 @@ def _found(folder: Path, name: str) -> os.stat_result | None:
 
 
 def _preview(image: Image, source: bytes, mime: str | None) -> bytes:
-    """The smaller JPEG of an image.
+    """The JPEG of an image, no larger than a preview.
 
     A JPEG that is not decoded yet is decoded at half, a quarter or an eighth of its size if that is enough.
     """
     if mime == "image/jpeg" and not image.is_decoded:
-        from PIL import Image as pil
-        from PIL import ImageOps
-
-        decoded: PILImage = pil.open(io.BytesIO(source))
+        decoded = opened_image(source)
         decoded.draft("RGB", (PREVIEW_SIDE_PX, PREVIEW_SIDE_PX))
-        decoded = ImageOps.exif_transpose(decoded)
+        decoded.load()
+        shown = as_shown(decoded)
     else:
-        decoded = image.open()
-    shown = decoded if decoded.mode in ("RGB", "L") else decoded.convert("RGB")
+        shown = image.shown(keeps_grey=True)
     scale = PREVIEW_SIDE_PX / max(shown.size)
     if scale >= 1:
         return _jpeg(shown)
@@ -332,4 +328,10 @@ def _preview(image: Image, source: bytes, mime: str | None) -> bytes:
 def _jpeg(image: PILImage) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, format="JPEG", quality=80)
+    return buffer.getvalue()
+
+
+def _png(image: PILImage) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", compress_level=_PNG_LEVEL)
     return buffer.getvalue()

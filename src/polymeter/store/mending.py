@@ -1,8 +1,8 @@
 """Damage in a journal: finding the rows that do not match their checksums, and writing the journal anew without them.
 
 A damaged row cannot be trusted in its key either, so it is not known which sample it belonged to. Therefore a mended
-journal holds all intact requests and answers and no scores and ends: every sample is run again over the answers that
-are left, and exactly what is missing is asked for.
+journal holds all intact requests, answers and failed tries, and no scores and ends: every sample is run again over the
+answers that are left, and exactly what is missing is asked for.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.store.checksums import StoredText, stored_checksum
 from polymeter.store.database import connect, journal_at
-from polymeter.store.schema import SCHEMA, SCHEMA_VERSION, check_schema
+from polymeter.store.schema import FAILED_TRIES, SCHEMA, SCHEMA_VERSION, check_schema, has_failed_tries
 
 _NOUNS = {
     "responses": "answer",
@@ -27,12 +26,14 @@ _NOUNS = {
     "samples": "end of a sample",
     "requests": "request",
     "parts": "part of the run",
+    FAILED_TRIES: "failed try",
 }
-_PLURALS = {"end of a sample": "ends of samples", "part of the run": "parts of the run"}
+_PLURALS = {"end of a sample": "ends of samples", "part of the run": "parts of the run", "failed try": "failed tries"}
 _TEXTS = {
     "parts": ("code", "body"),
     "requests": ("fingerprint", "body"),
     "responses": ("role", "model", "fingerprint", "body"),
+    FAILED_TRIES: ("role", "model"),
 }
 """The columns that hold text in the tables that a mended journal keeps."""
 
@@ -83,7 +84,7 @@ def find_damage(path: Path) -> Damage:
     with journal_at(path), closing(connect(path)) as db:
         db.text_factory = StoredText
         has_checksums = check_schema(db, path) == SCHEMA_VERSION
-        for table in _NOUNS if has_checksums else ():
+        for table in _tables(db, _NOUNS) if has_checksums else ():
             for _, state in _rows(db, table):
                 n_rows += 1
                 n_unchecked += state is None
@@ -107,7 +108,7 @@ def mend(path: Path) -> None:
         with new:
             for number, name in old.execute("SELECT id, name FROM tasks"):
                 new.execute("INSERT OR IGNORE INTO tasks VALUES (?,?)", (number, str(bytes(name), "utf-8", "replace")))
-            for table in _TEXTS:
+            for table in _tables(old, _TEXTS):
                 for row, state in _rows(old, table):
                     if state is not False:
                         marks = ",".join("?" * len(row))
@@ -117,6 +118,11 @@ def mend(path: Path) -> None:
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     os.replace(fresh, path)
+
+
+def _tables(db: sqlite3.Connection, names: Iterable[str]) -> list[str]:
+    """The tables of these names that a journal must have, or has."""
+    return [name for name in names if name != FAILED_TRIES or has_failed_tries(db)]
 
 
 def _rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[Any, ...], bool | None]]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from polymeter.core.codec import compact_json, decode, parse_json
-from polymeter.core.records import dataclass
 from polymeter.core.sources import digest
 from polymeter.core.task import SampleStatus
 from polymeter.store.export import read_sample_file
@@ -31,7 +31,6 @@ class Outcome:
     Attributes:
         id: Its id.
         cluster: The label that it shares with others.
-        status: How it ended.
         values: Its numbers; those of a value with keys are each under ``metric/key``.
         request: The fingerprint of what was sent to the model first; empty if nothing was.
         characters: The mean length of the model's answers to it; ``None`` if it wrote no text.
@@ -42,7 +41,6 @@ class Outcome:
 
     id: str
     cluster: str | None
-    status: str
     values: Mapping[ScoreKey, float]
     request: str = ""
     characters: float | None = None
@@ -129,7 +127,6 @@ def _of_journal(folder: RunFolder, task: str) -> Iterator[Outcome]:
             yield Outcome(
                 row.id,
                 row.cluster,
-                row.status.value,
                 values,
                 own.request,
                 own.characters,
@@ -159,7 +156,6 @@ def _of_file(folder: RunFolder, task: str) -> Iterator[Outcome]:
         yield Outcome(
             str(sample["id"]),
             cluster,
-            str(sample["status"]),
             values,
             own.request,
             own.characters,

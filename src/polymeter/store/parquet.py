@@ -19,10 +19,9 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import as_number
 from polymeter.core.places import stored_at
 from polymeter.store.exchanges import asked_of_model, media_paths, noted_of_media, outputs_of, prompt_of
-from polymeter.store.export import sample_file, sample_lines
+from polymeter.store.export import read_sample, sample_file, sample_lines
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
-from polymeter.store.sample_line import SampleLine
 
 MediaAs = Literal["paths", "bytes"]
 
@@ -84,7 +83,7 @@ def _score_columns(run: RunFolder, task: str) -> list[str]:
     """The columns of metrics: a table has one schema, and only the samples tell which metrics there are."""
     found: dict[str, None] = {}
     for line in _lines(run, task):
-        for name in _numbers(SampleLine(line)["scores"]):
+        for name in _numbers(read_sample(line)["scores"]):
             if len(found) < _MOST_SCORES:
                 found[name] = None
     return list(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,10 +10,9 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, overload
 
-from polymeter.store.export import sample_file, sample_lines
+from polymeter.store.export import BEFORE_EXCHANGES, read_sample, sample_file, sample_lines
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
-from polymeter.store.sample_line import SampleLine
 
 _IN_MEMORY = 1 << 22
 """Up to so many bytes of samples from a journal stay in memory; more are put into a temporary file."""
@@ -41,7 +41,7 @@ class SampleTable(Sequence[Mapping[str, Any]]):
         for line in self._file:
             starts.append(place)
             place += len(line)
-            yield SampleLine(line.decode("utf-8"))
+            yield _read(line.decode("utf-8"))
         self._starts, self._size = starts, place
 
     @overload
@@ -56,13 +56,13 @@ class SampleTable(Sequence[Mapping[str, Any]]):
             return [self[one] for one in range(*place.indices(len(starts)))]
         if self._size > _HELD_BYTES:
             self._file.seek(starts[place])
-            return SampleLine(self._file.readline().decode("utf-8"))
+            return _read(self._file.readline().decode("utf-8"))
         if not self._held:
             self._file.seek(0)
             self._held = self._file.read(self._size)
         start = starts[place]
         end = self._held.find(b"\n", start) + 1 or None
-        return SampleLine(self._held[start:end].decode("utf-8"))
+        return _read(self._held[start:end].decode("utf-8"))
 
     def __len__(self) -> int:
         return len(self._known_starts())
@@ -108,3 +108,13 @@ def _lines_of_journal(path: Path, task: str) -> Iterator[IO[bytes]]:
         for line in sample_lines(journal, task):
             file.write(f"{line}\n".encode("utf-8", "backslashreplace"))
         yield file
+
+
+def _read(line: str) -> Mapping[str, Any]:
+    """A sample; without its exchanges if one of them is damaged, so that a report of partial results shows the rest.
+    ``resume`` asks for a damaged answer again and says so, and ``verify`` finds it.
+    """
+    try:
+        return read_sample(line)
+    except json.JSONDecodeError:
+        return read_sample(f"{line.rpartition(BEFORE_EXCHANGES)[0]}{BEFORE_EXCHANGES}[]}}")

@@ -2,7 +2,7 @@
 
 Each row carries a checksum (``polymeter.store.checksums``) and the part of the run that wrote it, by which it is known
 with which code and at which endpoint it came about. Journals of schema version 2 have neither; they are read as they
-are and get the columns, empty, when a run goes on in them.
+are and get the columns, empty, when a run goes on in them. So does the table of failed tries in those of earlier days.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ CREATE TABLE IF NOT EXISTS scores (
     task INTEGER NOT NULL, sample INTEGER NOT NULL, digest TEXT NOT NULL, is_exact INTEGER NOT NULL, body TEXT NOT NULL,
     part INTEGER, checksum INTEGER,
     PRIMARY KEY (task, sample)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failed_tries (
+    task INTEGER NOT NULL, sample INTEGER NOT NULL, role TEXT NOT NULL, model TEXT NOT NULL, number INTEGER NOT NULL,
+    part INTEGER NOT NULL, checksum INTEGER,
+    PRIMARY KEY (part, number)) WITHOUT ROWID;
 """
+FAILED_TRIES = "failed_tries"
+"""The table of tries that failed. A journal of version 3 may lack it: what reads that version needs none."""
 SCHEMA_VERSION = 3
 WITHOUT_PARTS = 2
 """The schema version of journals whose rows have neither part nor checksum."""
@@ -61,8 +67,14 @@ def check_schema(db: sqlite3.Connection, path: Path) -> int:
     return version
 
 
+def has_failed_tries(db: sqlite3.Connection, schema: str = "main") -> bool:
+    """Whether a journal has the table of failed tries."""
+    found = db.execute(f"SELECT count(*) FROM {schema}.sqlite_master WHERE name=?", (FAILED_TRIES,)).fetchone()
+    return bool(found[0])
+
+
 def upgrade(path: Path) -> None:
-    """Make an empty journal, or give one of schema version 2 the columns that its rows lack.
+    """Make an empty journal, or give an older one the columns and the table that it lacks.
 
     Raises:
         PlanError: if it has a schema version that this Polymeter does not read.
@@ -70,7 +82,7 @@ def upgrade(path: Path) -> None:
     """
     with closing(connect(path, may_create=True)) as db:
         version = check_schema(db, path)
-        if version == SCHEMA_VERSION:
+        if version == SCHEMA_VERSION and has_failed_tries(db):
             return
         added = [f"ALTER TABLE {table} ADD COLUMN {name} INTEGER;" for table, names in _ADDED.items() for name in names]
         changes = "".join(added) if version == WITHOUT_PARTS else ""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from contextlib import closing
-from functools import lru_cache
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 from polymeter.core.codec import decode
-from polymeter.core.records import dataclass
 from polymeter.store.export import sample_file
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.outcomes import Outcome, ScoreKey, has_journal, numbers_of, read_outcomes, read_rows
-from polymeter.store.score_texts import score_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +40,7 @@ def read_values(folder: RunFolder, task: str, key: ScoreKey) -> SampleValues:
         rows = journal.scores(task)
     ids, clusters, values = [], [], []
     for name, cluster, body in rows:
-        found = _numbers_of_body(body).get(key)
+        found = numbers_of(decode(body)["values"]).get(key)
         if found is not None:
             ids.append(name)
             clusters.append(cluster)
@@ -77,15 +72,3 @@ def _of_outcomes(outcomes: list[Outcome], key: ScoreKey) -> SampleValues:
         tuple(own.cluster for own in scored),
         tuple(own.values[key] for own in scored),
     )
-
-
-def _numbers_of_body(body: str) -> Mapping[ScoreKey, float]:
-    texts = score_texts(body)
-    return numbers_of(decode(body)["values"]) if texts is None else _numbers_of_text(texts[0])
-
-
-@lru_cache(maxsize=4096)
-def _numbers_of_text(values: str) -> Mapping[ScoreKey, float]:
-    """The numbers of the values of a score. Samples have few different ones."""
-    parsed: Any = json.loads(f"[{values}]")
-    return numbers_of(parsed)

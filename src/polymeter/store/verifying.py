@@ -12,15 +12,64 @@ from typing import Any
 from polymeter.core.errors import PolymeterError
 from polymeter.core.sources import digest
 from polymeter.store.export import AddressOf, sample_file, sample_lines
-from polymeter.store.folder import RunFolder
+from polymeter.store.folder import CHECKSUMS, N_SESSIONS, RunFolder, content_digest
 from polymeter.store.journal import Journal
 from polymeter.store.media import media_path, shows
 
+REPORT_CHECKSUM = "\n<!-- checksum of all before: "
+"""What stands before the digest at the end of a report."""
 _NOT_COMPARED = frozenset({"n_nondeterministic", "failures", "n_failure_kinds"})
+_OF_CHANGED_ITEMS = ("item_errors", "stderr", "interval", "stderr_method", "ci_method", "no_interval")
+"""What versions that stated no ``item_errors`` could not know of items that an aggregation changed."""
 _BY_SOURCE = (".preview.jpg",)
 """Endings of files that are named by the hash of what they were made from: that they can be decoded is all that can be
 checked.
 """
+
+
+def report_end(checksum: str) -> str:
+    """The end of a report."""
+    return f"{REPORT_CHECKSUM}{checksum} -->\n"
+
+
+def is_manifest_changed(folder: RunFolder) -> bool | None:
+    """Whether ``run.json`` is not what was written; ``None`` if an older version wrote it last, which knows no
+    checksums.
+    """
+    manifest, sums = _with_checksums(folder)
+    if sums is None:
+        return None
+    is_table = isinstance(sums, dict)
+    return not is_table or sums.get(folder.manifest.name) != content_digest([manifest, sums.get(N_SESSIONS)])
+
+
+def changed_files(folder: RunFolder, *, is_complete: bool) -> Iterator[str]:
+    """The files that are not what was written, by the checksums in ``run.json`` and the one at the end of the report;
+    one sentence for each. Of files without one nothing is said; nor of those of a run that goes on.
+    """
+    sums = _with_checksums(folder)[1] or {}
+    files = {name: written for name, written in sums.items() if name not in (folder.manifest.name, N_SESSIONS)}
+    there = folder.digests(files) if is_complete else {}
+    for name, written in files.items() if is_complete else ():
+        if name not in there:
+            yield f"{name} is missing."
+        elif there[name] != written:
+            yield f"{name} is not what was written: its checksum differs."
+    if folder.report.is_file():
+        text, mark, written = folder.report.read_bytes().rpartition(REPORT_CHECKSUM.encode())
+        if mark and REPORT_CHECKSUM.encode() + written != report_end(digest(text)).encode():
+            yield f"{folder.report.name} is not what was written: its checksum differs."
+        elif sums and not mark:
+            yield f"{folder.report.name} has no checksum at its end."
+
+
+def _with_checksums(folder: RunFolder) -> tuple[dict[str, Any], Any]:
+    """The manifest, and the checksums in it; ``None`` for those that a version without checksums kept as they were."""
+    manifest = json.loads(folder.manifest.read_bytes())
+    sums, sessions = manifest.pop(CHECKSUMS, None), manifest.get("sessions")
+    n_known = sums.get(N_SESSIONS) if isinstance(sums, dict) else None
+    is_kept = isinstance(n_known, int) and isinstance(sessions, list) and len(sessions) > n_known
+    return manifest, None if is_kept and isinstance(sessions[-1], dict) else sums
 
 
 def damaged_media(folder: RunFolder) -> Iterator[str]:
@@ -56,7 +105,7 @@ def differing_samples(folder: RunFolder, journal: Journal, task: str, address_of
     try:
         with path.open(encoding="utf-8") as file:
             for number, (written, line) in enumerate(
-                zip_longest(file, sample_lines(journal, task, address_of)), start=1
+                zip_longest(file, sample_lines(journal, task, address_of, is_strict=True)), start=1
             ):
                 if line is None or written is None or written.rstrip("\n") != _as_written(line):
                     yield f"samples/{path.name}, line {number}, differs from the rows of the journal."
@@ -78,6 +127,7 @@ def differing_results(written: Mapping[str, Any], again: Mapping[str, Any], left
             if name in left_out or left_out & {*written[kind].get(name, {}).get("members", ())}:
                 continue
             one, other = (_comparable(results[kind].get(name)) for results in (written, again))
+            _leave_out_newer(one, other)
             if not _equal(one, other):
                 yield f"results.json: {kind[:-1]} {name!r} differs from its rows reduced again: {_first(one, other)}."
 
@@ -93,6 +143,15 @@ def _comparable(entry: Mapping[str, Any] | None) -> Any:
     if entry is None:
         return None
     return json.loads(json.dumps({key: value for key, value in entry.items() if key not in _NOT_COMPARED}))
+
+
+def _leave_out_newer(one: Any, other: Any) -> None:
+    """Remove from results what the version that wrote the first ones could not know."""
+    for before, now in zip((one or {}).get("results") or (), (other or {}).get("results", ()), strict=False):
+        if isinstance(before, dict) and "item_errors" in now and "item_errors" not in before:
+            for name in _OF_CHANGED_ITEMS:
+                before.pop(name, None)
+                now.pop(name, None)
 
 
 def _first(one: Any, other: Any, where: str = "") -> str:

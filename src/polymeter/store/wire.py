@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from polymeter.core.codec import (
 from polymeter.core.identity import OfParameters, OfSettings
 from polymeter.core.opened_files import FileState
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
-from polymeter.core.records import dataclass
 from polymeter.core.request import (
     PROMPT_VERSION,
     ChoiceLogprob,
@@ -93,20 +93,33 @@ _SHOWN = frozenset({"values", "target", "answer"})
 _COUNTS = frozenset({int, type(None)})
 
 
-def write_response(response: Response, keep_image: Callable[[Any], str], files: FilesBehind | None = None) -> str:
-    """An answer as JSON. ``keep_image`` stores a generated image and returns its file name.
+def write_response(
+    response: Response,
+    keep_image: Callable[[Any], str],
+    files: FilesBehind | None = None,
+    sent: Mapping[str, float | None] | None = None,
+) -> str:
+    """An answer as JSON.
+
+    Args:
+        response: The answer.
+        keep_image: Stores a generated image and returns its file name.
+        files: The files that it rests on, if any.
+        sent: The media of its request as ``ModelUsage`` counts them; empty if it had none.
 
     Raises:
         ValueError: if it is an error: those are never written as answers.
     """
     if response.error is not None:
         raise ValueError("an error is not an answer")
-    if files is None and (text := _written_text(response)) is not None:
+    if files is None and not sent and (text := _written_text(response)) is not None:
         return text
     outputs = [_write_output(output, keep_image) for output in response.outputs]
     body: dict[str, Any] = {"outputs": outputs}
     if response.latency_ms is not None:
         body["latency_ms"] = round(response.latency_ms, 3)
+    if sent:
+        body["sent"] = dict(sent)
     if files is not None:
         body["files"] = {"states": [state.as_list() for state in files.states], "shown": list(files.shown)}
     return _response_json(body)
@@ -183,6 +196,8 @@ def write_score(score: Score) -> WrittenScore:
         pieces.append(f'"judge_rules":{compact_json(list(score.judge_rules))}')
     if score.scorers:
         pieces.append(f'"scorers":{compact_json([list(scorer) for scorer in score.scorers])}')
+    if score.n_unfinished:
+        pieces.append(f'"n_unfinished":{score.n_unfinished}')
     return WrittenScore(f"{','.join(pieces)}}}", is_exact)
 
 
@@ -215,6 +230,7 @@ def read_score(body: str) -> Score:
         judge_calls=tuple(value.get("judge_calls", ())),
         judge_rules=tuple(value.get("judge_rules", ())),
         scorers=tuple((by, instead_of) for by, instead_of in value.get("scorers", ())),
+        n_unfinished=value.get("n_unfinished", 0),
     )
 
 
@@ -304,6 +320,8 @@ def _read_part(body: Mapping[str, Any], path_of: PathOf) -> Part:
 
 def _write_usage(usage: Usage) -> list[int | None]:
     counts = [usage.input_tokens, usage.output_tokens, usage.reasoning_tokens]
+    if usage.cache_write_tokens is not None:
+        return [*counts, usage.cached_tokens, usage.cache_write_tokens]
     return counts if usage.cached_tokens is None else [*counts, usage.cached_tokens]
 
 

@@ -234,6 +234,10 @@ def _write_numbers(run: TrackedRun, path: Path) -> None:
     names = ["run", "model", *TrackedNumber.__dataclass_fields__]
     schema = pa.schema([(name, kinds.get(name, text)) for name in names])
     rows = [{"run": run.name, "model": run.model, **asdict(one)} for one in run.numbers]
+    rows += [
+        {"run": run.name, "model": run.model, "name": name, "kind": "usage", "value": float(value)}
+        for name, value in run.usage.items()
+    ]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
 
 

@@ -10,6 +10,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from polymeter.core.environment import environment_set
+from polymeter.core.pixels import opened_image
+from polymeter.core.shown_images import as_shown
 from polymeter.core.tracker import TrackedRun, TrackedSample, flat, sample_limit
 
 T = TypeVar("T")
@@ -106,6 +108,7 @@ def _metrics(run: TrackedRun) -> Iterator[tuple[str, float]]:
         further = {"stderr": number.stderr, "interval_low": number.low, "interval_high": number.high, "n": number.n}
         yield number.name, number.value
         yield from ((f"{number.name}_{what}", float(value)) for what, value in further.items() if value is not None)
+    yield from run.usage.items()
 
 
 def _table(samples: Sequence[TrackedSample]) -> dict[str, list[Any]]:
@@ -131,13 +134,13 @@ def _table(samples: Sequence[TrackedSample]) -> dict[str, list[Any]]:
 def _image(path: Any) -> Any:
     """The image in a file as MLflow shows it in a table; empty if there is none that can be read."""
     import mlflow
-    from PIL import Image, UnidentifiedImageError
+    from PIL import UnidentifiedImageError
 
     if path is None:
         return ""
     try:
-        with Image.open(path) as image:
-            return mlflow.Image(image.convert("RGB"))
+        with opened_image(path) as image:
+            return mlflow.Image(as_shown(image).convert("RGB"))
     except (UnidentifiedImageError, OSError):
         return ""
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.pixels import opened_image
+from polymeter.core.shown_images import as_shown
 from polymeter.core.sources import digest
 from polymeter.core.tracker import TrackedRun, TrackedSample, flat, sample_limit
 
@@ -55,6 +57,8 @@ class TensorBoardTracker:
             for what, value in ends.items():
                 if value is not None:
                     writer.add_scalar(f"{number.name}_{what}", value, self._step)
+        for name, count in run.usage.items():
+            writer.add_scalar(name, count, self._step)
         results = [
             [n.name, f"{n.value:.6g}", _number(n.stderr), _interval(n.low, n.high), str(n.n)] for n in run.numbers
         ]
@@ -82,11 +86,11 @@ class TensorBoardTracker:
 def _pixels(path: Path) -> Any:
     """An image as an array of height × width × 3; ``None`` if the file is gone or no image."""
     import numpy as np
-    from PIL import Image, UnidentifiedImageError
+    from PIL import UnidentifiedImageError
 
     try:
-        with Image.open(path) as image:
-            return np.asarray(image.convert("RGB"))
+        with opened_image(path) as image:
+            return np.asarray(as_shown(image).convert("RGB"))
     except (UnidentifiedImageError, OSError):
         return None
 

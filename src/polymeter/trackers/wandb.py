@@ -81,8 +81,9 @@ class WandbTracker:
 
     def _fill(self, wandb: Any, own: Any, run: TrackedRun) -> None:
         own.config.update({"polymeter": json.loads(json.dumps(run.config, default=str))}, allow_val_change=True)
-        own.log({number.name: number.value for number in run.numbers}, step=self._step)
+        own.log({**{number.name: number.value for number in run.numbers}, **run.usage}, step=self._step)
         own.summary.update({name: value for number in run.numbers for name, value in _summary(number)})
+        own.summary.update(run.usage)
         results = wandb.Table(columns=list(_COLUMNS))
         for number in run.numbers:
             results.add_data(*_row(number))

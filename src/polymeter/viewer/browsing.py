@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from polymeter.core.errors import PlanError
 from polymeter.report.table import title_of
 from polymeter.store.export import read_some, sample_file
 from polymeter.store.folder import RunFolder
@@ -18,7 +17,7 @@ from polymeter.viewer.indexes import Found
 from polymeter.viewer.notes import Note, read_notes, tag_counts
 from polymeter.viewer.sample_index import Main, SampleIndex
 from polymeter.viewer.shelf import RunInShort
-from polymeter.viewer.site import Asked, NotFoundError, Query, Viewer, address
+from polymeter.viewer.site import Asked, NotFoundError, NotReadyError, Query, Viewer, address
 
 _ANY_NOTE = "*"
 
@@ -89,7 +88,8 @@ class Browsed:
         """The samples that pass the filters.
 
         Raises:
-            PlanError: if the index is not there yet, or something is asked of samples that they do not have.
+            NotReadyError: if the index is not there yet.
+            PlanError: if something is asked of samples that they do not have.
         """
         index = self._index()
         other = self._other()
@@ -124,7 +124,7 @@ class Browsed:
 
     def _index(self) -> SampleIndex:
         if self.found.index is None:
-            raise PlanError("The samples are still being read.", hint="Open the page again in a moment.")
+            raise NotReadyError(self.run.name)
         return self.found.index
 
     def _tagged(self, tag: str) -> set[str]:
@@ -135,9 +135,7 @@ class Browsed:
             return None
         other = browse(self.viewer, self.viewer.run_named(self.filters.flipped), self.task, ())
         if other.found.index is None:
-            raise PlanError(
-                f"The samples of {other.run.name} are still being read.", hint="Open the page again in a moment."
-            )
+            raise NotReadyError(other.run.name)
         return OtherRun(other.found.index, other.main)
 
 
@@ -152,7 +150,7 @@ def browse(viewer: Viewer, run: RunInShort, task: str, query: Query) -> Browsed:
 
     Raises:
         NotFoundError: if it has no such task.
-        PlanError: if it cannot be read.
+        StorageError: if it cannot be read.
     """
     name = task or next(iter(run.tasks), "")
     if name not in run.tasks:

@@ -14,7 +14,7 @@ from polymeter.core.errors import PlanError
 from polymeter.viewer.browsing import Browsed, browse
 from polymeter.viewer.filters import Filters, aligned, select
 from polymeter.viewer.sample_index import NONE, SCORE
-from polymeter.viewer.site import Asked, NotFoundError, Query, Viewer, address
+from polymeter.viewer.site import Asked, NotFoundError, NotReadyError, Query, Viewer, address
 
 MOST_RUNS = 3
 SHOWN = {"": "All, those that differ first", "differ": "Only those that differ"}
@@ -65,7 +65,7 @@ class Compared:
         indexes = [side.found.index for side in self.sides]
         first = indexes[0]
         if first is None:
-            raise PlanError("The samples are still being read.", hint="Open the page again in a moment.")
+            raise NotReadyError(self.sides[0].run.name)
         return tuple(aligned(first, index) for index in indexes if index is not None)
 
     @cached_property
@@ -95,7 +95,7 @@ class Compared:
         """The samples of the first run that are shown, as places in its index, those that differ most first."""
         index = self.sides[0].found.index
         if index is None:
-            raise PlanError("The samples are still being read.", hint="Open the page again in a moment.")
+            raise NotReadyError(self.sides[0].run.name)
         is_in_all = np.logical_and.reduce([places != NONE for places in self.places])
         wanted = np.zeros(index.n, dtype=np.bool_)
         wanted[select(index, self.filters, self.sides[0].main).positions] = True
@@ -137,7 +137,7 @@ def compared(viewer: Viewer, asked: Asked) -> Compared:
     """The comparison that an address asks for.
 
     Raises:
-        PlanError: if it does not name two or three runs with a task in common, or one cannot be read.
+        PlanError: if it does not name two or three runs with a task in common.
     """
     keys = [*dict.fromkeys(asked.all("run"))]
     if not 2 <= len(keys) <= MOST_RUNS:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from polymeter.core.errors import PlanError
-from polymeter.core.records import dataclass
 from polymeter.viewer.sample_index import FIELD, LONGEST_TEXT, NONE, SCORE, Main, Mask, Positions, SampleIndex
 
 _LONGEST_PATTERN = 200

@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -95,7 +95,7 @@ class Guard:
         origin = headers.get("origin")
         if origin is None:
             return headers.get("sec-fetch-site") == "same-origin"
-        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+        return origin.partition("://")[2].lower() == headers.get("host", "").lower()
 
     def _has_token(self, headers: Mapping[str, str]) -> bool:
         try:

@@ -19,11 +19,11 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PolymeterError, StorageError
-from polymeter.core.records import dataclass
 from polymeter.core.sources import digest
 from polymeter.store.export import sample_file
 from polymeter.store.folder import RunFolder

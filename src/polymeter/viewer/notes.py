@@ -11,7 +11,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from filelock import FileLock, Timeout
 from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.json_text import json_text
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 
 FILE = "notes.jsonl"
 LONGEST_NOTE, LONGEST_TAG, MOST_TAGS = 20_000, 60, 20

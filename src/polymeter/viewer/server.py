@@ -9,16 +9,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import PlanError
-from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 from polymeter.viewer.guard import LOOPBACK, Guard
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    import uvicorn
 
     from polymeter.viewer.site import Services
 
@@ -98,23 +100,28 @@ def serve(
     # Without uvicorn's own log the terminal shows the address and nothing else.
     config = uvicorn.Config(guarded, log_config=None, access_log=False, lifespan="off", server_header=False)
     server = uvicorn.Server(config)
-    # A signal that ends this server is how it is meant to end; uvicorn would raise it once more.
-    server.capture_signals = lambda: _ended_by_signals(server.handle_exit)  # type: ignore[method-assign]
     when_ready(_url(address, port, token))
     try:
-        server.run(sockets=[listener])
+        with _ended_by_signals(server):
+            server.run(sockets=[listener])
     finally:
         indexes.close()
         listener.close()
 
 
 @contextmanager
-def _ended_by_signals(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Let Ctrl-C and a request to terminate end the server inside this."""
+def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Let Ctrl-C and a request to terminate end the server inside this. A signal that ends it is how it is meant to
+    end; uvicorn, which handles signals while it runs, raises it once more.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def end(number: int, frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -11,12 +11,11 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError
-from polymeter.core.records import dataclass
 from polymeter.core.sources import digest
 from polymeter.report.formatting import one_line
 from polymeter.report.provenance import headline
@@ -59,7 +58,8 @@ class RunInShort:
         name: Its path below the given folder.
         path: Its folder.
         model: The model.
-        status: ``complete``, ``running``, ``interrupted``, ``stopped``, ``partial`` or ``unreadable``.
+        status: ``complete``, ``running``, ``interrupted``, ``stopped``, ``failed``, ``partial`` or ``unreadable``.
+        reason: Why it was stopped, or failed; else empty.
         started: ISO 8601; empty if unknown.
         n_planned: Samples planned.
         n_scored: Samples with a score; of a run without results, 0.
@@ -76,6 +76,7 @@ class RunInShort:
     path: Path
     model: str = ""
     status: str = ""
+    reason: str = ""
     started: str = ""
     n_planned: int = 0
     n_scored: int = 0
@@ -244,6 +245,7 @@ def _of_files(run: RunInShort, manifest: Mapping[str, Any], results: Mapping[str
         run,
         model=head.model,
         status=one_line(str(manifest.get("status") or "")),
+        reason=one_line(str((manifest.get("sessions") or [{}])[-1].get("reason") or "")),
         started=str(manifest.get("started") or ""),
         n_planned=planned or sum(int(task.get("n_samples") or 0) for task in tasks.values()),
         n_scored=sum(int(task.get("n_scored") or 0) for task in tasks.values()),

@@ -11,16 +11,15 @@ import importlib
 import pkgutil
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from polymeter.core.errors import PlanError, PolymeterError
-from polymeter.core.records import dataclass
+from polymeter.core.errors import PlanError, PolymeterError, StorageError
 from polymeter.report.formatting import clean, clip, count, duration, moment, number, one_line
 from polymeter.store.folder import RunFolder
 from polymeter.viewer.indexes import Indexes
@@ -36,6 +35,7 @@ _OF_REPORTS = ("base.css", "table.css", "comparison.css", "leaderboard.css", "le
 _LARGEST_FORM = 256 * 1024
 _STYLE_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _MOST_REMEMBERED = 8
+_LONGEST_NAME = 60
 Query = Sequence[tuple[str, str]]
 ALLOWED = ("samples", "data", "task", "prompts", "judge", "unfinished")
 """What may differ between runs that are compared or ranked, if the user says so."""
@@ -109,6 +109,17 @@ class NotFoundError(PlanError):
     """There is no such run, task or sample."""
 
 
+class NotReadyError(PlanError):
+    """The samples of a run are still being read."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(f"The samples of {run} are still being read.", hint="Open the page again in a moment.")
+
+
+_CODES = ((NotFoundError, 404), (NotReadyError, 503), (PlanError, 400), (PolymeterError, 500))
+"""What HTTP calls the errors: a plan error is one of what was asked."""
+
+
 @dataclass(slots=True)
 class Viewer:
     """What pages are made with.
@@ -145,7 +156,7 @@ class Viewer:
 
         Raises:
             NotFoundError: if there is none.
-            PlanError: if it cannot be read.
+            StorageError: if it cannot be read.
         """
         return self.run_named(asked.path["run"])
 
@@ -159,7 +170,7 @@ class Viewer:
                 hint="It was deleted or renamed: see the list.",
             ) from None
         if run.trouble:
-            raise PlanError(run.trouble, where=str(run.path))
+            raise StorageError(run.trouble, where=str(run.path))
         return run
 
     def results(self, run: RunInShort, folder: RunFolder) -> Mapping[str, Any]:
@@ -246,7 +257,7 @@ def _endpoint(viewer: Viewer, page: Page) -> Callable[[Request], Any]:
             body = await _body(request)
             if body is None:
                 return viewer.html("error.html", code=413, what="This is too much text for a note.", where="", hint="")
-            form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100)
+            form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
         query = request.query_params.multi_items()
         asked = Asked(request.path_params, query, form, "hx-request" in request.headers)
         return await run_in_threadpool(_shown, viewer, page, asked)
@@ -269,7 +280,7 @@ def _shown(viewer: Viewer, page: Page, asked: Asked) -> Response:
     try:
         response = page.show(viewer, asked)
     except PolymeterError as error:
-        status = 404 if isinstance(error, NotFoundError) else 500
+        status = next(code for kind, code in _CODES if isinstance(error, kind))
         response = viewer.html(
             "error.html", code=status, what=error.what, where=error.where or "", hint=error.hint or ""
         )
@@ -295,10 +306,9 @@ async def _static(request: Request) -> Response:
     return Response(data, headers={"content-type": kind, "cache-control": "private, no-cache"})
 
 
-@lru_cache(maxsize=64)
 def _file(name: str) -> bytes | None:
     parts = name.split("/")
-    if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts):
+    if any(part in ("", ".", "..") or "\\" in part or "\0" in part or len(part) > _LONGEST_NAME for part in parts):
         return None
     is_of_reports = name in _OF_REPORTS
     folder = files("polymeter.report") / "templates" if is_of_reports else files("polymeter.viewer") / "static"
@@ -306,6 +316,7 @@ def _file(name: str) -> bytes | None:
     return file.read_bytes() if file.is_file() else None
 
 
+# Kept for the life of the process: it holds the compiled templates, which are constants.
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The templates: the viewer's, and those of reports. They escape what they are given."""
@@ -323,8 +334,3 @@ def environment() -> Environment:
     )
     found.globals["address"] = address
     return found
-
-
-def pairs_without(query: Query, *names: str) -> Iterator[tuple[str, str]]:
-    """A query without some names, for links that change them."""
-    return ((name, value) for name, value in query if name not in names)

@@ -143,6 +143,16 @@ def test_a_users_model_answers_with_images(content: str, here: Path) -> None:
     assert {call["origin_inputs"][0]["raw_input"]["image_path"] for call in mine.calls} == {"dark.png", "light.png"}
 
 
+@pytest.mark.parametrize(("mode", "opened"), [("RGBA", "RGBA"), ("LA", "RGBA"), ("P", "RGB"), ("L", "RGB")])
+def test_transparent_parts_of_an_image_reach_the_metric(here: Path, mode: str, opened: str) -> None:
+    from PIL import Image
+
+    from polymeter.interop.evalscope.models.custom import _opened
+
+    Image.new(mode, (4, 4)).save(here / "clear.png")
+    assert _opened(here / "clear.png").mode == opened
+
+
 def test_an_image_that_cannot_be_opened_is_a_failure(here: Path) -> None:
     needs_torch()
     with pytest.raises(ScoreError, match=r"Opening the image 'nowhere\.png'"):

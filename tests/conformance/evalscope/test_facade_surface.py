@@ -78,9 +78,10 @@ def test_what_is_not_provided_says_so_when_it_is_called(module: str, name: str) 
 def test_importing_all_of_it_is_light() -> None:
     script = """
 import json, sys
-from polymeter.guests import shims
-shims.switch_on_shims()
-for name in sorted(shims._ShimFinder()._modules("evalscope")):
+from polymeter.guests.shim_tables import ShimNames
+from polymeter.guests.shims import switch_on_shims
+switch_on_shims()
+for name in sorted(ShimNames().modules("evalscope")):
     exec(f"from {name} import *", {})
 known = ("torch", "transformers", "datasets", "pandas", "openai", "modelscope", "sympy", "matplotlib")
 print(json.dumps([name for name in known if name in sys.modules]))

@@ -18,7 +18,7 @@ from conformance.frame import Observation
 from conformance.groups import copy_rows
 from conformance.lm_eval import census, groups, prepare, published
 from conformance.lm_eval.cases import OTHER_WAYS, Case, Way, chosen_tasks
-from conformance.lm_eval.expected import DRAWS, EXAMPLES, REASONING, ROWS, expected_of
+from conformance.lm_eval.expected import EXAMPLES, KEPT, REASONING, REPEATED, ROWS, expected_of
 from conformance.lm_eval.filtering import forms_that_are_kept
 from conformance.lm_eval.hints import hints_for
 from conformance.lm_eval.observing import observed_here, observed_there
@@ -196,17 +196,32 @@ def test_a_row_may_be_its_own_example_where_no_split_is_named(
     assert prepare.draws_from_measured(config, few_shot) is is_drawn
 
 
-def test_what_is_expected_depends_on_the_case() -> None:
+def test_what_is_expected_depends_on_the_case(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     thinking = {"answers": {"messy": {"0": ["<think>\nhm</think>\nowl"]}}}
+    closed = {"answers": {"messy": {"0": ["<think>hm</think>owl"]}}}
+    (tmp_path / "repeats").mkdir()
+    for split in ("train", "test"):
+        pq.write_table(pa.table({"question": [split, "Which?"]}), tmp_path / "repeats" / f"{split}.parquet")
     book = {
         "plain": _entry(),
         "leaky": _entry(draws_from_measured=True),
         "zero": _entry(draws_from_measured=True, shots=0),
+        "repeats": _entry(),
         "thinks": _entry(**thinking),
+        "ends": _entry(**closed),
     }
     cases = [Case(name, way) for name in book for way in (Way(), Way(2))]
-    rules = [(rule.row, rule.tasks) for rule in expected_of(cases, book) if rule.row != DRAWS]
-    assert rules == [(EXAMPLES, "leaky@2"), (REASONING, "thinks"), (REASONING, "thinks@2")]
+    names = {case.name for case in cases}
+    rules = [(rule.row, rule.tasks) for rule in expected_of(cases, book, tmp_path) if rule.tasks in names]
+    assert rules == [
+        (EXAMPLES, "leaky@2"),
+        *((REPEATED, name) for name in ("repeats", "repeats@2")),
+        *((REASONING, name) for name in ("thinks", "thinks@2")),
+        *((KEPT, name) for name in ("ends", "ends@2")),
+    ]
 
 
 def test_every_expected_difference_has_a_row() -> None:

@@ -23,6 +23,7 @@ from conformance.lm_eval.record import FILE, GROUP
 from polymeter.api.tasks import build_catalog
 from polymeter.engine.selection import select
 from polymeter.interop.lm_eval.results import CommandFacts, StoredRun, results_document
+from polymeter.reading.stored import samples_as_read
 from polymeter.store.export import read_samples
 
 HERE = Path(__file__).parent
@@ -63,7 +64,7 @@ def _run(names: Sequence[str], folder: Path, case: Case | None, parity: str) -> 
 
 def _compared(case: Case, recorded: Mapping[str, Any], folder: Path, parity: str) -> Comparison:
     result, document = _run([case.task], folder, case, parity)
-    samples = read_samples(result.folder, case.task)
+    samples = samples_as_read(read_samples(result.folder, case.task), result.folder.read_manifest(), case.task)
     ours = observed_here(
         case.name,
         case.task,

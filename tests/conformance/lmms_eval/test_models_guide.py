@@ -5,9 +5,8 @@ are from files outside the package.
 from __future__ import annotations
 
 import hashlib
-import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import pytest
 
@@ -28,11 +27,6 @@ COMPLETED = {
     "my_package/__init__.py": "my_package/__init__.py",
 }
 GUIDE, IDIOMS = GUESTS / "model_guide", GUESTS / "model_idioms"
-
-
-def guest(name: str) -> Any:
-    """The module of a guest file that a run has loaded, as it stood when the run ended."""
-    return next(m for key, m in sys.modules.items() if key.startswith("_polymeter_guest_") and key.endswith(f".{name}"))
 
 
 @pytest.mark.parametrize("name", LISTINGS)
@@ -58,12 +52,14 @@ def test_the_package_of_the_guide_runs_under_every_name(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])
-def test_the_usual_idioms_give_every_row_its_own_picture(tmp_path: Path, batch_size: int) -> None:
+def test_the_usual_idioms_give_every_row_its_own_picture(
+    tmp_path: Path, guest_modules: dict[str, ModuleType], batch_size: int
+) -> None:
     pytest.importorskip("torch")
     result = run_wrapper(
         tmp_path, ["colours", "more_colours"], IDIOMS / "idiomatic.py", name="idiomatisch", batch_size=batch_size
     )
-    module = guest("idiomatic")
+    module = guest_modules["idiomatic"]
     assert answers(result, "colours") == answers(result, "more_colours") == list(COLOURS)
     assert max(module.CHUNKS) == batch_size
     assert sum(module.CHUNKS) == 2 * len(COLOURS)
@@ -76,10 +72,12 @@ def test_the_usual_idioms_answer_choices(tmp_path: Path) -> None:
     assert result.value("choices", "acc") == result.value("likely", "acc") == 1.0
 
 
-def test_a_chat_wrapper_gets_messages_and_no_injected_stop(tmp_path: Path) -> None:
+def test_a_chat_wrapper_gets_messages_and_no_injected_stop(
+    tmp_path: Path, guest_modules: dict[str, ModuleType]
+) -> None:
     result = run_wrapper(tmp_path, "colours", IDIOMS / "chat.py", system_prompt="Be short.")
     assert answers(result, "colours") == list(COLOURS)
-    context, kinds, kwargs, first_role = guest("chat").SEEN[0]
+    context, kinds, kwargs, first_role = guest_modules["chat"].SEEN[0]
     assert context.endswith("Which colour?")
     assert kinds == ["image", "text"]
     assert kwargs == {"max_new_tokens": 4, "until": []}

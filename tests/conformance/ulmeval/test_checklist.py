@@ -16,7 +16,7 @@ from polymeter.core.errors import DataError
 from polymeter.data.formats import load
 from polymeter.interop.ulmeval.guest_files import load_guest_file
 from polymeter.interop.ulmeval.models.base import BaseModel
-from polymeter.interop.ulmeval.models.zoo import supported_ULM
+from polymeter.interop.ulmeval.models.native import supported_ULM
 from polymeter.store.folder import RunFolder
 from tests.conformance.ulmeval.kit import messages_of, painter, pictures, polymeter_run, results, written
 from tests.helpers.file_server import Reply, serve

@@ -297,7 +297,7 @@ def test_a_replica_that_waits_for_the_cores_of_scorers_gets_them(
 ) -> None:
     monkeypatch.setattr(room, "_PATIENCE_S", 1.0)
     joined = Joined(str(tmp_path), HeadWatch(nodes.address))
-    setup = ReplicaSetup(ModelSpec("mock"), (), {}, OpenContext(), RunOptions(), True, tmp_path)
+    setup = ReplicaSetup(ModelSpec("mock"), (), {}, OpenContext(), RunOptions(), tmp_path)
     are_ready, is_ready, told = threading.Semaphore(0), threading.Event(), []
 
     def unheard(*what: Any) -> None:

@@ -51,7 +51,7 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReplicaSetup:
     monkeypatch.setattr(MODELS, "_users", dict(MODELS._users))
     MODELS.register("narrow", Narrow, place="here")
     return ReplicaSetup(
-        ModelSpec("narrow"), (), {"shut": "it is far away"}, OpenContext(), RunOptions(), True, tmp_path / "fetched"
+        ModelSpec("narrow"), (), {"shut": "it is far away"}, OpenContext(), RunOptions(), tmp_path / "fetched"
     )
 
 
@@ -98,7 +98,7 @@ def test_rows_of_tasks_that_cannot_be_opened_here_are_refused_with_the_reason(re
 
 
 def test_a_model_that_cannot_be_loaded_says_where(setup: ReplicaSetup) -> None:
-    luckless = ReplicaSetup(setup.model, (), {}, setup.context, RunOptions(batch_size=13), setup.is_cut, setup.fetched)
+    luckless = ReplicaSetup(setup.model, (), {}, setup.context, RunOptions(batch_size=13), setup.fetched)
     replica = Replica(luckless)
     with pytest.raises(PlanError, match="Loading the model raised RuntimeError: no luck"):
         replica.load()

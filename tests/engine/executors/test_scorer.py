@@ -18,6 +18,7 @@ from polymeter.core.options import RunOptions
 from polymeter.core.parts import Image
 from polymeter.core.request import Generate, Message, Request, Response
 from polymeter.core.task import SampleStatus, Score
+from polymeter.engine.answers import AnswerReader
 from polymeter.engine.executors import scorer as scorers
 from polymeter.engine.executors.hosts import Work
 from polymeter.engine.executors.scorer import Finished, NotScoredYet, Scored, ScoringSetup
@@ -43,7 +44,9 @@ def scored(
     monkeypatch.setattr(scorers, "compiled", lambda *_: task.as_task())
     running = RunningSample(RunningTask(task.as_task(), 0, range(1), ""), task.samples[0])
     mark = running.ask("model", ask(asked, running.sample)).fingerprint
-    setup = ScoringSetup((task.spec,), ModelTraits(family="none"), roles, panel, OpenContext(), RunOptions())
+    setup = ScoringSetup(
+        (task.spec,), ModelTraits(family="none"), roles, AnswerReader(), panel, OpenContext(), RunOptions()
+    )
     made = setup.made()
     made.load()
     finished = Finished("list", 0, ((mark, Response.of_text("a0")),), verdicts)

@@ -1,4 +1,4 @@
-"""Rows that are taken out of blocks are those that pandas gives, also after an author's code has changed the frame."""
+"""Rows as authors get them are those that pandas gives, also after an author's code has changed the frame."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def table() -> Table:
 
 @pytest.mark.parametrize("number", [0, 5, 255, 256, N - 1])
 def test_a_row_is_the_one_that_pandas_gives(table: Table, number: int) -> None:
-    row, expected = table.line(number), table.frame.iloc[number]
+    row, expected = table.line(number), table.data.iloc[number]
     pd.testing.assert_series_equal(row, expected)
     assert (row.name, type(row.name)) == (expected.name, type(expected.name))
     assert [type(row[name]) for name in row.index] == [type(expected[name]) for name in expected.index]
@@ -54,7 +54,7 @@ def test_a_row_is_its_owners_to_change(table: Table) -> None:
     row["more"] = "x"
     assert table.line(5)["answer"] == 5
     assert "more" not in table.line(5)
-    assert table.frame.at[5, "answer"] == 5
+    assert table.data.at[5, "answer"] == 5
 
 
 def _set_cell(data: pd.DataFrame) -> None:
@@ -88,8 +88,8 @@ def _relabel(data: pd.DataFrame) -> None:
 @pytest.mark.parametrize("change", [_set_cell, _set_text, _set_many, _set_column, _add_column, _rename, _relabel])
 def test_a_changed_frame_gives_changed_rows(table: Table, change: Callable[[pd.DataFrame], None]) -> None:
     before = table.line(5)
-    change(table.frame)
-    pd.testing.assert_series_equal(table.line(5), table.frame.iloc[5])
+    change(table.data)
+    pd.testing.assert_series_equal(table.line(5), table.data.iloc[5])
     assert before["question"] == "question 5"
 
 

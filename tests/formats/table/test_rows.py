@@ -44,6 +44,30 @@ def test_documents_are_plain_and_leave_images_out_and_whole_rows_have_them() -> 
     assert sample.full_doc() == {**sample.doc, "image": image}
 
 
+@pytest.mark.parametrize(
+    "indices",
+    [
+        [7, 9],
+        np.array([7, 9], dtype=np.int32),
+        [-1, 10**18],
+        ["7", "9"],
+        ["007", "x"],
+        [1.0, 2.5],
+        [True, False],
+    ],
+    ids=str,
+)
+def test_an_index_that_is_kept_changes_neither_names_nor_digest(indices: Any) -> None:
+    """Old runs know their samples by the text of the index, and the table by a digest of it."""
+    frame = pd.DataFrame({"index": indices, "question": ["a", "b"]})
+    kept, as_text = table_of("T", frame.copy(), "T", keeps_index=True), table_of("T", frame.copy(), "T")
+    assert list(kept.ids) == list(as_text.ids) == [str(index) for index in frame["index"]]
+    assert kept.digest() == as_text.digest()
+    assert [type(line["index"]) for line in (kept.line(0), kept.cells(0))] == [type(frame.iloc[0]["index"])] * 2
+    assert type(as_text.line(0)["index"]) is type(as_text.cells(0)["index"]) is str
+    pd.testing.assert_series_equal(kept.data["index"], frame["index"])
+
+
 def test_authors_rows_are_their_own_to_change() -> None:
     found = table(text=["a", "b"])
     line = found.line(0)

@@ -13,6 +13,7 @@ from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import ChoiceLogprob, Output, OwnPrompt, Request, Response
 from polymeter.core.task import ReduceContext, Result, Rollout, SampleStatus, Score, ScoredRow, TaskSpec
+from polymeter.engine.answers import AnswerReader
 from polymeter.formats.task_yaml import FORMAT
 from polymeter.formats.task_yaml.visuals import from_chat
 
@@ -107,8 +108,9 @@ def text_of(request: Request) -> str:
 
 
 def score(task: Any, index: int, *texts: str) -> Score:
-    """Score texts as the answers of a sample."""
-    responses = tuple(Response.of_text(text) for text in texts)
+    """Score texts as the answers of a sample, read as a run reads them."""
+    reader = AnswerReader()
+    responses = tuple(reader.read("model", (), Response.of_text(text), task.reading) for text in texts)
     return task.score(task.samples[index], Rollout(responses))
 
 

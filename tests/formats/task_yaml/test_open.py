@@ -303,7 +303,9 @@ def test_repeats_are_a_tuple_with_a_seed_each(tmp_path):
 
 
 def test_origin_and_hooks_carry_what_foreign_models_need(tmp_path):
-    task = opened(tmp_path, "metadata: [{version: 1.0, sample_frames: 8}]\ndoc_to_visual: q\n")
+    task = opened(
+        tmp_path, "metadata: [{version: 1.0, sample_frames: 8}]\ndoc_to_visual: 'https://example.org/{{q}}.mp4'\n"
+    )
     origin = ask(task, 1).origin
     assert (origin.task, origin.sample, origin.split, origin.index) == ("t", "1", "train", 1)
     assert origin.metadata["sample_frames"] == 8

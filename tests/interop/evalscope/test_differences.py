@@ -12,10 +12,10 @@ from PIL import Image
 
 import polymeter
 from polymeter.core.errors import PlanError, UnscoredError
-from polymeter.core.guest_context import guest_context_with
+from polymeter.core.guest_context import answering_through, guest_context_with
 from polymeter.core.model import ModelTraits
 from polymeter.core.parity import parity_with
-from polymeter.core.request import Loglikelihood, Origin
+from polymeter.core.request import Loglikelihood, Origin, Response
 from polymeter.interop.evalscope.tasks import metrics
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.interop.evalscope.tasks.filters import Filter
@@ -23,7 +23,8 @@ from polymeter.interop.evalscope.tasks.judging import LLMJudge
 from polymeter.interop.evalscope.tasks.parsers import lmsys_parser
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
 from polymeter.interop.evalscope.tasks.settings import choose_mode
-from polymeter.metrics.image_text import image_scorer
+from polymeter.metrics.image_text import ImageTextScorer, image_scorer
+from polymeter.models.openai.model import OpenAIModel
 from polymeter.store.export import read_samples
 from tests.conformance.evalscope.facade_kit import benchmarks
 from tests.helpers.differences import difference
@@ -76,6 +77,16 @@ def test_filters_are_applied_for_each_class(parity: str, expected: list[str]) ->
     assert [_parsed(kind, parity) for kind in (_Base, _Parsing, _Below, _Calling)] == expected
 
 
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+@difference("answers-at-once", here=False, there=True)
+def test_answers_to_one_prompt_are_asked_for_in_one_request(parity: str, expected: bool) -> None:
+    model = OpenAIModel("m", base_url="http://127.0.0.1:9/v1")
+    model.parity = parity_with(parity)
+    assert model.joins_repeats is expected
+
+
 # --- modes and log-probabilities --------------------------------------------------------------------------------------
 
 
@@ -121,6 +132,9 @@ def test_which_tokens_of_a_choice_count(parity: str, expected: bool) -> None:
 # --- judges -----------------------------------------------------------------------------------------------------------
 
 
+_CUT_OFF = Response.of_text("<think>it is B, or")
+
+
 def _score(judge: LLMJudge, text: str, parity: str) -> Any:
     with guest_context_with(parity=parity_with(parity)):
         try:
@@ -139,6 +153,26 @@ def test_verdicts_that_are_hidden_or_missing(parity: str, expected: list[Any]) -
 def test_ratings(parity: str, expected: list[Any]) -> None:
     said = ["first [[0.2]], no: [[0.4]]", "[[0.5]]", "[[7]]", "none at all"]
     assert [_score(LLMJudge(score_type="numeric"), text, parity) for text in said] == expected
+
+
+@difference("judge-reading", here=None, there=0.0)
+def test_a_judge_that_was_cut_off_in_its_reasoning(parity: str, expected: Any) -> None:
+    with guest_context_with(parity=parity_with(parity)), answering_through(lambda role, request: _CUT_OFF):
+        if expected is None:
+            with pytest.raises(UnscoredError, match="ended inside its reasoning"):
+                LLMJudge()("p")
+        else:
+            judge = LLMJudge()
+            assert judge.get_score(judge("p")) == expected
+
+
+@difference("judge-prompt", here="p", there="<think>B</think>p")
+def test_a_judge_sees_reasoning_only_as_there(parity: str, expected: str) -> None:
+    with guest_context_with(parity=parity_with(parity)):
+        prompt = LLMJudge().build_prompt("<think>B</think>p", "g", "q")
+        own = LLMJudge(prompt_template="{pred}").build_prompt("<think>B</think>p", "g", "q")
+    assert f"\n{expected}\n" in prompt
+    assert own == expected
 
 
 @difference("judge-reading", here=None, there=0.0)
@@ -269,6 +303,18 @@ def test_whose_network_clip_score_is(parity: str, expected: str, monkeypatch: py
         monkeypatch.setitem(sys.modules, name, None)
     with guest_context_with(parity=parity_with(parity)), pytest.raises(PlanError, match=f"'{expected}'"):
         image_scorer("CLIPScore")
+
+
+@difference("image-transparency", here=(255, 255, 255), there=(0, 0, 0))
+@pytest.mark.parametrize("is_file", [True, False])
+def test_transparent_parts_of_an_image_that_is_scored(
+    tmp_path: Path, is_file: bool, parity: str, expected: tuple[int, int, int]
+) -> None:
+    clear = Image.new("RGBA", (2, 2), (0, 0, 0, 0))
+    clear.save(tmp_path / "clear.png")
+    scorer = ImageTextScorer(lambda image, texts: image.getpixel((0, 0)))
+    with guest_context_with(parity=parity_with(parity)):
+        assert scorer([tmp_path / "clear.png" if is_file else clear], ["a text"]) == [expected]
 
 
 @difference("blip-tokens", here={}, there={"max_length": 35})

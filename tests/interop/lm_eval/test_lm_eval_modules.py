@@ -87,6 +87,8 @@ def test_the_registry_knows_what_it_has() -> None:
     assert registry.get_metric("exact_match")(references=["A"], predictions=["a"], ignore_case=True) == {
         "exact_match": 1.0
     }
+    decomposed = {"references": ["café"], "predictions": ["cafe\u0301"]}
+    assert registry.exact_match_hf_evaluate(**decomposed) == {"exact_match": 0.0}
     assert registry.get_metric("nothing") is None
     assert registry.get_aggregation("mean")([1, 2]) == 1.5
     assert registry.get_aggregation("nothing") is None

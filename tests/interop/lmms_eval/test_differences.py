@@ -15,11 +15,11 @@ import datasets
 import pytest
 
 from polymeter import RunResult, evaluate
-from polymeter.core.errors import PlanError, UnscoredError
-from polymeter.core.guest_context import guest_context_with
+from polymeter.core.errors import DataError, PlanError, UnscoredError
+from polymeter.core.guest_context import answering_through, guest_context_with
 from polymeter.core.model import ModelTraits
 from polymeter.core.parity import parity_with
-from polymeter.core.request import Generate, Message, Request
+from polymeter.core.request import Generate, Message, Request, Response
 from polymeter.core.rows import RowHandle
 from polymeter.core.task import GroupSpec, Result
 from polymeter.engine.groups import reduce_group
@@ -30,7 +30,9 @@ from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand, _options
 from polymeter.interop.lmms_eval.models.calls import make_calls
 from polymeter.interop.lmms_eval.models.rows import Row, doc_to_messages
 from polymeter.interop.lmms_eval.result_samples import doc_hash
+from polymeter.interop.lmms_eval.shim.lmms_eval import metrics, registry
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_prompts import JudgePromptBuilder, ResponseParser
+from polymeter.interop.lmms_eval.shim.lmms_eval.judge_servers import get_server
 from polymeter.interop.lmms_eval.shim.lmms_eval.metrics import median
 from polymeter.interop.lmms_eval.tasks.task_classes import ConfigurableMessagesTask
 from tests.formats.task_yaml.kit import ask, open_in, opened, task_text, write, write_rows
@@ -111,6 +113,16 @@ def test_examples_are_drawn_for_one_sample_after_the_other(tmp_path: Path, parit
     again = opened(tmp_path / "again", extra, traits=SIMPLE, parity=parity_with(parity), offset=2)
     # The draw belongs to the place in the run, or to the sample.
     assert (ask(again, 2).text == prompts[0]) is (parity == "none")
+
+
+@difference("fewshot-draw", here="q1 a1\n\nq0", there="q0 a0\n\nq0")
+def test_an_example_that_asks_the_same_question(tmp_path: Path, parity: str, expected: str) -> None:
+    write_rows(tmp_path, [{"q": f"q{i}", "a": f"a{i}", "k": i + 7} for i in range(2)], "shots.jsonl")
+    write_rows(tmp_path, [{"q": "q0", "a": "a0", "k": 0}])
+    extra = "num_fewshot: 1\nfewshot_split: shots\nfewshot_config: {sampler: first_n}\n"
+    files = "{train: rows.jsonl, shots: shots.jsonl}"
+    (tmp_path / "t.yaml").write_text(task_text(extra).replace("rows.jsonl", files))
+    assert ask(open_in(tmp_path, traits=SIMPLE, parity=parity_with(parity))).text == expected
 
 
 @pytest.mark.parametrize(("parity", "seed"), [("none", None), ("lmms-eval", 7)])
@@ -207,6 +219,17 @@ def test_what_chat_wrappers_are_told_of_media(parity: str, expected: list[tuple[
     parts = from_hook([SOUND, CELL, "a.webm", "a.tif", "a.wav"], "row")
     (message,) = doc_to_messages(Row(Request((Message("user", parts),), Generate()), None, parity_with(parity)))
     assert [(item["type"], item["url"]) for item in message["content"]] == expected
+
+
+@difference("chat-media", here="b'1 2 3' is no image, audio or video", there="video")
+def test_a_medium_of_unknown_kind(parity: str, expected: str) -> None:
+    with guest_context_with(parity=parity_with(parity)):
+        try:
+            (part,) = from_hook([b"1 2 3"], "row")
+            found: str = part.modality
+        except DataError as error:
+            found = error.what.partition(" by ")[0]
+    assert found == expected
 
 
 @difference(
@@ -326,6 +349,20 @@ def test_targets_in_a_csv_are_what_pandas_reads(tmp_path: Path, parity: str, exp
     assert [sample.target for sample in run.samples()] == expected
 
 
+@difference("written-values", here=["1969-07-20", "5", "007"], there=["1969-07-20 00:00:00", "5.0", "7"])
+def test_values_are_what_the_library_reads(tmp_path: Path, parity: str, expected: list[str]) -> None:
+    rows = [{"q": "1969-07-20", "a": 5, "c": "007"}, {"q": "1970-01-01", "a": 2.5, "c": 2}]
+    result = run(tmp_path, 'doc_to_text: "{{q}} {{a}} {{c}}"\n', rows, parity=parity)
+    assert next(iter(result.samples())).prompt == " ".join(expected)
+
+
+@difference("written-values", here=["cat", "dog"], there=["cat", "None", "dog"])
+def test_an_empty_option_is_an_option(tmp_path: Path, parity: str, expected: list[str]) -> None:
+    extra = "output_type: multiple_choice\ndoc_to_choice: c\nmetric_list: [{metric: acc}]\n"
+    task = opened(tmp_path, extra, [{"q": "x", "a": 0, "c": ["cat", None, "dog"]}], parity=parity_with(parity))
+    assert [text.strip() for text in ask(task).parameters.continuations] == expected
+
+
 @difference("missing-targets", here=1, there=2)
 def test_a_row_without_a_target_is_scored(tmp_path: Path, parity: str, expected: int) -> None:
     result = run(tmp_path, "", [{"q": "x", "a": "b"}, {"q": "y", "a": None}], parity=parity)
@@ -338,6 +375,50 @@ def test_our_metrics_get_one_target_at_a_time(tmp_path: Path, parity: str, expec
     result = run(tmp_path, extra, [{"q": "x", "a": ["abcd", "ab"]}], parity=parity, model_args={"answer": "ab"})
     assert result.value("t", "cer") == expected
     assert result.value("t", "anls") == 1.0
+
+
+@difference("texts-as-written", here=[1.0, 1.0, 0.0, 1.0], there=[0.0, 0.0, 1.0, 0.6])
+def test_texts_are_compared_code_point_by_code_point(tmp_path: Path, parity: str, expected: list[float]) -> None:
+    decomposed = "cafe\u0301"
+    rows = [
+        ("exact_match", "", "café", decomposed),
+        ("exact_match", ", ignore_case: true", "Straße", "STRASSE"),
+        ("exact_match", ", ignore_punctuation: true", "C", "C++"),
+        ("anls", "", "café", decomposed),
+    ]
+    for number, (metric, more, target, answer) in enumerate(rows):
+        extra = f"metric_list:\n- {{metric: {metric}{more}}}\n"
+        row: list[Mapping[str, Any]] = [{"q": "x", "a": target}]
+        folder = tmp_path / str(number)
+        result = run(folder, extra, row, parity=parity, model_args={"answer": answer})
+        assert result.value("t", metric) == pytest.approx(expected[number])
+
+
+def test_code_of_guests_compares_code_point_by_code_point() -> None:
+    case = {"references": ["café"], "predictions": ["cafe\u0301"]}
+    assert metrics.exact_match_fn(**case) == {"exact_match": 0.0}
+    assert metrics.anls(**case) == {"anls": pytest.approx(0.6)}
+    assert [registry.get_metric(name)(**case) for name in ("exact_match", "anls")] == [0.0, pytest.approx(0.6)]  # type: ignore[misc]
+
+
+@difference("printed-lists", here=(1.0, 0.0), there=(0.0, 1.0))
+def test_a_printed_list_is_several_targets(tmp_path: Path, parity: str, expected: tuple[float, float]) -> None:
+    def value(target: str, answer: str) -> float | None:
+        folder = tmp_path / str(len(answer))
+        write_rows(folder, [{"q": "x", "a": target}])
+        (folder / "t.yaml").write_text(task_text(target='"{{a}}"'))
+        args = {"model_args": {"answer": answer}, "parity": parity}
+        return evaluate("mock", str(folder / "t.yaml"), output=folder / "run", **args).value("t", "exact_match")
+
+    assert (value("[3, 5]", "[3, 5]"), value("[3, 'a']", "a")) == expected
+
+
+def test_the_gold_of_a_printed_list_is_what_was_printed(tmp_path: Path) -> None:
+    write_rows(tmp_path, [{"q": "x", "a": "[3,5]"}, {"q": "y", "a": "['a', 'b']"}])
+    (tmp_path / "t.yaml").write_text(task_text(target='"{{a}}"'))
+    result = evaluate("mock", str(tmp_path / "t.yaml"), output=tmp_path / "run", model_args={"mode": "gold"})
+    assert result.value("t", "exact_match") == 1.0
+    assert [sample.target for sample in result.samples()] == ["[3,5]", "a | b"]
 
 
 @difference("function-error", here="mean", there=None)
@@ -538,6 +619,43 @@ def test_verdicts_are_read_loosely(parity: str, expected: Any) -> None:
         )
 
 
+@difference("loose-verdict", here=(False, None, 1), there=(True, 1, 0))
+def test_a_judge_that_was_cut_off_in_its_reasoning(parity: str, expected: tuple[bool, int | None, int]) -> None:
+    class Client:
+        def __init__(self) -> None:
+            self.refused: list[str] = []
+
+        def __call__(self, role: str, request: Any) -> Response:
+            return Response.of_text("<think>It could be 1, or")
+
+        def refuse(self, why: str) -> None:
+            self.refused.append(why)
+
+    client = Client()
+    with guest_context_with(parity=parity_with(parity)), answering_through(client):
+        verdict = get_server("openai").evaluate_binary("q", "a", "p", custom_prompt="{pred}?")
+    assert (verdict["success"], verdict["result"], len(client.refused)) == expected
+    assert all("ended inside its reasoning" in why for why in client.refused)
+
+
+@difference("loose-verdict", here=UnscoredError, there=(1, 7.0, (1.0, 2.0), {"a": 1}))
+def test_a_verdict_inside_unfinished_reasoning(parity: str, expected: Any) -> None:
+    read = ResponseParser
+    with guest_context_with(parity=parity_with(parity)):
+        parsers = [
+            (read.parse_binary_response, "<think>1"),
+            (read.parse_score_response, "<think>7"),
+            (read.parse_comparative_response, "<think>1 2"),
+            (read.parse_json_response, '<think>{"a": 1}'),
+        ]
+        if expected is UnscoredError:
+            for parse, said in parsers:
+                with pytest.raises(UnscoredError, match="ended inside its reasoning"):
+                    parse(said)
+            return
+        assert tuple(parse(said) for parse, said in parsers) == expected
+
+
 @difference("judge-prompts", here="<candidate>\np", there="Theirs: q a p 1 0")
 def test_default_judge_prompts_are_read_from_the_installed_package(
     tmp_path: Path, parity: str, expected: str, monkeypatch: pytest.MonkeyPatch
@@ -556,6 +674,7 @@ def test_default_judge_prompts_are_read_from_the_installed_package(
     original_prompts.original_prompt.cache_clear()
     with guest_context_with(parity=parity_with(parity)):
         assert expected in JudgePromptBuilder.build_binary_prompt("q", "a", "p")
+        assert (expected in JudgePromptBuilder.build_binary_prompt("q", "a", "[THINK]?[/THINK]p")) is (parity == "none")
         rubric = JudgePromptBuilder.build_rubric_prompt("q", "p", {"one": "two"})
         assert parity == "none" or rubric == "q | p | - one: two | {}"
     original_prompts.original_prompt.cache_clear()

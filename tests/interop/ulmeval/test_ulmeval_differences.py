@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,16 @@ import pandas as pd
 import pytest
 from PIL import Image as pil
 
+from polymeter import evaluate
 from polymeter.core.guest_context import answering_through, guest_context_with
 from polymeter.core.parity import parity_with
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import GenerateImage, Message, Output, Request, Response
 from polymeter.data.tables import read_texts
+from polymeter.formats.table.classes.multiple_choice.datasets import TextMCQDataset
+from polymeter.formats.table.classes.questions.datasets import TextQADataset
 from polymeter.formats.table.image_files import write_images
+from polymeter.guests.shims import switch_on_shims
 from polymeter.interop.ulmeval.models.calling import results
 from polymeter.interop.ulmeval.models.words import adding_words
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
@@ -54,6 +60,42 @@ def test_words_that_pandas_takes_for_missing_values(tmp_path: Path, parity: str,
     with guest_context_with(parity=parity_with(parity)):
         table = read_texts(tmp_path / "t.tsv")
     assert [None if pd.isna(cell) else cell for cell in (table["A"][0], table["B"][0])] == expected
+
+
+@difference("vqa-equality", here=[0.0, 1.0, 0.0], there=[1.0, 0.0, 1.0])
+def test_open_questions_are_compared_as_in_the_vqa_challenge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parity: str, expected: list[float]
+) -> None:
+    monkeypatch.setenv("LMUData", str(tmp_path / "tables"))
+    rows = [("C", "C++"), ("[3, 5]", "[3, 5]"), ("the cat", "a cat")]
+    lines = [f"{number}\t?\t{answer}\n" for number, (answer, _) in enumerate(rows)]
+    (tmp_path / "t.tsv").write_text("index\tquestion\tanswer\n" + "".join(lines))
+    answers = tmp_path / "answers.json"
+    answers.write_text(json.dumps({str(number): said for number, (_, said) in enumerate(rows)}))
+    args = {"model_args": {"answers": str(answers)}, "parity": parity}
+    result = evaluate("mock", str(tmp_path / "t.tsv"), output=tmp_path / "run", **args)
+    assert [sample.scores["exact_match"] for sample in result.samples()] == expected
+
+
+@difference("choice-reading", here=["B", "B", ""], there=["", "", "A"])
+def test_which_option_an_answer_chooses(tmp_path: Path, parity: str, expected: list[str]) -> None:
+    row = {"index": 0, "question": "?", "A": "10", "B": "100", "C": "2", "answer": "B"}
+    dataset = TextMCQDataset.__new__(TextMCQDataset)
+    dataset.data = pd.DataFrame([row])
+    with guest_context_with(parity=parity_with(parity)):
+        read = [dataset.evaluate_sample(row, said)["answer"] for said in ("100", "b", "It is A 9")]
+    assert read == expected
+
+
+@difference("yes-no-reading", here=["Yes", "Yes", ""], there=["No", "", "No"])
+def test_which_word_answers_yes_or_no(tmp_path: Path, parity: str, expected: list[str]) -> None:
+    row = {"index": 0, "question": "?", "answer": "Yes"}
+    dataset = TextQADataset.__new__(TextQADataset)
+    dataset.data = pd.DataFrame([row])
+    said = ("**Yes**, there is no dog.", "Yes, no doubt", "I'm sorry, no image was provided.")
+    with guest_context_with(parity=parity_with(parity)):
+        read = [dataset.evaluate_sample(row, answer)["answer"] for answer in said]
+    assert read == expected
 
 
 class Drawing:
@@ -161,3 +203,38 @@ def test_the_size_of_an_image_for_the_judge(parity: str, expected: tuple[int, in
 @pytest.mark.parametrize("size", [-1, 300])
 def test_a_size_that_the_class_gives_is_its_own(size: int) -> None:
     assert OpenAIWrapper("gpt-4o", img_size=size).img_size == size
+
+
+@difference("spreadsheet-cells", here=["007", "None"], there=[7.0, None])
+def test_what_a_class_of_vlmevalkit_reads_of_its_predictions(
+    parity: str, expected: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PRED_FORMAT", raising=False)
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from vlmeval.smp import *\n"
+        "class Mine(TextBaseDataset):\n"
+        "    TYPE = 'VQA'\n    DATASET_URL = {'Mine': ''}\n"
+        "    def __init__(self, dataset='Mine', **kwargs):\n"
+        "        self.dataset_name = dataset\n"
+        "        self.data = pd.DataFrame({'index': [0, 1], 'question': ['007', 'None']})\n"
+        "    def evaluate(self, eval_file, **kwargs):\n"
+        "        said = load(eval_file)['prediction']\n"
+        "        return {'n_texts': sum(isinstance(x, str) for x in said), 'n_missing': int(said.isna().sum())}\n"
+    )
+    run = evaluate(
+        "mock", "Mine", include_paths=[file], output=tmp_path / "run", model_args={"mode": "echo"}, parity=parity
+    )
+    found = {item["metric"]: item["value"] for item in run.results["tasks"]["Mine"]["results"]}
+    assert found == {"n_texts": sum(isinstance(x, str) for x in expected), "n_missing": expected.count(None)}
+
+
+@difference("older-choice-rule", here=("B", False), there=(False, False))
+def test_a_letter_that_is_announced_early(parity: str, expected: tuple[Any, Any]) -> None:
+    """As VLMEvalKit's present tree reads it, and neither its older releases nor ULMEvalKit."""
+    switch_on_shims()
+    choices = dict.fromkeys("ABCD", "-")
+    answer = "The answer is **B**. Of all the animals here it is the tallest one."
+    with guest_context_with(parity=parity_with(parity)):
+        newer, older = (importlib.import_module(f"{kit}.utils") for kit in ("vlmeval", "ulmeval"))
+        assert (newer.can_infer(answer, choices), older.can_infer(answer, choices)) == expected

@@ -11,6 +11,7 @@ from PIL import Image
 
 from polymeter.core.errors import DataError
 from polymeter.core.request import Generate, GenerateImage, Origin, Parameters, Request, Response
+from polymeter.data.formats import dump
 from polymeter.interop.ulmeval.predictions import Predictions
 
 RED = Image.new("RGB", (2, 2), "red")
@@ -77,3 +78,15 @@ def test_a_pickle_that_is_not_data_is_refused(tmp_path: Path) -> None:
     (tmp_path / "evil.pkl").write_bytes(b"cos\nsystem\n(S'touch /tmp/never'\ntR.")
     with pytest.raises(DataError, match="system"):
         Predictions(tmp_path / "evil.pkl", "m")
+
+
+@pytest.mark.parametrize("suffix", ["xlsx", "tsv", "csv"])
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [(["3", "007", "1e5"], "a column that looks like numbers"), (["None", "NA", "x"], "words for missing values")],
+)
+def test_answers_of_a_table_of_texts_are_as_written(answers: list[str], why: str, suffix: str, tmp_path: Path) -> None:
+    table = pd.DataFrame({"index": [1, 2, 3], "prediction": pd.Series(answers, dtype=object)})
+    dump(table, tmp_path / f"x.{suffix}")
+    model = Predictions(tmp_path / f"x.{suffix}", "x")
+    assert [asked(model, index, Generate()).outputs[0].text for index in "123"] == answers, why

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from polymeter.models.endpoint import errors
 from polymeter.models.endpoint.errors import EndpointError, error_of, retry_after_s
 
 
@@ -67,6 +68,12 @@ def test_a_status_alone(status: int, kind: str) -> None:
             {"message": "Too long.", "code": "context_length_exceeded"},
             "permanent",
             "The request is longer than the model takes: Too long.",
+        ),
+        (
+            429,
+            {"message": "Request too large for m on TPM: Limit 3, Requested 4.", "code": "rate_limit_exceeded"},
+            "permanent",
+            "The request is longer than the model takes: Request too large for m on TPM: Limit 3, Requested 4.",
         ),
         (
             400,
@@ -190,3 +197,34 @@ def test_waiting_is_told_only_where_it_helps() -> None:
 )
 def test_whom_an_error_concerns(status: int, error: dict[str, Any], scope: str) -> None:
     assert found(status, error).scope == scope
+
+
+def test_what_an_error_means_is_read_before_anything_is_hidden() -> None:
+    error = found(400, {"message": "The context length is 4096."}, secrets=["context"])
+    assert str(error).startswith("The request is longer than the model takes: The *** length is 4096.")
+    assert "declined: " in str(found(400, {"message": "By the content policy"}, secrets=["policy"]))
+    assert "quota" in str(found(400, {"message": "Your credit balance is too low"}, secrets=["credit"]))
+
+
+def test_only_the_beginning_of_a_message_is_searched_and_no_half_of_a_key_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+    hide = errors.hide_secrets
+
+    def measured(text: str) -> str:
+        sizes.append(len(text))
+        return hide(text)
+
+    monkeypatch.setattr(errors, "hide_secrets", measured)
+    key = "secret/1" * 200
+    for message in ("://a:" * 6000, "http://a:x," * 4000, f"{key} " * 40, key * 40):
+        shown = str(found(400, {"message": message}, secrets=[key]))
+        assert "secret" not in shown
+        assert len(shown) < 400
+    assert max(sizes) <= 8192
+    assert "HTTP 400: no message" in shown
+
+
+def test_the_title_of_a_page_ends_at_the_next_tag() -> None:
+    assert str(found(502, "<html><title>a<title>b</title>")) == "HTTP 502: a page (b) [m at host]"

@@ -14,8 +14,9 @@ from polymeter.core.errors import ModelError
 from polymeter.core.parts import Image
 from polymeter.core.request import Generate, GenerateImage
 from polymeter.models.hf import HfModel
-from polymeter.models.hf.decoding import RowNoise, StopStrings, begins_in_thought, ignored, split_thought
+from polymeter.models.hf.decoding import RowNoise, StopStrings, ignored
 from polymeter.models.memory import within_memory
+from polymeter.reading.reasoning import begins_inside, split_from_inside, tags_in_template
 from tests.helpers.checkpoints import make_tokenizer
 from tests.helpers.mixed_requests import picture, request, texts
 
@@ -254,11 +255,11 @@ def test_other_failures_keep_their_kind(model: Callable[..., Any], monkeypatch: 
 def test_stop_strings_wait_until_reasoning_is_over() -> None:
     tokenizer = make_tokenizer()
 
-    def fed(text: str, *, is_thinking: bool = False) -> str:
+    def fed(text: str, *, is_thinking: bool = False, tags: Any = None) -> str:
         """What has been generated when the criterion stops."""
         import torch
 
-        criterion = StopStrings(("\n",), tokenizer, [is_thinking])
+        criterion = StopStrings(("\n",), tokenizer.decode, [is_thinking], [tags])
         tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
         for number in range(1, len(tokens) + 1):
             if criterion(torch.tensor([tokens[:number]]), None).all():
@@ -269,18 +270,30 @@ def test_stop_strings_wait_until_reasoning_is_over() -> None:
     assert fed("one\ntwo", is_thinking=True) == "all"
     assert fed("let me\nsee</think>four\nfive", is_thinking=True) == "let me\nsee</think>four\n"
     assert fed("<think>let me\nsee and think for long enough</think>four\nfive").endswith("</think>four\n")
+    assert fed("let me\nsee</think>\n\nfour\nfive", is_thinking=True).endswith("\n\nfour\n")
+    assert fed("\n\nfour\nfive") == "\n\nfour\n"
+    assert fed("<deep>let me\nsee</deep>\nfour\nfive", tags=(("<deep>", "</deep>"),)).endswith("</deep>\nfour\n")
+    assert fed("<think>let me\nsee</think>four", tags=()).endswith("let me\n")
 
 
 def test_reasoning_that_the_template_begins_is_set_apart() -> None:
-    assert begins_in_thought("ASSISTANT: <think>\n")
-    assert not begins_in_thought("ASSISTANT: <think></think>\n")
-    assert not begins_in_thought("Say <think> first. ASSISTANT: ")
-    assert split_thought("hm\n</think>\n\nfour", is_finished=True) == ("hm", "four")
-    assert split_thought("a <think> b</think>four", is_finished=True) == ("a <think> b", "four")
-    assert split_thought("hm</think>or</think>four", is_finished=True) == ("hm</think>or", "four")
-    assert split_thought("hm</think>four <think>or</think>", is_finished=True) == ("hm", "four <think>or</think>")
-    assert split_thought("four", is_finished=True) == (None, "four")
-    assert split_thought("hm, hm", is_finished=False) == ("hm, hm", "")
+    assert begins_inside("ASSISTANT: <think>\n")
+    assert not begins_inside("ASSISTANT: <think></think>\n")
+    assert not begins_inside("Say <think> first. ASSISTANT: ")
+    assert split_from_inside("hm\n</think>\n\nfour", is_finished=True) == ("hm", "four")
+    assert split_from_inside("a <think> b</think>four", is_finished=True) == ("a <think> b", "four")
+    assert split_from_inside("hm</think>or</think>four", is_finished=True) == ("hm</think>or", "four")
+    assert split_from_inside("hm</think>four <think>or</think>", is_finished=True) == ("hm", "four <think>or</think>")
+    assert split_from_inside("four", is_finished=True) == (None, "four")
+    assert split_from_inside("hm, hm", is_finished=False) == ("hm, hm", "")
+
+
+def test_tags_that_only_a_template_knows_are_found() -> None:
+    template = "{% if '</deep_thought>' in content %}{{ content.split('</deep_thought>')[-1] }}{% endif %}"
+    assert tags_in_template(template) == (("<deep_thought>", "</deep_thought>"),)
+    assert tags_in_template({"default": template, "tool_use": "[/REASON]"})[1:] == (("[REASON]", "[/REASON]"),)
+    assert tags_in_template("{{ content.split('</think>')[-1] }}</Think></tool_call>") == ()
+    assert tags_in_template(None) == ()
 
 
 def test_reasoning_reaches_the_output(model: Callable[..., Any], checkpoint: Callable[..., Path]) -> None:

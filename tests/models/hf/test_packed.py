@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -177,3 +178,15 @@ def test_packs_hold_so_many_tokens_and_stand_in_rounds() -> None:
     rows = [Row(0, Tail((1,) * 4)), Row(0, Tail((1,) * 3)), Row(1, Tail((1,) * 6)), Row(0, Tail((1,) * 3))]
     assert rounds([2, 0, 1, 3], rows, 5) == [[Pack(1, (2,)), Pack(0, (0, 1))], [Pack(0, (3,))]]
     assert rounds([2, 0, 1, 3], rows, 99) == [[Pack(1, (2,)), Pack(0, (0, 1, 3))]]
+
+
+def test_a_model_whose_attention_is_not_known_is_read_apart(
+    model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = model("llava")
+    expected = logprobs(Scorer(made._loaded, made._encoder), asked(made, 2))
+    with monkeypatch.context() as another_version:
+        another_version.setattr(made._loaded.network.config, "get_text_config", lambda **_: SimpleNamespace())
+        scorer = Scorer(made._loaded, made._encoder)
+    assert_same(logprobs(scorer, asked(made, 2)), expected)
+    assert scorer.shared.is_packed is None

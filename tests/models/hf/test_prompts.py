@@ -252,10 +252,13 @@ def test_grey_of_any_depth_is_grey(mode: str, level: Any, shown: int) -> None:
     assert image_of(Image(Pictures.new(mode, (2, 2), level))).getpixel((0, 0)) == (shown,) * 3
 
 
-def test_pixels_without_a_way_to_rgb_fail_alone(model: Callable[..., Any]) -> None:
+def test_pixels_without_a_way_to_rgb_fail_alone(model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     from PIL import Image as Pictures
 
-    odd = request(Image(Pictures.new("La", (9, 9))), "What is it?")
+    class Odd(Pictures.Image):
+        mode = "XYZ"
+
+    odd = request(Image(Odd()), "What is it?")
     refused, good = model("llava").respond([odd, request("Hi")])
     assert "Making an RGB image of" in refused.error.message
     assert refused.error.kind == "data"

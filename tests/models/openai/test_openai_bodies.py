@@ -15,7 +15,7 @@ from PIL import Image as Pictures
 
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.identity import request_fingerprint
-from polymeter.core.parts import Audio, Image, Part, Text, Video
+from polymeter.core.parts import Audio, Given, Image, Part, Text, Video
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Request, Response
 from polymeter.data.audio import wav_bytes
@@ -113,6 +113,17 @@ def test_urls_are_passed_on() -> None:
     ]
     assert request_fingerprint(asked(Image(url))) != request_fingerprint(asked(Image(url + "2")))
     assert parts_of(Video(url), video="url") == [{"type": "video_url", "video_url": {"url": url}}]
+
+
+@pytest.mark.parametrize(
+    ("written", "named", "sent"),
+    [("low", "", {"detail": "low"}), ("low", "high", {"detail": "high"}), ("fine", "", {}), (None, "", {})],
+)
+def test_the_detail_that_stands_beside_an_image(written: str | None, named: str, sent: dict[str, str]) -> None:
+    red = jpeg()
+    image = Image(red, given=Given(item={"type": "image", "detail": written}))
+    (part,) = parts_of(image, image_detail=named)
+    assert part["image_url"] == {"url": data_url(red), **sent}
 
 
 def test_conversations_and_system_prompts() -> None:

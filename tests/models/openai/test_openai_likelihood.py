@@ -12,7 +12,7 @@ import pytest
 
 from polymeter.core.errors import ModelError
 from polymeter.core.parts import Image, Text
-from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Output, Part, Request
+from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Output, Part, Request, Usage
 from polymeter.models.openai import OpenAIModel
 from tests.helpers.openai_stub import OpenAIStub, Received, failure
 
@@ -133,6 +133,26 @@ def test_prompt_logprobs() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("silent", "used", "why"),
+    [
+        ("", Usage(30, 3), "each choice is a call, and all are paid for"),
+        ("deep", Usage(None, None), "what one call does not say makes the sum unknown"),
+    ],
+)
+def test_the_calls_for_all_choices_are_counted(silent: str, used: Usage, why: str) -> None:
+    def respond(received: Received) -> dict[str, Any]:
+        is_silent = bool(silent) and silent in received.raw.decode()
+        return {**vllm_chat(received), "usage": None if is_silent else {"prompt_tokens": 10, "completion_tokens": 1}}
+
+    with OpenAIStub(respond) as stub:
+        [output] = score(at(stub), about("Which?", ask=("red", " deep blue", "xx, no")))
+    assert (output.usage or Usage()) == used, why
+    with OpenAIStub(echo) as stub:
+        [output] = score(at(stub, api="completions"), about("Which?", ask=("red", "blue")))
+    assert output.usage == Usage(None, 2)
+
+
 def test_prompt_logprobs_with_an_image_and_a_turn_that_has_begun() -> None:
     with OpenAIStub(vllm_chat) as stub:
         [output] = score(at(stub), about(Image(PIXEL), "Which?", ask=(" A", " B"), begun="Answer:"))
@@ -195,6 +215,78 @@ def test_where_characters_are_spread_over_tokens_offsets_decide() -> None:
 def test_a_first_token_without_a_context_has_no_probability() -> None:
     with OpenAIStub(echo) as stub, pytest.raises(ModelError, match="first token of a text without a context"):
         score(at(stub, api="completions"), about("", ask=("Sky",)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        (lambda text: text[-8:], "a server that cuts long prompts from the left"),
+        (lambda text: text[:-1], "or from the right"),
+        (lambda text: f"[INST] {text} [/INST]", "a template"),
+        (lambda text: f"<|user|>\n{text}", "a template that only begins the text"),
+        (lambda text: f"You are kind. {text}", "a prompt of the server's own"),
+        (str.lower, "a tokenizer for lower case"),
+        (lambda text: text.replace("  ", " "), "white space that is made one"),
+        (lambda text: "Something else blue", "another text with the same continuation"),
+        (lambda text: "", "none at all"),
+    ],
+)
+@pytest.mark.parametrize("is_rolling", [False, True])
+def test_an_echo_of_another_text_is_refused(changed: Any, why: str, is_rolling: bool) -> None:
+    def server(received: Received) -> Any:
+        return echo(stub_request(changed(received.body["prompt"])))
+
+    request = about("The  Sky is", ask=(" blue",))
+    if is_rolling:
+        request = Request((Message("user", (Text(""),)),), Loglikelihood(("The  Sky is blue",), is_rolling=True))
+    with (
+        OpenAIStub(server) as stub,
+        pytest.raises(ModelError, match=r"another text than was sent|no log-prob") as caught,
+    ):
+        score(at(stub, api="completions"), request)
+    assert caught.value.kind == "permanent", why
+
+
+@pytest.mark.parametrize(
+    ("context", "shown", "why"),
+    [
+        ("The Sky is", lambda token: token.replace(" ", "▁"), "pieces of a vocabulary"),
+        ("The\nSky is", lambda token: token.replace(" ", "Ġ").replace("\n", "Ċ"), "bytes of a vocabulary"),
+        ("Caf\u0065\u0301 is", lambda token: token.replace("e\u0301", "é"), "a tokenizer that composes"),
+        ("The 天 is", lambda token: token.replace("天", "<0xE5><0xA4><0xA9>"), "bytes"),
+        ("天 is", lambda token: token.replace("天", "bytes:\\xe5\\xa4\\xa9"), "bytes at the beginning"),
+        ("The 天 is", lambda token: token.replace("天", "\ufffd\ufffd"), "parts of a character"),
+    ],
+)
+@pytest.mark.parametrize("begin", ["", "<s>", "<|begin_of_text|>", "[gMASK]<sop>", "<s> "])
+def test_an_echo_may_be_shown_otherwise(context: str, shown: Any, why: str, begin: str) -> None:
+    with OpenAIStub(lambda received: echo(received, begin=begin, shows=shown)) as stub:
+        [output] = score(at(stub, api="completions"), about(context, ask=(" blue",)))
+    assert output.logprobs[0].n_tokens == 1, why
+
+
+def test_offsets_that_do_not_grow_are_none() -> None:
+    def server(received: Received) -> Any:
+        answer = echo(received, shows=lambda token: "\ufffd")
+        said = answer["choices"][0]["logprobs"]
+        said["text_offset"] = [-1] * len(said["tokens"])
+        return answer
+
+    with OpenAIStub(server) as stub, pytest.raises(ModelError, match="do not spell the continuation"):
+        score(at(stub, api="completions"), about("Sky is", ask=(" deep blue",)))
+
+
+def test_one_echo_of_another_text_is_an_error_of_its_request() -> None:
+    def server(received: Received) -> Any:
+        text = received.body["prompt"]
+        return echo(stub_request(text[-12:] if text.startswith("A long") else text))
+
+    with OpenAIStub(server) as stub:
+        model = at(stub, api="completions")
+        [output] = score(model, about("Sky is", ask=(" blue",)))
+        assert output.logprobs == (expected("Sky is blue", " blue"),)
+        with pytest.raises(ModelError, match="'is said blue', not 'A long story is said blue'"):
+            score(model, about("A long story is said", ask=(" blue",)))
 
 
 def test_a_whole_text_is_echoed_and_its_first_token_is_not_counted() -> None:

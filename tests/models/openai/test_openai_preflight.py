@@ -32,13 +32,13 @@ def refusal(respond: Any, name: str = "m", **args: Any) -> str:
     return str(caught.value)
 
 
-def test_one_token_is_asked_for() -> None:
+def test_few_tokens_are_asked_for() -> None:
     with OpenAIStub() as stub:
         check(stub, extra_body={"provider": "x"})
         check(stub, api="completions")
     ping = [{"role": "user", "content": "ping"}]
     assert stub.bodies == [
-        {"model": "m", "max_tokens": 1, "temperature": 0, "provider": "x", "messages": ping},
+        {"model": "m", "max_tokens": 16, "temperature": 0, "provider": "x", "messages": ping},
         {"model": "m", "max_tokens": 1, "temperature": 0, "prompt": "ping"},
     ]
 

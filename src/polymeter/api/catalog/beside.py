@@ -39,6 +39,7 @@ def readme_summary(folder: Path) -> str:
     return _summary(folder, found.st_mtime_ns)
 
 
+# Kept for the life of the process: a changed folder is read again, and thousands of benchmarks share few.
 @lru_cache(maxsize=_MOST_PARSED)
 def _summary(folder: Path, mtime_ns: int) -> str:
     for paragraph in re.split(r"\n\s*\n", readme_of(folder)):
@@ -62,6 +63,7 @@ def keys_behind(sources: Iterable[Path]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+# Kept for the life of the process: the file's state is part of the key, so a changed file is read again.
 @lru_cache(maxsize=_MOST_PARSED)
 def _keys_in(file: Path, size: int, mtime_ns: int) -> frozenset[str]:
     try:

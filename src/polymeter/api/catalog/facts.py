@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.api.catalog.judging import JudgeNeed, judge_need
 from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PolymeterError
-from polymeter.core.records import dataclass
 from polymeter.core.systems import told_system
 from polymeter.core.task import TaskSpec
 from polymeter.engine import selection

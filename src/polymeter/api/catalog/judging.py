@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
-
-from polymeter.core.records import dataclass
 
 JudgeNeed = Literal["yes", "possible", "no"]
 _FLAG = "llm_as_a_judge"
@@ -16,6 +16,8 @@ _MATCH_METHOD = "llm_match"
 _MODULES = frozenset({"judge", "llm_judge"})
 _NAMES = frozenset({"LLMJudge"})
 _FACTORY = "build_judge"
+_MENTION = re.compile(rb"judge|LLMJudge|llm_match")
+"""A part of every name above: parsing takes a thousand times as long as a search for it."""
 _MOST_READ = 4096
 
 
@@ -74,11 +76,17 @@ def _read(file: Path) -> tuple[_Scope, ...]:
 def _read_once(file: str, size: int, mtime_ns: int) -> tuple[_Scope, ...]:
     """What the classes of a file and the file itself say of judges."""
     try:
-        tree = ast.parse(Path(file).read_bytes())
+        content = Path(file).read_bytes()
+        if not _MENTION.search(content):
+            return ()
+        tree = ast.parse(content)
     except (OSError, SyntaxError, ValueError):
         return ()  # loading the benchmark reports it
+    whole = _scope(tree, "", set())
+    if not (whole.sets_flag or whole.can_use_judge):
+        return ()
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    return (_scope(tree, "", set()), *(_scope(node, node.name, _registered(node)) for node in classes))
+    return (whole, *(_scope(node, node.name, _registered(node)) for node in classes))
 
 
 def _scope(scope: ast.AST, name: str, registered: set[str]) -> _Scope:

@@ -6,7 +6,6 @@ The result is CommonMark with tables in GitHub's syntax.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from polymeter.report.formatting import DASH, clean, one_line
@@ -59,22 +58,6 @@ def link(text: str, target: str, anchor: str = "") -> str:
         anchor: An anchor in the file.
     """
     return f"[{text}]({quote(target)}{f'#{anchor}' if anchor else ''})"
-
-
-def heading(text: str, level: int, anchor: str = "") -> str:
-    """A heading, with an anchor that is the same in every language."""
-    mark = f'<a id="{anchor}"></a>\n\n' if anchor else ""
-    return f"{mark}{'#' * level} {escape(text)}"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are already Markdown, each on one line."""
-    lines = [_row(head), _row(["---"] * len(head)), *(_row(row) for row in rows)]
-    return "\n".join(lines)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _lines(block: str) -> str:

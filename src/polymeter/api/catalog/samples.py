@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from polymeter.api.offline import offline
 from polymeter.api.trying import ShownPrompt, describe_parameters, first_prompt, open_spec
 from polymeter.core.errors import DataError, PolymeterError
 from polymeter.core.parts import Image, Part, Text
-from polymeter.core.records import dataclass
 from polymeter.core.request import Request
 from polymeter.core.task import TaskSpec
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from polymeter.api.catalog.beside import readme_of
 from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PlanError
-from polymeter.core.records import dataclass
 
 _WORD = re.compile(r"[^\W_]+")
 _LEVELS = 3

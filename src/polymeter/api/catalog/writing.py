@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from polymeter.api.catalog.facts import FactReader, Facts, Hider, all_members
-from polymeter.api.catalog.pages import INDEX, Links, Page, benchmark_page, index_page
+from polymeter.api.catalog.pages import INDEX, LANGUAGES, Links, Page, Writer
 from polymeter.api.catalog.samples import show_sample
-from polymeter.api.catalog.words import LANGUAGES
 from polymeter.api.settings import read_settings
 from polymeter.api.tasks import build_catalog
-from polymeter.core.catalog import Catalog, Entry, Problem
-from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
+from polymeter.core.catalog import Catalog, Entry
+from polymeter.core.errors import PlanError, Problem, did_you_mean
 from polymeter.engine import selection
 
 _UNSAFE = re.compile(r"[^\w.-]+")
@@ -122,11 +121,11 @@ def _page(reader: FactReader, entry: Entry, facts: Facts, data: Mapping[str, str
 
 def _write(folder: Path, pages: Sequence[Page], unread: Sequence[Problem], links: Links, language: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
+    writer = Writer(links, language)
     for page in pages:
-        text = benchmark_page(page, links, language)
-        _put(folder / links.files[page.facts.entry.name], text)
+        _put(folder / links.files[page.facts.entry.name], writer.benchmark(page))
     index = folder / INDEX
-    _put(index, index_page(pages, unread, links, language))
+    _put(index, writer.index(pages, unread))
     return index
 
 

@@ -6,13 +6,13 @@ A quantised or fine-tuned model changes these first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.api.comparison.runs import ComparedRun
-from polymeter.core.records import dataclass
 from polymeter.stats import Partition, mean_interval, mean_spread, paired_difference
 from polymeter.stats.intervals import Interval
 from polymeter.store.outcomes import Outcome

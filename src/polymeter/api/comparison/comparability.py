@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.api.comparison import imported
 from polymeter.api.comparison.runs import ComparedRun
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import clip, count, listing, one_line
 from polymeter.store.outcomes import Outcome, read_requests, read_rows
 
@@ -84,7 +84,7 @@ def refuse(findings: Sequence[Finding], first: ComparedRun, other: ComparedRun, 
     return [finding.text for finding in findings]
 
 
-def run_findings(first: ComparedRun, other: ComparedRun, tasks: Sequence[str]) -> Iterator[Finding]:
+def run_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:
     """What differs between two whole runs."""
     for run in (first, other):
         if not run.is_complete:
@@ -108,13 +108,28 @@ def run_findings(first: ComparedRun, other: ComparedRun, tasks: Sequence[str]) -
         versions = " and ".join(str(code) for code in codes)
         how = "polymeter score RUN makes scores again"
         yield Finding("code", f"The runs were made by different versions of Polymeter, {versions}: {how}.")
+    yield from _rule_findings(first, other)
     if first.manifest.get("identity", {}).get("model") == other.manifest.get("identity", {}).get("model"):
         yield Finding("model", "Both runs are of the same model with the same settings.")
+
+
+def _rule_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:
+    """Rules by which answers were read, or media sent, that are not those of the other run."""
+    told = {"reading": "read by different rules", "media": "given for media that was sent by different rules"}
+    for name, how in told.items():
+        versions = [(run.manifest.get("rules") or {}).get(name, 1) for run in (first, other)]
+        if versions[0] != versions[1]:
+            again = " polymeter score RUN reads the stored answers again." if name == "reading" else ""
+            yield Finding("rules", f"The answers were {how}, version {versions[0]} and version {versions[1]}.{again}")
 
 
 def _option_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:
     one, two = (dict(run.manifest.get("identity", {}).get("options") or {}) for run in (first, other))
     systems = [options.pop("parity", "") for options in (one, two)]
+    tags = [options.pop("reasoning_tags", None) for options in (one, two)]
+    if tags[0] != tags[1]:
+        names = " and ".join("the usual tags" if given is None else f"the tags {given}" for given in tags)
+        yield Finding("rules", f"Reasoning in answers was found by different tags (--reasoning-tags): {names}.")
     if systems[0] != systems[1]:
         names = " and ".join(str(system) or "none" for system in systems)
         yield Finding("task", f"The numbers follow different systems (--parity): {names}.", True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from polymeter.api.comparison.comparability import Finding, check_allowed, refus
 from polymeter.api.comparison.groups import group_scores
 from polymeter.api.comparison.runs import ComparedRun, read_runs
 from polymeter.api.comparison.scores import NotCompared, ScoreComparison, mains, task_scores
+from polymeter.core.arguments import Names, names_of
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import count, listing, number
 from polymeter.report.render import as_text
 from polymeter.report.table import title_of
@@ -149,7 +149,7 @@ def compare(
     *others: Path | str,
     unpaired: bool = False,
     metric: str = "",
-    tasks: Sequence[str] = (),
+    tasks: Names = (),
     allow: Collection[str] = (),
     subsets: bool = False,
     seed: int = 0,
@@ -175,13 +175,13 @@ def compare(
     check_allowed(allow)
     if not others:
         raise PlanError("There is nothing to compare one run with.", hint="Name a second run folder.")
-    runs = read_runs([Path(path) for path in (first, *others)])
+    runs, patterns = read_runs([Path(path) for path in (first, *others)]), names_of(tasks, "tasks")
     compared = [
         _compare(
             runs[0],
             other,
             metric=metric,
-            patterns=tasks,
+            patterns=patterns,
             is_unpaired=unpaired,
             allow=allow,
             has_subsets=subsets,
@@ -221,7 +221,7 @@ def _compare(
 ) -> RunComparison:
     names = _names(first, other, patterns)
     tasks = [name for kind, name in names if kind == "task"]
-    findings = [*run_findings(first, other, tasks)]
+    findings = [*run_findings(first, other)]
     is_told_settings = not any(finding.kind == "settings" for finding in findings)
     for task in tasks:
         findings += task_findings(first, other, task, is_unpaired=is_unpaired, is_told_settings=is_told_settings)

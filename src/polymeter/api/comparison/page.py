@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.api.comparison.runs import ComparedRun
 from polymeter.api.comparison.scores import mains
 from polymeter.core.errors import PlanError
-from polymeter.store.export import read_sample_heads, read_samples, sample_file
+from polymeter.store.export import read_sample_file, read_samples, sample_file
 from polymeter.store.outcomes import ScoreKey
 
 if TYPE_CHECKING:
@@ -88,5 +88,5 @@ def _subsets(run: ComparedRun, task: str) -> dict[str, list[str]]:
 
 
 def _samples(run: ComparedRun, task: str, wanted: Collection[str]) -> dict[str, Any]:
-    read = read_sample_heads if sample_file(run.folder, task).exists() else read_samples
+    read = read_sample_file if sample_file(run.folder, task).exists() else read_samples
     return {str(sample["id"]): sample for sample in read(run.folder, task) if str(sample["id"]) in wanted}

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import number, one_line
 from polymeter.report.table import bounds_of, spread_value
 from polymeter.store.folder import RunFolder

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from polymeter.api.comparison.runs import ComparedRun, MeanResult, Subset
 from polymeter.core.identity import seed_for
-from polymeter.core.records import dataclass
 from polymeter.stats import (
     CombinedDifference,
     PairedDifference,
@@ -210,7 +209,7 @@ def _part_scores(
             continue
         one, two = _same_scale(means.get(key), means_of_second.get(key), first, second, task, subset)
         if one is None or two is None:
-            why = _why_not(key, first, second, others, others_of_second, one, two)
+            why = _why_not(key, first, second, others, others_of_second, one)
             values = first.value(task, key, subset), second.value(task, key, subset)
             found.others.append(NotCompared(kind, task, *key, why, *values, subset))
         elif one.scale != two.scale:
@@ -377,7 +376,6 @@ def _why_not(
     others: Mapping[ScoreKey, str],
     others_of_second: Mapping[ScoreKey, str],
     one: MeanResult | None,
-    two: MeanResult | None,
 ) -> str:
     if key in others or key in others_of_second:
         return others.get(key) or others_of_second[key]

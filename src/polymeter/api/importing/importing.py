@@ -5,10 +5,8 @@ The folder is written beside its place and moved there when it is whole, so that
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,10 +24,12 @@ from polymeter.core.sources import digest
 from polymeter.core.stable_names import TASK_FORMAT
 from polymeter.core.systems import System
 from polymeter.core.task import GroupSpec
+from polymeter.core.usage import USAGE_BY_ROLE, usage_document
 from polymeter.store.export import write_results, write_samples
 from polymeter.store.folder import RUNS, RunFolder
 from polymeter.store.imported import IMPORTED, write_journal
 from polymeter.store.journal import Journal
+from polymeter.store.usage import tokens, usage_of_journal
 
 
 @naming_places()
@@ -101,7 +101,8 @@ def _write(folder: RunFolder, logged: LoggedRun, system: System) -> None:
             if entry["n_samples"] is None:
                 entry["n_samples"] = sum(journal.statuses(entry["name"]).values())
             entry["n_rows"] = entry["n_samples"]
-        manifest["usage"] = _usage(journal, logged)
+        usage = usage_of_journal(journal, manifest)
+        manifest["usage"], manifest[USAGE_BY_ROLE] = tokens(usage), usage_document(usage)
         manifest["n_failed"] = sum(
             n for task in logged.tasks for status, n in journal.statuses(task.name).items() if status != "ok"
         )
@@ -111,13 +112,13 @@ def _write(folder: RunFolder, logged: LoggedRun, system: System) -> None:
     }
     if specs:
         manifest["selection"]["group_numbers"] = group_numbers(specs, {**results["tasks"], **results["groups"]})
-    folder.write_manifest(manifest)
     with stored_at(folder.samples, "Making the folder of samples"):
         folder.samples.mkdir()
     with closing(Journal(folder.journal)) as journal:
         for task in logged.tasks:
             write_samples(folder, journal, task.name)
     write_results(folder, results)
+    folder.write_manifest(manifest)
     write_report(folder, folder.read_results())
     for ending in ("-wal", "-shm"):  # nothing is in them: readers make them
         folder.journal.with_name(folder.journal.name + ending).unlink(missing_ok=True)
@@ -194,18 +195,6 @@ def _layout(logged: LoggedRun) -> list[list[Any]]:
             place(name, 0)
     known = {task.name for task in logged.tasks} | members.keys()
     return [line for line in lines if line[1] in known]
-
-
-def _usage(journal: Journal, logged: LoggedRun) -> Mapping[str, int]:
-    """The tokens of all answers that were counted."""
-    totals = [0, 0]
-    for task in logged.tasks:
-        for _, _, body in journal.model_answers(task.name):
-            if '"usage"' in body:
-                for output in json.loads(body)["outputs"]:
-                    for place, n in enumerate((output.get("usage") or ())[:2]):
-                        totals[place] += n or 0
-    return {"input_tokens": totals[0], "output_tokens": totals[1]}
 
 
 def _digest(path: Path) -> str:

@@ -21,6 +21,7 @@ from polymeter.core.logs import StatedResult
 from polymeter.core.parity import NO_PARITY
 from polymeter.core.registries import AGGREGATIONS
 from polymeter.core.task import GroupSpec, MetricKey, Result, SampleStatus, Score
+from polymeter.core.usage import USAGE_BY_ROLE, usage_document
 from polymeter.engine.groups import reduce_groups
 from polymeter.report.formatting import number
 from polymeter.stats.reduction import MetricPlan, RowReduction
@@ -29,6 +30,7 @@ from polymeter.store.failures import failures_in
 from polymeter.store.folder import RunFolder
 from polymeter.store.imported import IMPORTED, imported_from
 from polymeter.store.journal import Journal, SampleRow
+from polymeter.store.usage import usage_of_journal
 from polymeter.store.wire import read_score
 
 STATED = "stated"
@@ -56,6 +58,7 @@ def imported_results(folder: RunFolder, manifest: Mapping[str, Any]) -> dict[str
             _summary(journal, task, [_stated(one) for one in facts[STATED]["tasks"].get(task["name"], ())])
             for task in manifest["tasks"]
         ]
+        usage = usage_of_journal(journal, manifest)
     by_name: dict[str, Sequence[Result]] = {summary.name: summary.results for summary in summaries}
     specs = {
         name: GroupSpec(
@@ -79,7 +82,7 @@ def imported_results(folder: RunFolder, manifest: Mapping[str, Any]) -> dict[str
         layout=selection["layout"],
         notes=[*notes, *_notes(summaries), *manifest["notes"]],
     )
-    return {**document, IMPORTED: imported_from(manifest)}
+    return {**document, USAGE_BY_ROLE: usage_document(usage), IMPORTED: imported_from(manifest)}
 
 
 def group_numbers(specs: Mapping[str, GroupSpec], results: Mapping[str, Any]) -> dict[str, Any]:

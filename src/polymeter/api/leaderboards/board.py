@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
 from polymeter.api.comparison.comparability import check_allowed
 from polymeter.api.leaderboards.cells import Cell, Column, make_column
-from polymeter.api.leaderboards.expenses import EXPENSES, Expense, expense_of, pareto_front
+from polymeter.api.leaderboards.expenses import EXPENSES, Expense, expense_of, pareto_front, usage_notes
 from polymeter.api.leaderboards.ranking import MOST_PAIRED, Average, average, n_scores, rank_column
 from polymeter.api.leaderboards.reading import BoardRun, find_runs, read_board_runs
+from polymeter.core.arguments import Names, names_of
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.places import naming_places
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import count, listing, one_line
 from polymeter.report.render import as_text
 from polymeter.stats.intervals import Interval
@@ -146,7 +147,7 @@ class Leaderboard:
 @naming_places()
 def leaderboard(
     *runs: Path | str,
-    tasks: Sequence[str] = (),
+    tasks: Names = (),
     metric: str = "",
     every: bool = False,
     members: bool = False,
@@ -170,7 +171,8 @@ def leaderboard(
         allow: What may differ beside the model between numbers that are ranked together, as for ``compare``:
             ``samples``, ``data``, ``task``, ``prompts``, ``judge``, ``unfinished``.
         x: What scores are plotted against; default: tokens if runs have counted them, else time.
-        prices: Of models by pattern of name: the price of a million tokens of input, and of output.
+        prices: Of measured models by pattern of name: the price of a million tokens of input, and of output. Cached
+            tokens count as input; judges are not priced.
 
     Raises:
         PlanError: if there is nothing to rank.
@@ -181,7 +183,7 @@ def leaderboard(
         raise PlanError("There is no run to rank.", hint="Name run folders, or a folder that holds them.")
     found, left_out = read_board_runs(find_runs([Path(path) for path in runs]))
     groups = _by_model(found, is_each_own=every)
-    columns = _columns(groups, tasks, metric, members=members, allow=allow)
+    columns = _columns(groups, names_of(tasks, "tasks"), metric, members=members, allow=allow)
     n = n_scores(columns)
     is_paired = n <= MOST_PAIRED if paired is None else paired
     gaps = [rank_column(column, is_paired=is_paired) for column in columns]
@@ -356,6 +358,8 @@ def _notes(
     for column in columns:
         if column.higher_is_better is None:
             yield f"{one_line(column.title)} ({column.key[0]}) has no ranks: nothing says whether higher is better."
+    for row in rows:
+        yield from usage_notes(row.name, row.runs, row.expense)
     if every:
         return
     for runs, row in zip(groups, rows, strict=True):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from polymeter.api.leaderboards.comparability import Terms, differences, task_terms, with_same_rows
 from polymeter.api.leaderboards.reading import BoardRun
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import as_float, count, listing
 from polymeter.report.table import bounds_of, missing_by_status, spread_value
 from polymeter.stats.intervals import Interval

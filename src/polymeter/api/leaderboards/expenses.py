@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from polymeter.api.leaderboards.reading import BoardRun
-from polymeter.core.records import dataclass
-from polymeter.report.formatting import as_float
+from polymeter.core.usage import MODEL_ROLE, USAGE_BY_ROLE, ModelUsage, UsageByRole, usage_document, usage_of_document
+from polymeter.report.formatting import as_float, count, listing
+from polymeter.report.usage_table import role_summary
 
 What = Literal["tokens", "cost", "time"]
 EXPENSES: Mapping[What, str] = {
@@ -22,14 +24,16 @@ _MILLION = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """What some runs took altogether, judges included; ``None``: a run does not say.
+    """What some runs took altogether; ``None``: a run, or one of its answers, does not say. Tokens and cost are those
+    of the measured model, without judges.
 
     Attributes:
         n: The number of samples that ended.
-        input_tokens: Tokens that were sent.
-        output_tokens: Tokens that were answered.
+        input_tokens: Tokens of prompts, those that a provider had in its cache included.
+        output_tokens: Tokens of answers, those of reasoning included.
         seconds: How long the runs took by the clock, on whatever machine.
         cost: In the currency of the prices, or as the runs say.
+        usage: The counts of all roles, by role and name of the model.
     """
 
     n: int
@@ -37,6 +41,7 @@ class Expense:
     output_tokens: int | None
     seconds: float | None
     cost: float | None
+    usage: UsageByRole = field(default_factory=dict)
 
     def per_sample(self, what: What) -> float | None:
         """The tokens, cost or seconds of one sample; ``None``: not known."""
@@ -57,6 +62,7 @@ class Expense:
             "output_tokens": self.output_tokens,
             "seconds": self.seconds,
             "cost": self.cost,
+            "usage": usage_document(self.usage),
         }
 
 
@@ -71,8 +77,11 @@ def expense_of(runs: Sequence[BoardRun], prices: Mapping[str, tuple[float, float
     tokens = [_tokens(run) for run in runs]
     both = None if not tokens or None in tokens else [own for own in tokens if own is not None]
     sent, answered = (None, None) if both is None else (sum(own[0] for own in both), sum(own[1] for own in both))
+    usage: dict[tuple[str, str], ModelUsage] = {}
+    for key, own in (item for run in runs for item in _usage(run).items()):
+        usage[key] = usage.get(key, ModelUsage()) + own
     seconds = [as_float(run.manifest.get("seconds")) for run in runs]
-    known = [own for own in seconds if own]
+    known = [each for each in seconds if each]
     cost: float | None = None
     stated = [as_float((run.manifest.get("usage") or {}).get("cost")) for run in runs]
     if stated and None not in stated:
@@ -80,7 +89,7 @@ def expense_of(runs: Sequence[BoardRun], prices: Mapping[str, tuple[float, float
     price = next((own for name, own in prices.items() if runs and fnmatchcase(runs[0].model, name)), None)
     if price is not None and sent is not None and answered is not None:
         cost = (sent * price[0] + answered * price[1]) / _MILLION
-    return Expense(n, sent, answered, sum(known) if len(known) == len(runs) and known else None, cost)
+    return Expense(n, sent, answered, sum(known) if len(known) == len(runs) and known else None, cost, usage)
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[bool]:
@@ -103,8 +112,43 @@ def _ended(task: Mapping[str, Any]) -> list[Any]:
     return [*(task.get("statuses") or {}).values()]
 
 
+def usage_notes(name: str, runs: Sequence[BoardRun], expense: Expense) -> Iterator[str]:
+    """What a reader must know of the usage of a model's runs: what other roles took, and what is unknown."""
+    others = [role_summary(role, model, own) for (role, model), own in expense.usage.items() if role != MODEL_ROLE]
+    if others:
+        yield f"Beside {name}, and in neither its tokens nor its cost: {'; '.join(others)}."
+    old = [run.name for run in runs if not _usage(run) and run.manifest.get("roles") and _sums(run) is not None]
+    if old:
+        yield (
+            f"{listing(old)} kept the tokens of {name} and of its judges as one sum, so its own are unknown. "
+            "'polymeter score RUN' counts them apart."
+        )
+    n_silent = sum(
+        max(own.unknown.get("input", 0), own.unknown.get("output", 0))
+        for (role, _), own in expense.usage.items()
+        if role == MODEL_ROLE and (own.input is not None or own.output is not None)
+    )
+    if n_silent:
+        yield f"The tokens of {name} are unknown: {count(n_silent, 'answer')} of it did not say all of theirs."
+
+
+def _usage(run: BoardRun) -> dict[tuple[str, str], ModelUsage]:
+    return usage_of_document(run.manifest.get(USAGE_BY_ROLE))
+
+
 def _tokens(run: BoardRun) -> tuple[int, int] | None:
-    """Tokens sent and answered; ``None`` if the run has not counted them."""
+    """Tokens of prompts and answers of the measured model; ``None`` if not all are known."""
+    usage = _usage(run)
+    if not usage:  # of an earlier version, which summed all roles
+        return None if run.manifest.get("roles") else _sums(run)
+    own = sum((counts for (role, _), counts in usage.items() if role == MODEL_ROLE), ModelUsage())
+    if own.prompt is None or own.output is None or "input" in own.unknown or "output" in own.unknown:
+        return None
+    return own.prompt, own.output
+
+
+def _sums(run: BoardRun) -> tuple[int, int] | None:
+    """The tokens of all roles together; ``None`` if the run has not counted them."""
     usage = run.manifest.get("usage") or {}
     sent, answered = usage.get("input_tokens"), usage.get("output_tokens")
     if not sent and not answered:

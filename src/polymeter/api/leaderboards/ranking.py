@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from polymeter.api.comparison.runs import scale_of
 from polymeter.api.leaderboards.cells import Cell, Column
-from polymeter.core.records import dataclass
 from polymeter.stats import Gaps, Partition, mean_gaps, paired_gaps, rank_intervals, unpaired_gaps
 from polymeter.stats.intervals import Interval
 from polymeter.store.values import SampleValues, has_samples, read_values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import combinations
 from pathlib import Path
@@ -13,11 +13,14 @@ from typing import Any
 
 from polymeter.api.comparison.comparability import Finding, check_allowed, refuse, run_findings, task_findings
 from polymeter.api.comparison.runs import ComparedRun, read_runs
+from polymeter.core.arguments import Names, names_of
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.reasoning import strip_reasoning
-from polymeter.core.records import dataclass
+from polymeter.core.request import Tags
 from polymeter.formats.pairs.file import Head, Pair, StoredParts
 from polymeter.judge.prompts import PAIR_RUBRIC
+from polymeter.judge.reply import shown
+from polymeter.reading.reasoning import without_reasoning
+from polymeter.reading.stored import samples_as_read, tags_of_task
 from polymeter.report.formatting import count, listing
 from polymeter.store.export import read_samples
 from polymeter.store.media import media_path
@@ -37,14 +40,12 @@ class Collected:
         pairs: The pairs.
         images: The images in them: file by name.
         n_possible: How many pairs there would be without ``max_pairs``.
-        warnings: What the reader must know.
     """
 
     head: Head
     pairs: tuple[Pair, ...]
     images: Mapping[str, Path]
     n_possible: int
-    warnings: tuple[str, ...]
 
     @property
     def n_requests(self) -> int:
@@ -80,7 +81,7 @@ def collect(
     paths: Sequence[Path],
     *,
     rubric: str = "",
-    tasks: Sequence[str] = (),
+    tasks: Names = (),
     allow: Collection[str] = (),
     limit: int | None = None,
     max_pairs: int | None = None,
@@ -104,7 +105,7 @@ def collect(
     if len(paths) < 2:
         raise PlanError("There is nothing to compare one run with.", hint="Name a second run folder.")
     runs = read_runs(paths)
-    names = _tasks(runs, tasks)
+    names = _tasks(runs, names_of(tasks, "tasks"))
     warnings = list(dict.fromkeys(text for other in runs[1:] for text in _told(runs[0], other, names, allow)))
     images: dict[str, Path] = {}
     samples: list[tuple[str, str]] = []
@@ -133,7 +134,7 @@ def collect(
         tuple(warnings),
     )
     kept = {name: path for name, path in images.items() if name in shown}
-    return Collected(head, pairs, kept, n_possible, tuple(warnings))
+    return Collected(head, pairs, kept, n_possible)
 
 
 def _tasks(runs: Sequence[ComparedRun], patterns: Sequence[str]) -> list[str]:
@@ -150,7 +151,7 @@ def _tasks(runs: Sequence[ComparedRun], patterns: Sequence[str]) -> list[str]:
 
 def _told(first: ComparedRun, other: ComparedRun, tasks: Sequence[str], allow: Collection[str]) -> list[str]:
     """What differs between two runs beside the model; refuses what would mislead."""
-    findings: list[Finding] = [*run_findings(first, other, tasks)]
+    findings: list[Finding] = [*run_findings(first, other)]
     for task in tasks:
         findings += task_findings(first, other, task, is_unpaired=False, is_told_settings=True)
     return refuse([finding for finding in findings if finding.kind not in _IRRELEVANT], first, other, allow)
@@ -160,14 +161,15 @@ def _answers(run: ComparedRun, task: str, images: dict[str, Path], *, with_promp
     """The answers of a run; notes the files of images by the names that parts give them."""
     own = _Answers()
     folder = run.folder.media
-    for sample in read_samples(run.folder, task):
+    tags = tags_of_task(run.manifest, task)
+    for sample in samples_as_read(read_samples(run.folder, task), run.manifest, task):
         exchanges = [exchange for exchange in sample["exchanges"] if exchange["role"] == "model"]
         if not exchanges:
             continue
         # Repeats of one prompt: the first answer counts. Rounds: the last, whose prompt holds those before.
         sent = [(exchange["request"] or {}).get("messages") for exchange in exchanges]
         exchange = exchanges[0 if all(one == sent[0] for one in sent) else -1]
-        parts = [part for output in exchange["response"]["outputs"] for part in _of_output(output, folder, images)]
+        parts = [part for output in exchange["response"]["outputs"] for part in _of_output(run, tags, output, images)]
         if not parts:
             continue
         name = str(sample["id"])
@@ -179,12 +181,14 @@ def _answers(run: ComparedRun, task: str, images: dict[str, Path], *, with_promp
     return own
 
 
-def _of_output(output: Mapping[str, Any], folder: Path, images: dict[str, Path]) -> Iterator[Mapping[str, str]]:
+def _of_output(
+    run: ComparedRun, tags: Tags | None, output: Mapping[str, Any], images: dict[str, Path]
+) -> Iterator[Mapping[str, str]]:
     text = output.get("text")
     if text is not None:
-        yield {"text": strip_reasoning(str(text))}
+        yield {"text": without_reasoning(str(text), tags)}
     for name in output.get("images") or ():
-        yield _image(str(name), folder, images)
+        yield _image(str(name), run.folder.media, images)
 
 
 def _prompt(
@@ -196,9 +200,11 @@ def _prompt(
     for number, message in enumerate(messages):
         if len(messages) > 1:
             parts.append({"text": f"{chr(10) if number else ''}[{message['role']}]\n"})
+        is_answer = message["role"] == "assistant"  # of a round before
         for part in message["parts"]:
             if "text" in part:
-                parts.append({"text": str(part["text"])})
+                text = str(part["text"])
+                parts.append({"text": shown(text) if is_answer else text})
                 continue
             kind, medium = next(iter(part.items()))
             name = medium.get("file") if isinstance(medium, Mapping) else None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import filecmp
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from polymeter.api.preferences.collecting import Collected, collect
 from polymeter.api.preferences.standings import standings
 from polymeter.api.result import RunResult
 from polymeter.api.running import ModelLike, evaluate
+from polymeter.core.arguments import Names
 from polymeter.core.errors import PlanError
 from polymeter.core.files import temporary_name
 from polymeter.core.places import file_name, naming_places, require_place
 from polymeter.core.progress import Progress
-from polymeter.core.records import dataclass
 from polymeter.formats.pairs.file import write_pairs
 from polymeter.report.formatting import count, listing
 from polymeter.store.folder import RunFolder
@@ -51,7 +52,7 @@ def pairwise(  # noqa: PLR0913  (callers name them)
     judge: ModelLike,
     judge_args: Mapping[str, Any] | None = None,
     rubric: str = "",
-    tasks: Sequence[str] = (),
+    tasks: Names = (),
     allow: Collection[str] = (),
     limit: int | None = None,
     max_pairs: int | None = None,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.metric import Aggregation
 from polymeter.formats.pairs.compile import CONSISTENT, FIRST_SHOWN, WIN_RATE
 from polymeter.formats.pairs.file import Pair, Pairs
+from polymeter.metrics.basic import MEAN
 from polymeter.stats import Estimate, Partition, bradley_terry, estimate
 from polymeter.store.folder import RunFolder
 from polymeter.store.outcomes import Outcome, read_outcomes
@@ -95,7 +94,7 @@ def _mean_of(own: Sequence[tuple[Pair, Outcome]], metric: str) -> dict[str, Any]
         return {"value": None, "stderr": None, "interval": None, "no_interval": "no pair was judged"}
     partition = Partition.of([pair.unit for pair, _ in own])
     found: Estimate = estimate(
-        values, _MEAN, clusters=partition if partition.count < len(values) else None, bounds=(0.0, 1.0)
+        values, MEAN, clusters=partition if partition.count < len(values) else None, bounds=(0.0, 1.0)
     )
     # Ties alone, or contradictions alone, leave a mean between the ends of its range whose spread nobody has seen.
     is_flat = not found.stderr and 0 < found.value < 1 and found.interval is not None
@@ -110,10 +109,3 @@ def _mean_of(own: Sequence[tuple[Pair, Outcome]], metric: str) -> dict[str, Any]
 
 def _listed(interval: tuple[float, float] | None) -> list[float] | None:
     return None if interval is None else list(interval)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-_MEAN = Aggregation("mean", _mean, "mean")

@@ -11,13 +11,13 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 
 _STATE = "trainer_state.json"
 """What Transformers' Trainer writes last into a checkpoint."""

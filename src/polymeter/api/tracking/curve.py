@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from polymeter.api.comparison.scores import ScoreComparison
 from polymeter.api.tracking.pairs import Pair, Pairs
 from polymeter.api.tracking.record import Entry, Record
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import listing
 from polymeter.report.table import spread_value, title_of
 from polymeter.store.folder import RunFolder

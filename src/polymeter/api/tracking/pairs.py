@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from polymeter.api.comparison.comparing import compare
 from polymeter.api.comparison.scores import NotCompared, ScoreComparison
 from polymeter.core.errors import PlanError
 from polymeter.core.json_text import as_number
-from polymeter.core.records import dataclass
 from polymeter.store.folder import RunFolder, write_json
 
 FILE = "comparisons.json"

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.api.tracking.checkpoints import Stamp
 from polymeter.core.errors import PlanError
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 from polymeter.store.folder import write_json
 
 if TYPE_CHECKING:

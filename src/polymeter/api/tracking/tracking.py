@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from polymeter.api.tracking.checkpoints import (
 from polymeter.api.tracking.curve import AGAINST, Curve, make_curve
 from polymeter.api.tracking.pairs import Pairs
 from polymeter.api.tracking.record import Entry, Record
+from polymeter.core.arguments import Names, mapping_of, names_of
 from polymeter.core.errors import PlanError, PolymeterError, StorageError, did_you_mean
 from polymeter.core.identity import canonical
 from polymeter.core.model import Model, ModelSpec
@@ -31,7 +32,6 @@ from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
 from polymeter.engine.manifest import identity_of
 from polymeter.engine.plan import cache_folder
@@ -67,7 +67,7 @@ class Waiting:
 @naming_places()
 def track(  # noqa: PLR0913  (callers name them)
     folder: Path | str,
-    tasks: Sequence[str] | str,
+    tasks: Names,
     *,
     model: str = _TRANSFORMERS,
     model_path: str = "",
@@ -132,8 +132,8 @@ def track(  # noqa: PLR0913  (callers name them)
     place = Path(folder)
     measuring = Measuring(
         place,
-        [tasks] if isinstance(tasks, str) else list(tasks),
-        _with_checkpoint(model, model_path, model_args or {}),
+        list(names_of(tasks, "tasks")),
+        _with_checkpoint(model, model_path, mapping_of(model_args, "model_args")),
         model_path,
         dict(model_args or {}),
         role_models(roles),

@@ -13,12 +13,13 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from polymeter.api.tracking.child import ANSWER
+from polymeter.core.arguments import Names, names_of
 from polymeter.core.errors import PlanError
 
 _LOGGER = logging.getLogger("polymeter")
@@ -51,7 +52,7 @@ class TrackCallback:
 
     def __init__(
         self,
-        tasks: Sequence[str] | str,
+        tasks: Names,
         *,
         wait: bool | None = None,
         stop_on_regression: bool = False,
@@ -62,7 +63,7 @@ class TrackCallback:
     ) -> None:
         if stop_on_regression and options.get("max_regression") is None:
             raise PlanError("stop_on_regression needs the largest tolerated loss.", hint="Add max_regression=0.02.")
-        self._asked = _plain({"tasks": [tasks] if isinstance(tasks, str) else list(tasks), **options})
+        self._asked = _plain({"tasks": list(names_of(tasks, "tasks")), **options})
         self._wait, self._stops, self._timeout_s = wait, stop_on_regression, timeout_s
         self._prefix, self._environment = log_prefix, dict(environment or {})
         self._trainer: weakref.ref[Any] | None = None

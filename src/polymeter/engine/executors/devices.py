@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from polymeter.core.errors import PlanError
 from polymeter.core.gpus import VISIBLE, share_out, visible_gpus
 from polymeter.core.machine import available_cores
-from polymeter.core.records import dataclass
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 

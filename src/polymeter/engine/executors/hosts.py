@@ -8,9 +8,8 @@ carries either: a place that holds scorers (``scorer``) is one too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
-
-from polymeter.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

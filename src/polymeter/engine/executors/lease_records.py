@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
-
-from polymeter.core.records import dataclass
 
 T = TypeVar("T")
 

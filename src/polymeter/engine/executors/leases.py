@@ -17,10 +17,9 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
-from polymeter.core.records import dataclass
 from polymeter.engine.batching import ReadyQueue
 from polymeter.engine.executors.lease_records import Lease, LeaseLimits, Loss, SlotRecord, SumOfTimes, Waiting
 

@@ -24,7 +24,7 @@ from polymeter.engine.executors.scoring_crew import CrewListener, ScoringCrew
 from polymeter.engine.executors.scoring_pace import PaceLimits
 from polymeter.engine.executors.wire import packed
 from polymeter.engine.panel import panel_of
-from polymeter.engine.plan import Plan, computes_here
+from polymeter.engine.plan import Plan, answer_reader, computes_here
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.running_samples import MODEL_ROLE
 
@@ -83,7 +83,6 @@ def _setup(plan: Plan, role: str, model: Model, fetched: Path) -> ReplicaSetup:
         staying,
         plan.context,
         plan.options,
-        not model.traits.is_foreign or plan.options.apply_stops_to_foreign,
         fetched,
     )
 
@@ -131,7 +130,10 @@ def scoring_crew(plan: Plan, place: Place, listener: CrewListener) -> ScoringCre
     if not tasks:
         return None
     assert plan.context is not None, "the tasks are open"
-    setup = ScoringSetup(tuple(tasks), plan.model.traits, tuple(plan.roles), panel_of(plan), plan.context, options)
+    reader = answer_reader(plan)
+    setup = ScoringSetup(
+        tuple(tasks), plan.model.traits, tuple(plan.roles), reader, panel_of(plan), plan.context, options
+    )
     return ScoringCrew(
         lambda most, host_listener: make_scorers(setup, most, host_listener),
         [spec.name for spec in tasks],

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from polymeter.core.model import BatchModel, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.pixels import pixel_budget
-from polymeter.core.records import dataclass
 from polymeter.core.request import Origin, Response
 from polymeter.core.rows import RowHandle
 from polymeter.core.scoring_limits import ScoringLimits
@@ -36,6 +36,7 @@ from polymeter.engine.task_rows import TaskRows
 from polymeter.guests.door import Door, in_mode
 from polymeter.guests.generators import dispatched
 from polymeter.guests.user_files import import_file
+from polymeter.reading.reasoning import parse_tags
 from polymeter.store.media import MediaStore
 
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
@@ -51,7 +52,6 @@ class ReplicaSetup:
         closed: Its other tasks, each with the reason.
         context: The settings that the tasks were compiled with.
         options: The run's options.
-        is_cut: Whether stop strings are applied.
         fetched: Where copies of images that lie at URLs are kept.
     """
 
@@ -60,7 +60,6 @@ class ReplicaSetup:
     closed: Mapping[str, str]
     context: OpenContext
     options: RunOptions
-    is_cut: bool
     fetched: Path
 
     def made(self) -> Replica:
@@ -110,7 +109,7 @@ class Replica:
         self._context = copy_context()  # a host may call on any thread
         self._context.run(surround, self._surroundings, setup.context, setup.options)
         self._model = self._context.run(_made, setup)
-        self._computer = BatchComputer(self._model, is_cut=setup.is_cut)
+        self._computer = BatchComputer(self._model)
         store = MediaStore(setup.fetched, keeps_previews=False)
         self._prefetcher = self._context.run(Prefetcher, store, setup.options.decode_workers, setup.fetched)
 
@@ -200,6 +199,7 @@ def surround(stack: ExitStack, context: OpenContext, options: RunOptions) -> Non
         guest_context_with(
             limits=ScoringLimits(options.score_timeout_s, options.score_memory_mb),
             parity=context.parity,
+            reasoning_tags=parse_tags(options.reasoning_tags, "--reasoning-tags"),
             data=options.data,
             cache_dir=context.cache_dir,
             allows_generated_code=options.allow_generated_code,
@@ -216,6 +216,7 @@ def _made(setup: ReplicaSetup) -> BatchModel:
     if not isinstance(model, BatchModel):
         raise PlanError(f"Model {str(setup.model)!r} is an endpoint, which has no replicas.")
     model.parity = parity_with(options.parity)
+    model.reasoning_tags = parse_tags(options.reasoning_tags, "--reasoning-tags")
     if isinstance(options.batch_size, int):
         model.planned_batch_size = options.batch_size
     model.rows = ReopenedRows(setup, model.traits)

@@ -20,7 +20,7 @@ from polymeter.core.errors import ModelError, count
 from polymeter.core.request import Response
 from polymeter.engine.batch_choice import BatchChoice, longest_of
 from polymeter.engine.batch_size import BatchSizes, CommonScale
-from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, did_not_fit, pause_s
+from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, did_not_fit, pause_s, settle
 from polymeter.engine.executors.hosts import Computed, HostListener, Room, Work
 from polymeter.engine.executors.leases import Lease, LeaseLimits, Leases
 from polymeter.engine.image_writers import ImageWriters, sizes_of_images
@@ -238,24 +238,9 @@ class ReplicaDispatcher:
         if smaller:
             self._listener.note(f"Replica {lease.slot}{self._of}: {did_not_fit(computed.did_not_fit or 0, smaller)}")
         asked = [one for group in groups for one in group]
-        self._ask_again(self._take_answers(asked, computed.responses), n_asked=len(asked))
+        self._ask_again(settle(asked, computed.responses, self._max_retries, self._listener), n_asked=len(asked))
         self._give(is_quiet=False)
         self._hand_on([one for group in lease.items for one in group if one.response is not None])
-
-    def _take_answers(
-        self, asked: Sequence[PendingRequest], responses: Sequence[Response | None]
-    ) -> list[PendingRequest]:
-        """Give requests their answers; returns those that are to be asked again."""
-        again = []
-        for one, response in zip(asked, responses, strict=True):
-            if response is None:
-                again.append(one)
-            elif response.error is not None and response.error.retryable and one.tries < self._max_retries:
-                one.tries += 1
-                again.append(one)
-            else:
-                one.response = response
-        return again
 
     def _ask_again(self, again: list[PendingRequest], *, n_asked: int) -> None:
         """Queue requests again; after a while when all of a lease failed transiently: a wrapper that calls a server

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from polymeter.core.codec import jsonable_as_json
@@ -25,9 +25,9 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.opened_files import Noted
 from polymeter.core.options import RunOptions
 from polymeter.core.parts import is_image
-from polymeter.core.records import dataclass
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.task import SampleStatus, TaskSpec
+from polymeter.engine.answers import AnswerReader
 from polymeter.engine.executors.hosts import Computed, Work
 from polymeter.engine.executors.replica import surround
 from polymeter.engine.executors.wire import packed, unpacked
@@ -113,6 +113,7 @@ class ScoringSetup:
         tasks: The tasks whose samples it scores.
         traits: What the run's model can do, for which they were compiled.
         roles: The roles that the run fills.
+        reader: Reads answers for the tasks.
         panel: Its judges, if there are several.
         context: The settings that they were compiled with.
         options: The run's options.
@@ -121,6 +122,7 @@ class ScoringSetup:
     tasks: tuple[TaskSpec, ...]
     traits: ModelTraits
     roles: tuple[str, ...]
+    reader: AnswerReader
     panel: Panel | None
     context: OpenContext
     options: RunOptions
@@ -158,7 +160,7 @@ class Scorer:
         self._nobody = Pool("nobody", 1)
         self._asked: list[NotScoredYet] = []
         self._asking: set[int] = set()
-        self._worker = RolloutWorker(self._door, self._asker, setup.panel)
+        self._worker = RolloutWorker(self._door, self._asker, setup.reader, setup.panel)
         self._surroundings = ExitStack()
         self._context = copy_context()  # a host may call on any thread
         self._context.run(surround, self._surroundings, setup.context, setup.options)
@@ -242,7 +244,13 @@ class Scorer:
     def _asker(self, running: RunningSample) -> SampleRoleClient:
         has_panel = self._setup.panel is not None
         return SampleRoleClient(
-            running, self._setup.roles, self._door, self._nobody, self._note_question, has_panel=has_panel
+            running,
+            self._setup.roles,
+            self._door,
+            self._nobody,
+            self._note_question,
+            self._setup.reader,
+            has_panel=has_panel,
         )
 
     def _note_question(self, asked: PendingRequest) -> None:

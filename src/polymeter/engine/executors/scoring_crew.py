@@ -13,11 +13,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import Raised, ScoreError, attempt, count
 from polymeter.core.opened_files import Noted
-from polymeter.core.records import dataclass
 from polymeter.core.request import Error, Response
 from polymeter.core.task import SampleStatus
 from polymeter.engine.dispatchers import CLOSE_S

@@ -34,7 +34,7 @@ from polymeter.core.request import (
     Response,
     Usage,
 )
-from polymeter.core.sources import is_elsewhere, is_pil, is_url, original
+from polymeter.core.sources import is_elsewhere, is_pil, is_url, original, plain_source
 
 _LARGE = 16 * 1024
 """Bytes from which on a piece of media stands beside the rest."""
@@ -194,7 +194,7 @@ class _Pickler(pickle.Pickler):
             return pickle.PickleBuffer(source)
         if isinstance(source, (str, Path)) and not is_url(source) and not self._is_readable(Path(source)):
             return pickle.PickleBuffer(original(source))
-        return getattr(source, "_hf_encoded", source)  # what ``datasets`` leaves on the decoders that it makes
+        return plain_source(source)
 
     def _pixels(self, image: Any) -> Any:
         """A Pillow image: its encoded bytes if it has any and was not decoded, else its pixels."""
@@ -207,9 +207,13 @@ class _Pickler(pickle.Pickler):
             return _opened, (pickle.PickleBuffer(data), name)
         from PIL import Image as pil
 
-        *rest, pixels = pil.Image.__getstate__(image)  # an image that was read from a file would add to it
+        state = pil.Image.__getstate__(image)  # an image that was read from a file would add to it
         encoded = pickle.PickleBuffer(data) if isinstance(data, bytes) else None
-        return _drawn, (rest, pickle.PickleBuffer(pixels), encoded, name)
+        return _drawn, ([_beside(value) for value in state], encoded, name)
+
+
+def _beside(value: Any) -> Any:
+    return pickle.PickleBuffer(value) if isinstance(value, bytes) else value
 
 
 def _plain(value: str | int | float) -> tuple[type, tuple[str | int | float]]:
@@ -245,11 +249,11 @@ def _opened(data: bytes, file: str) -> Any:
     return open_image({"bytes": data, "path": file})
 
 
-def _drawn(state: Sequence[Any], pixels: bytes, encoded: bytes | None, file: str) -> Any:
+def _drawn(state: list[Any], encoded: bytes | None, file: str) -> Any:
     from PIL import Image as pil
 
     image = pil.Image()
-    image.__setstate__([*state, pixels])  # type: ignore[no-untyped-call, unused-ignore]
+    image.__setstate__(state)  # type: ignore[no-untyped-call, unused-ignore]
     for name, value in (("polymeter_bytes", encoded), ("polymeter_file", file)):
         if value:
             setattr(image, name, value)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Problem, Root
-from polymeter.core.errors import DataError, PlanError
+from polymeter.core.catalog import Catalog, Entry, Root
+from polymeter.core.errors import DataError, PlanError, Problem
 from polymeter.core.format import Format, Loaded, OpenContext, Outline
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec

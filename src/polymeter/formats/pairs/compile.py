@@ -8,7 +8,6 @@ each pair of runs, and the ``strength`` of each run.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -18,12 +17,12 @@ from polymeter.core.format import OpenContext
 from polymeter.core.generation import text_parameters
 from polymeter.core.guest_context import refuse_verdict
 from polymeter.core.identity import fingerprint
-from polymeter.core.metric import Aggregation
 from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
 from polymeter.core.request import PROMPT_VERSION, Message, Origin, Request
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import (
+    ReadingRules,
     ReduceContext,
     Result,
     Rollout,
@@ -37,6 +36,8 @@ from polymeter.core.task import (
 )
 from polymeter.formats.pairs.file import Pair, Pairs
 from polymeter.judge.pairwise import pair_messages, pair_prompt_version, preference, read_preference
+from polymeter.judge.reply import reply_of
+from polymeter.metrics.basic import MEAN
 from polymeter.stats import MetricPlan, bradley_terry, reduce_rows
 
 WIN_RATE, CONSISTENT, FIRST_SHOWN, STRENGTH = "win_rate", "consistent", "first_shown", "strength"
@@ -109,6 +110,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         reduce=reduce,
         row_functions=RowFunctions(full_doc=lambda index: samples[index].full_doc()),
         parameters=(parameters,),
+        reading=ReadingRules(is_separated=False),  # its model is a judge, whose reasoning may say that it was cut off
         fingerprint=fingerprint([spec.name, pairs.digest]),
         score_digest=fingerprint([spec.source_hash, version, _VERSION]),
         notes=tuple(pairs.head.get("notes", ())),
@@ -125,13 +127,13 @@ def _scored(pair: Pair, rollout: Rollout) -> Score:
     """The score of a pair.
 
     Raises:
-        UnscoredError: if an answer of the judge is no verdict.
+        UnscoredError: if an answer of the judge is no verdict, or ended inside its reasoning.
     """
     if pair.is_same:
         values: dict[tuple[str, str], Any] = {(WIN_RATE, _NO_FILTER): 0.5}
         return Score(values, answer="tie", explanation="Both answers are equal, so the judge was not asked.")
     try:
-        in_order, exchanged = (read_preference(response.text) for response in rollout.responses)
+        in_order, exchanged = (read_preference(reply_of(response)) for response in rollout.responses)
     except UnscoredError as error:
         refuse_verdict(str(error))
         raise
@@ -175,12 +177,8 @@ def _strengths(rows: Sequence[ScoredRow], pairs: Pairs, runs: Sequence[str]) -> 
     ]
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 _METRICS = tuple(
-    MetricPlan(name, _NO_FILTER, Aggregation("mean", _mean, "mean"), is_good, (0.0, 1.0))
+    MetricPlan(name, _NO_FILTER, MEAN, is_good, (0.0, 1.0))
     for name, is_good in ((WIN_RATE, None), (CONSISTENT, True), (FIRST_SHOWN, None))
 )
 __all__ = ["CONSISTENT", "FIRST_SHOWN", "STRENGTH", "WIN_RATE", "compile_task", "pair_name"]

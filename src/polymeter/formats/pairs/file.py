@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from polymeter.core.codec import compact_json
 from polymeter.core.errors import DataError
 from polymeter.core.files import replacing
 from polymeter.core.parts import Image, Part, Text
-from polymeter.core.records import dataclass
 from polymeter.core.sources import digest
 
 SCHEMA_VERSION = 1

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
-from polymeter.core.errors import PlanError
+from polymeter.core.catalog import Catalog, Claims, Entry, Root
+from polymeter.core.errors import PlanError, Problem
 from polymeter.core.format import Format, Loaded, OpenContext, Outline, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec

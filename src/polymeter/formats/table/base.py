@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.core.errors import DataError, ScoreError
-from polymeter.core.sources import is_elsewhere
+from polymeter.core.sources import is_elsewhere, on_disk
 from polymeter.data.fetch import fetched_image
 from polymeter.data.tables import read_tsv, require_index, whole_numbers
 from polymeter.formats.table.cells import cell_name, read_images, read_paths
@@ -134,7 +134,8 @@ class _TableDataset:
         """Results of a file of predictions; for authors to override.
 
         Args:
-            eval_file: ``{model}_{dataset}.pkl``: the table with a column ``prediction``.
+            eval_file: ``{model}_{dataset}.pkl``, or the format that the class's authors expect: the table with a column
+                ``prediction``.
             **judge_kwargs: The run's arguments for judging.
 
         Raises:
@@ -296,7 +297,8 @@ class ImageBaseDataset(_TableDataset):
             raise DataError(path.removeprefix(UNREADABLE), where=self.data_path)
         beside = Path(self.data_path).parent if self.data_path else Path(self.img_root)
         tried = [Path(path).expanduser(), Path(self.img_root, path), beside / path]
-        file = next((candidate for candidate in tried if candidate.is_file()), None)
+        places = (Path(on_disk(str(candidate))) for candidate in tried)
+        file = next((place for place in places if place.is_file()), None)
         if file is None:
             where = cell_name(_index_of(row), "image_path")
             raise DataError(

@@ -8,11 +8,11 @@ is, and is an error of its row once that row's image is needed.
 from __future__ import annotations
 
 import ast
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.core.pixels import opened_image
 from polymeter.data.base64_images import decode_base64
 from polymeter.data.stored_text import StoredText
 from polymeter.data.tables import is_nothing
@@ -148,11 +148,10 @@ def _decoded(cell: str, where: str) -> bytes:
 
 def _format_of(data: bytes) -> str | None:
     """Pillow's name for the format of an image; ``None`` if the bytes are not an image."""
-    from PIL import Image as pil
     from PIL import UnidentifiedImageError
 
     try:
-        with pil.open(io.BytesIO(data)) as image:
+        with opened_image(data) as image:
             return image.format or "PNG"
     except UnidentifiedImageError:
         return None

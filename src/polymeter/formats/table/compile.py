@@ -4,12 +4,12 @@ functions. ``task_of`` also serves dataset classes of other systems.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from polymeter.core.errors import DataError, boundary
+from polymeter.core.errors import DataError, boundary, enumerated
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import ModelTraits
@@ -17,11 +17,22 @@ from polymeter.core.needs import Needs
 from polymeter.core.opened_files import is_of_row
 from polymeter.core.parts import Modality
 from polymeter.core.rows import RowFunctions
-from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow, Task, TaskSpec
+from polymeter.core.task import (
+    ReadingRules,
+    ReduceContext,
+    Result,
+    Rollout,
+    RolloutSteps,
+    Sample,
+    Score,
+    ScoredRow,
+    Task,
+    TaskSpec,
+)
 from polymeter.formats.table.classes import class_for
-from polymeter.formats.table.classes.built_in import held_table
 from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.finding import origin_of
+from polymeter.formats.table.image_files import is_empty
 from polymeter.formats.table.instances import (
     check_rows,
     circular_note,
@@ -42,7 +53,7 @@ from polymeter.guests.opened_sources import loading_sources
 from polymeter.guests.packages import GUEST_LOCK
 
 Reduce = Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
-_VERSION = 1
+_VERSION = 3
 _LOOKED_AT = 16
 _IMAGE_COLUMNS = ("image", "image_path")
 
@@ -89,6 +100,7 @@ def task_of(
     *,
     reduce: Reduce,
     notes: Iterable[str],
+    reading: Sequence[object] = (),
 ) -> Task:
     """The Task of a dataset.
 
@@ -102,11 +114,13 @@ def task_of(
         context: The run's settings; its seed and roles are used.
         reduce: Computes its results.
         notes: Notes for the user.
+        reading: What else changes how answers are scored, as plain data.
     """
     dataset, parameters = prompting.dataset, prompting.parameters
     table = dataset.table
     line = table.cells if dataset.is_own and not prompting.has_own_prompts else table.line
     judge = judge_kwargs(options.judge_args, context.roles)
+    references = dataset.references or (lambda doc: [answer_of(doc)])
     samples = TableSamples(spec.name, table, dataset.cluster)
 
     def rollout(sample: Sample) -> RolloutSteps:
@@ -117,10 +131,19 @@ def task_of(
         prediction = prediction_of(spec.name, parameters, rollout.responses)
         # A row takes longer to make than anything else here, and is only read by those who score it.
         row = None if dataset.evaluate_sample is None else line(sample.index)
-        return sample_score(dataset, row, prediction, judge, answer_of(sample.doc))
+        return sample_score(dataset, row, prediction, judge, " | ".join(references(sample.doc)))
+
+    def target(index: int) -> str | list[str]:
+        several = references(samples[index].doc)
+        return several if len(several) > 1 else "".join(several)
 
     settings = [_VERSION, options.judge_args, options.circular, options.detector]
-    settings += [options.predict_only, options.failed_as_text, *([options.arguments] if options.arguments else [])]
+    settings += [
+        options.predict_only,
+        options.failed_as_text,
+        *([options.arguments] if options.arguments else []),
+        *reading,
+    ]
     return Task(
         spec=spec,
         needs=Needs(
@@ -134,7 +157,7 @@ def task_of(
         reduce=reduce,
         row_functions=RowFunctions(
             full_doc=lambda index: samples[index].full_doc(),
-            target=lambda index: answer_of(samples[index].doc),
+            target=target,
             choices=lambda index: choices_of(samples[index].doc),
             prompt_row=table.line,
             dump_image=dataset.dump_image,
@@ -144,6 +167,7 @@ def task_of(
         score_digest=fingerprint([spec.source_hash, settings]),
         is_guest=not (dataset.is_own and dataset.is_thread_safe),
         is_thread_safe=dataset.is_thread_safe,
+        reading=ReadingRules(is_separated=dataset.is_own),
         keeps_answers_only=options.predict_only,
         notes=tuple(notes),
     )
@@ -163,10 +187,11 @@ def _dataset_of(name: str, instance: Any, options: TableRunOptions) -> Dataset:
     return Dataset(
         name=name,
         class_name=type(instance).__name__,
-        table=table_of(name, held_table(instance), type(instance).__name__),
+        table=table_of(name, instance.data, type(instance).__name__),
         build_prompt=instance.build_prompt,
         dump_image=instance.dump_image,
         generation_settings=own_method(instance, "generation_settings"),
+        references=own_method(instance, "references"),
         evaluate_sample=None if options.predict_only else instance.evaluate_sample,
         results=instance.results,
         cluster=own_method(instance, "cluster"),
@@ -205,5 +230,23 @@ def _notes(spec: TaskSpec, instance: Any, options: TableRunOptions) -> Iterator[
             f"Benchmark {spec.name!r} is measured by its columns alone: its table was fetched for the dataset class "
             f"{class_name}, which is not included (--include-path), and its numbers are not those of that class."
         )
+    yield from _empty_images(spec.name, instance.data)
     if not options.predict_only:
         yield from scoring_notes(spec.name, instance)
+
+
+def _empty_images(name: str, table: Any) -> Iterator[str]:
+    """A note if some rows of a table with images have none."""
+    columns = [column for column in _IMAGE_COLUMNS if column in table]
+    if not columns:
+        return
+    from polymeter.data.stored_column import held_cells
+
+    cells = [held_cells(table[column]) for column in columns]
+    empty = [str(row) for row, *images in zip(table["index"], *cells, strict=True) if all(map(is_empty, images))]
+    if empty:
+        named = " and ".join(map(repr, columns))
+        yield (
+            f"Benchmark {name!r}: {len(empty)} of {len(table)} rows have nothing in {named} "
+            f"({enumerated('row', empty)}): they are asked without an image."
+        )

@@ -5,9 +5,9 @@ of them and score answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.rows import Table
 
@@ -23,6 +23,7 @@ class Dataset:
         build_prompt: Row → message, in any form that ``items.as_items`` takes.
         dump_image: Row → paths of its images; for models that make their own prompts.
         generation_settings: Row → the benchmark's settings for generating its image.
+        references: Row → its right answers; ``None``: the column ``answer`` is the one.
         evaluate_sample: ``(row, prediction, **judge_kwargs) → mapping`` from metric to number; ``None``: samples have
             no scores of their own.
         results: Scored rows → results; ``None``: the mean of each metric.
@@ -38,6 +39,7 @@ class Dataset:
     build_prompt: Callable[[Any], Any]
     dump_image: Callable[[Any], Any]
     generation_settings: Callable[[Any], Mapping[str, Any]] | None = None
+    references: Callable[[Mapping[str, Any]], list[str]] | None = None
     evaluate_sample: Callable[..., Any] | None = None
     results: Callable[[Iterable[ScoredRow], ReduceContext], Iterable[Result]] | None = None
     cluster: Callable[[Any], str | None] | None = None

@@ -12,7 +12,10 @@ from typing import Any
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing
 from polymeter.core.guest_context import guest_context
+from polymeter.core.opened_files import note_own
+from polymeter.core.pixels import opened_image
 from polymeter.core.sources import digest, is_elsewhere
+from polymeter.data.media import names_nothing
 from polymeter.data.tables import is_nothing
 from polymeter.formats.table.cells import cell_name, image_in, toliststr
 from polymeter.formats.table.roots import file_stem
@@ -56,8 +59,10 @@ def listed(cell: Any, index: Any, column: str) -> list[str]:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a cell is empty: missing, or an empty text or list."""
-    return is_nothing(value) or (isinstance(value, (str, list, tuple)) and not value)
+    """Whether a cell is empty: missing, an empty list, or a text that names nothing."""
+    if isinstance(value, str):
+        return names_nothing(value)
+    return is_nothing(value) or (isinstance(value, (list, tuple)) and not value)
 
 
 def _write(cell: str, number: int, names: Sequence[str], index: Any, root: Path) -> str:
@@ -83,7 +88,7 @@ def _encoded_again(data: bytes, suffix: str, index: Any) -> bytes:
 
     written = io.BytesIO()
     with boundary(DataError, f"Writing the image of {cell_name(index, 'image')} again"):
-        image = pil.open(io.BytesIO(data))
+        image = opened_image(data)
         kinds = pil.registered_extensions()
         plain = image.convert("RGB") if image.mode in _FLATTENED else image
         plain.save(written, kinds.get(suffix.lower(), "JPEG"))
@@ -112,6 +117,7 @@ def _keep(path: Path, data: bytes) -> Path:
     which may be reading it: it stays, and these bytes get another name.
     """
     if _holds(path, data):
+        note_own(path)
         return path
     with _WRITING:
         if path.exists() and not _holds(path, data):

@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
-from polymeter.core.errors import DataError, PlanError
+from polymeter.core.catalog import Catalog, Claims, Entry, Root
+from polymeter.core.errors import DataError, PlanError, Problem
 from polymeter.core.folders import files_below
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.task import TaskSpec
+from polymeter.data.explaining import refuse_equal_names
 from polymeter.data.stored_text import in_memory
 from polymeter.data.tables import columns_of, is_nothing, read_tsv, require_index
 from polymeter.formats.table.cells import image_in, read_images, toliststr
@@ -67,6 +68,7 @@ def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
 def check(entry: Entry) -> Iterator[Problem]:
     """Problems of a table's rows: with their indices, and with cells that hold no image."""
     try:
+        refuse_equal_names(columns_of(entry.file), entry.file)
         table = read_tsv(entry.file)
         require_index(table, str(entry.file))
     except DataError as error:

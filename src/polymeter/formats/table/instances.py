@@ -33,6 +33,7 @@ _UPSTREAM_COUNTS: Mapping[str, int] = {"GenEval": 4, "DPGBench": 4}
 _UPSTREAM_COMPOSITION = "T2ICompBench"
 _COMPOSITION_COUNT = 10
 _TABLES = (".tsv", ".csv", ".xlsx", ".pkl")
+# Of the process, because authors ask for a dataset by its name alone; a task owns its instance.
 _OPEN: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 

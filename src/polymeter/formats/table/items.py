@@ -19,7 +19,7 @@ from polymeter.core.errors import DataError, did_you_mean
 from polymeter.core.files import replacing
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
 from polymeter.core.request import Message, Request, Role
-from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil, mime_of_suffix
+from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil, mime_of_suffix, on_disk
 
 Item = dict[str, Any]
 """``{"type": "text" | "image" | "video" | "audio", "value": …}``, and whatever else its author adds (``role``)."""
@@ -121,7 +121,7 @@ def _is_image_name(text: str) -> bool:
 
 
 def _is_file(text: str) -> bool:
-    return os.path.isfile(text)  # unlike Path.is_file, returns False for text that cannot be a path
+    return os.path.isfile(on_disk(text))  # unlike Path.is_file, returns False for text that cannot be a path
 
 
 def _checked(item: Mapping[str, Any], name: str, folder: Path | None) -> Item:
@@ -182,7 +182,7 @@ def _value(part: Part, folder: Path) -> str:
     if isinstance(source, Path) or (isinstance(source, str) and not source.startswith("data:")):
         if not _is_file(str(source)):
             raise DataError(f"The {part.modality} {part.describe()!r} does not exist.")
-        return str(Path(source).absolute())
+        return str(Path(on_disk(str(source))).absolute())
     return _stored(part, folder)
 
 

@@ -5,15 +5,16 @@ The table is read a few rows at a time, and every cell except those of ``image``
 
 from __future__ import annotations
 
+import csv
 import logging
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing
-from polymeter.core.records import dataclass
 from polymeter.core.sources import digest, is_elsewhere
 from polymeter.data.large_tables import pieces_of
 from polymeter.data.tables import columns_of, each_cell_under_its_name, require_index
@@ -61,7 +62,7 @@ def localised(path: Path, images: Path) -> Path:
     if not target.is_file():
         log.info("writing the images of %s to %s", path, images)
         with boundary(DataError, f"Taking the images out of {path}"), replacing(target) as file:
-            _without_images(path, images).to_csv(file, sep="\t", index=False)
+            _without_images(path, images).to_csv(file, sep="\t", index=False, quoting=csv.QUOTE_ALL)
     return target
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from polymeter.core.errors import DataError
 from polymeter.core.generation import image_parameters, text_parameters
 from polymeter.core.parts import Text
-from polymeter.core.records import dataclass
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Generate, GenerateImage, Message, Origin, OwnPrompt, Request, RequestKind
 from polymeter.core.secrets import hide_secrets

@@ -8,15 +8,12 @@ import hashlib
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError
 from polymeter.core.task import Sample, SampleView
 from polymeter.data.tables import is_nothing, require_index
-from polymeter.data.text_tables import TextTable
-from polymeter.formats.table.lines import Lines, cells_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -25,6 +22,9 @@ INDEX = "index"
 _IMAGE_STARTS = ("data:image/", "/9j/", "iVBORw0KGgo", "R0lGOD", "UklGR", "Qk0")
 _BEFORE_IMAGE = "[]{}()'\" \n"
 _SHORTEST_IMAGE = 64
+_CELLS_AT_ONCE = 256
+_BLOCKS_KEPT = 4
+"""Prompts are made some rows ahead of the scores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,32 +33,22 @@ class Table:
 
     Attributes:
         name: The dataset.
-        data: All rows; the column ``index`` is text.
-        ids: That column.
+        data: All rows, as authors see them.
+        ids: Their column ``index`` as texts, which name the samples whatever the column holds.
         columns: Each column's name and its cells, one for each row.
     """
 
     name: str
-    data: DataFrame | TextTable
+    data: DataFrame
     ids: Sequence[str]
     columns: Sequence[tuple[str, Any]]
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    @property
-    def frame(self) -> DataFrame:
-        """All rows, as authors see them."""
-        return self.data.frame() if isinstance(self.data, TextTable) else self.data
-
-    @cached_property
-    def lines(self) -> Lines:
-        """The rows as authors get them."""
-        return Lines(self.frame, [cells for _, cells in self.columns])
-
     def line(self, number: int) -> Series[Any]:
         """A row as authors get it, which they may change."""
-        return self.lines[number]
+        return self.data.iloc[number].copy()
 
     def cells(self, number: int) -> dict[str, Any]:
         """The same as a mapping, which takes a tenth of the time of a Series to make and to read."""
@@ -84,29 +74,28 @@ class Table:
         state = hashlib.blake2b(digest_size=16)
         for column in self.data.columns:
             state.update(f"\x1e{column}\x1f".encode())
-            for value in self.data[column]:
+            # By their texts, as the requests that are about them name them.
+            for value in self.ids if column == INDEX else self.data[column]:
                 text = value if isinstance(value, str) else repr(_plain(value))
                 state.update(text.encode(errors="surrogatepass"))
                 state.update(b"\x1f")
         return state.hexdigest()
 
 
-def table_of(name: str, data: object, class_name: str) -> Table:
+def table_of(name: str, data: object, class_name: str, *, keeps_index: bool = False) -> Table:
     """The rows of a dataset.
 
     Args:
         name: The dataset.
-        data: The attribute ``data`` of its class. The column ``index`` is changed to text in place, as authors expect.
+        data: The attribute ``data`` of its class.
         class_name: The class, for messages.
+        keeps_index: Leave the column ``index`` as it is; else it is changed to text in place. Which of the two the
+            class's author expects depends on the system that the class was written for.
 
     Raises:
         DataError: if ``data`` is not a DataFrame, is empty, has no column ``index``, or has an index twice or none in a
             row.
     """
-    if isinstance(data, TextTable):
-        data.index_by_text()
-        return Table(name, data, data["index"], [(column, data[column]) for column in data.columns])
-
     import pandas as pd
 
     where = f"{class_name}, dataset {name!r}"
@@ -124,8 +113,44 @@ def table_of(name: str, data: object, class_name: str) -> Table:
             hint="The first line of a table has the names of the columns, and the rows come below it.",
         )
     ids = [str(value) for value in data[INDEX]]
-    data[INDEX] = pd.Series(ids, index=data.index, dtype=object)
+    if not keeps_index:
+        data[INDEX] = pd.Series(ids, index=data.index, dtype=object)
     return Table(name, data, ids, [(str(column), cells_of(cells)) for column, cells in data.items()])
+
+
+class TextCells:
+    """The cells of a column of texts, read a block at a time: pandas takes several times as long for a single one. The
+    last few blocks are kept.
+    """
+
+    def __init__(self, cells: Any) -> None:
+        self._cells = cells
+        self._kept: dict[int, list[Any]] = {}
+
+    def __getitem__(self, number: int) -> Any:
+        place = number % _CELLS_AT_ONCE
+        start = number - place
+        try:
+            return self._kept[start][place]
+        except KeyError:
+            block = self._cells[start : start + _CELLS_AT_ONCE].tolist()
+        kept = {**self._kept, start: block}  # a copy, because other threads may be reading it
+        if len(kept) > _BLOCKS_KEPT:
+            del kept[next(iter(kept))]
+        self._kept = kept
+        return block[place]
+
+
+def cells_of(column: Series[Any]) -> Any:
+    """A sequence of a column's cells, as a row would hold them; nothing is copied."""
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.StringDtype):
+        return TextCells(column.array)
+
+    is_time = isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM"  # rows hold pandas' own types for these
+    return column.to_numpy() if isinstance(column.dtype, np.dtype) and not is_time else column.array
 
 
 class TableSamples(SampleView):
@@ -165,12 +190,13 @@ def answer_of(doc: Mapping[str, Any]) -> str:
 
 
 def choices_of(doc: Mapping[str, Any]) -> list[str] | None:
-    """The texts of the choices A, B, … of a row; ``None`` if it has none."""
-    texts: list[str] = []
-    for letter in string.ascii_uppercase:
-        if doc.get(letter) in (None, ""):
-            break
-        texts.append(str(doc[letter]))
+    """The texts of the choices A, B, … of a row by their places, empty where there is none before the last; ``None`` if
+    it has none.
+    """
+    cells = [doc.get(letter) for letter in string.ascii_uppercase]
+    texts = ["" if cell is None else str(cell) for cell in cells]
+    while texts and not texts[-1]:
+        texts.pop()
     return texts or None
 
 

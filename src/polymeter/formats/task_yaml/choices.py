@@ -94,7 +94,11 @@ def softmax(values: Sequence[float]) -> list[float]:
 def _mutual(sums: Sequence[float], unconditional: Sequence[ChoiceLogprob] | None) -> list[float]:
     if unconditional is None:
         raise ScoreError("acc_mutual_info needs the choices' likelihood without the prompt.")
-    return [value - base.logprob for value, base in zip(sums, unconditional, strict=True)]
+    # An option that there is not has no likelihood before the prompt either.
+    return [
+        value if value == base.logprob == -math.inf else value - base.logprob
+        for value, base in zip(sums, unconditional, strict=True)
+    ]
 
 
 def _pairs(logprobs: Sequence[ChoiceLogprob]) -> list[tuple[float, bool]]:

@@ -14,7 +14,7 @@ from polymeter.core.needs import Needs
 from polymeter.core.opened_files import is_of_row
 from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
-from polymeter.core.task import Sample, Task, TaskSpec
+from polymeter.core.task import ReadingRules, Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import image_targets
 from polymeter.formats.task_yaml.empty_cells import empty_cell_notes
 from polymeter.formats.task_yaml.extensions import check_code_needs, class_task, judge_warnings
@@ -24,17 +24,29 @@ from polymeter.formats.task_yaml.images import compile_images
 from polymeter.formats.task_yaml.lettered import compile_lettered, lettered_parts
 from polymeter.formats.task_yaml.likelihoods import compile_choices, compile_likelihood
 from polymeter.formats.task_yaml.load import config_of, field_locator
-from polymeter.formats.task_yaml.media_files import missing_file_notes
+from polymeter.formats.task_yaml.media_files import empty_media_notes, missing_file_notes
 from polymeter.formats.task_yaml.metrics import shadowed_names
-from polymeter.formats.task_yaml.misspelt import constant_target_notes, reads_target, refuse_misspelt_columns
+from polymeter.formats.task_yaml.misspelt import (
+    constant_target_notes,
+    reads_target,
+    refuse_misspelt_columns,
+    refuse_unread_columns,
+)
 from polymeter.formats.task_yaml.output_types import CompileOutput, Provenance, Setup
 from polymeter.formats.task_yaml.parts import Parts, check_fields, check_images, yaml_parts
-from polymeter.formats.task_yaml.prompt import Prompt, make_prompt, media_folders
-from polymeter.formats.task_yaml.reasoning import parse_tags
+from polymeter.formats.task_yaml.prompt import Prompt, drawn_examples, make_prompt, media_folders
 from polymeter.formats.task_yaml.registration import code_files
-from polymeter.formats.task_yaml.right_choices import RightChoices, check_targets, choice_target_notes, right_choices
+from polymeter.formats.task_yaml.right_choices import (
+    RightChoices,
+    check_targets,
+    choice_target_notes,
+    equal_choice_notes,
+    right_choices,
+)
 from polymeter.formats.task_yaml.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
 from polymeter.formats.task_yaml.rows import RowSamples, full_row
+from polymeter.formats.task_yaml.same_question import repeated_example_notes
+from polymeter.formats.task_yaml.scoring import reads_answers
 from polymeter.formats.task_yaml.settings import (
     config_at_parity,
     config_for_run,
@@ -47,6 +59,7 @@ from polymeter.formats.task_yaml.task_code import load_task_code
 from polymeter.formats.task_yaml.visual_cot import VISUAL_COT, can_draw, compile_visual_cot
 from polymeter.guests import contained
 from polymeter.guests.opened_sources import loading_sources
+from polymeter.reading.reasoning import parse_tags, tags_in_force
 
 _LIKELIHOODS = ("multiple_choice", "loglikelihood")
 _OUTPUT_TYPES: Mapping[str, CompileOutput] = {
@@ -99,6 +112,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     prompt = make_prompt(parts, spec, traits, context)
     if not context.is_begun:
         refuse_misspelt_columns(parts, spec.file.parent, is_text_read=prompt.messages_form is None)
+        if not options.predict_only:
+            refuse_unread_columns(parts, code_files(spec))
     with contained():
         modalities = _try_prompt(samples, prompt, parts, is_scored=not options.predict_only)
         if not options.predict_only and not context.is_begun:
@@ -107,9 +122,14 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     missing = (*missing_target_notes(cells, parts.rows.measured, context),)
     if prompt.messages_form is None:
         missing += (*missing_file_notes(parts, media_folders(config, spec, context.data), context),)
+        missing += (*empty_media_notes(parts, context),)
+        if prompt.fewshot is not None and not context.parity.on("fewshot-draw"):
+            with contained():
+                missing += (*repeated_example_notes(parts, drawn_examples(parts, context), samples, context),)
         missing += () if options.predict_only else empty_cell_notes(parts)
     metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
-    tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
+    own_tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
+    tags = tags_in_force(own_tags, context.reasoning_tags, traits.reasoning_tags)
     setup = Setup(
         spec=spec,
         parts=parts,
@@ -145,6 +165,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         is_thread_safe=config.metadata.get("thread_safe") is True,
         batch_size=config.own_batch_size,
         num_fewshot=int(config.metadata.get("num_fewshot", parts.n_fewshot)),
+        reading=_reading(setup, is_lettered=is_lettered),
         keeps_answers_only=options.predict_only,
         warnings=() if options.predict_only else judge_warnings(spec, context.roles),
         notes=(
@@ -155,8 +176,19 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
             *image_targets.notes(config.task, parts.metrics),
             *constant_target_notes(parts, samples, prompt.row),
             *choice_target_notes(parts, prompt, samples),
+            *equal_choice_notes(parts, prompt, samples, is_lettered=is_lettered),
         ),
     )
+
+
+def _reading(setup: Setup, *, is_lettered: bool) -> ReadingRules:
+    """How answers are read. Code that asks again with an answer, or makes requests itself, gets it whole; what of it is
+    scored by metrics that are found by name is read then.
+    """
+    parts, tags = setup.parts, setup.provenance.reasoning_tags
+    makes_requests = parts.compile_output is not None or parts.config.output_type in (MULTI_ROUND, AGENTIC)
+    is_read = is_lettered or reads_answers(setup)
+    return ReadingRules(tags, is_separated=is_read and not makes_requests, is_scored_apart=is_read and makes_requests)
 
 
 def _compile_output(parts: Parts) -> CompileOutput:

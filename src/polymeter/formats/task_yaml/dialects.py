@@ -12,12 +12,11 @@ either are this format's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from polymeter.core.catalog import Problem
-from polymeter.core.records import dataclass
+from polymeter.core.errors import Problem
 from polymeter.core.systems import extension
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 
@@ -59,7 +58,6 @@ class Dialect:
         return any(parts[i : i + n] == self.package for i in range(len(parts) - n))
 
 
-@lru_cache(maxsize=1)
 def dialect() -> Dialect | None:
     """The dialect that a system attaches; ``None`` if none does."""
     code = extension(DIALECT)

@@ -11,15 +11,15 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, ScoreError, UnscoredError, boundary, did_you_mean
-from polymeter.core.reasoning import strip_reasoning
 from polymeter.formats.task_yaml.config import FilterItem, FilterStep
+from polymeter.formats.task_yaml.reasoning import strip_reasoning
 from polymeter.formats.task_yaml.registration import FILTER_DEFINITIONS
 from polymeter.guests.loading import name_of, resolve
 from polymeter.metrics.patterns import applied, pick, without_matches
@@ -52,6 +52,15 @@ def readings(
     return tuple(named) or (
         ("none", _chain([_each(strip_reasoning), take_first()] if strips_thinking else [take_first()])),
     )
+
+
+def needed_columns(steps: Iterable[FilterStep]) -> Iterator[tuple[str, str]]:
+    """The columns that built-in filters read of a row: the filter's name, and the column."""
+    for step in steps:
+        if step.function == "multi_choice_regex":
+            yield step.function, "choices"
+        if step.function == "code" and step.kwargs.get("prefix"):
+            yield step.function, str(step.kwargs["prefix"])
 
 
 def take_first() -> Step:
@@ -101,7 +110,9 @@ def multi_choice_regex(
     )
 
     def step(answers: Any, doc: Mapping[str, Any]) -> Any:
-        letters = {plain(choice.strip()): chr(ord("A") + i) for i, choice in enumerate(doc["choices"])}
+        # An empty option is none, and the others keep their letters.
+        texts = ["" if choice is None else str(choice).strip() for choice in doc["choices"]]
+        letters = {plain(text): chr(ord("A") + i) for i, text in enumerate(texts) if text}
         by_text = re.compile("|".join(re.escape(choice) for choice in letters))
         by_letter = re.compile(rf":[\s]*({'|'.join(letters.values())})")
 
@@ -256,6 +267,7 @@ def without_ignored(text: str, patterns: Iterable[str], *, ignore_case: bool, ig
     return text.translate(punctuation()) if ignore_punctuation else text
 
 
+# Kept for the life of the process: a table of constants that takes 0.15 s, for the filters that need it.
 @lru_cache(maxsize=1)
 def punctuation() -> dict[int, None]:
     """The table with which ``str.translate`` deletes every character that Unicode calls punctuation."""

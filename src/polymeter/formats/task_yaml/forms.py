@@ -9,12 +9,15 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import DataError, PolymeterError, boundary, did_you_mean
-from polymeter.core.records import dataclass
+from polymeter.data.media import names_nothing
+from polymeter.formats.task_yaml.empty_options import listed, options_of
 from polymeter.formats.task_yaml.templates import compile_template, one_column_hint
 from polymeter.guests.loading import resolve
+from polymeter.reading.lists import PrintedList
 
 Doc = Mapping[str, Any]
 Form = Callable[[Any], Any]
@@ -33,6 +36,8 @@ class Binding:
         target_kwargs: The model's target settings; ``None``: none.
         has_choices: Whether the task has ``doc_to_choice``.
         where: ``file:line`` of a field.
+        has_blanks: Whether a cell without a value is shown as nothing, and not as ``None``.
+        is_written: Whether rows hold what is written in their files, and empty options are none.
     """
 
     task: str
@@ -42,6 +47,8 @@ class Binding:
     target_kwargs: Any
     has_choices: bool
     where: Callable[[str], str]
+    has_blanks: bool = False
+    is_written: bool = False
 
     @property
     def plain_columns(self) -> tuple[str, ...]:
@@ -72,7 +79,8 @@ def text_form(value: Any, binding: Binding) -> Form:
     if callable(value):
         return _function(value, "doc_to_text", binding, binding.prompt_kwargs)
     if value in binding.columns:
-        return _column(value, "doc_to_text", binding)
+        cell = _column(value, "doc_to_text", binding)
+        return (lambda doc: _blank(cell(doc))) if binding.has_blanks else cell
     render = _template(value, "doc_to_text", binding)
     if not binding.has_choices:
         return render
@@ -102,7 +110,8 @@ def target_form(value: Any, binding: Binding) -> Form:
         if has_choices and text.isdigit():  # the number of a choice; elsewhere digits are an answer like any other
             return int(text)
         if text.startswith("[") and text.endswith("]"):
-            return _literal(text, text)
+            items = _literal(text, text)
+            return PrintedList(items, text) if isinstance(items, list) else items
         return text
 
     return target
@@ -119,10 +128,15 @@ def choice_form(value: Any, binding: Binding) -> Form | None:
     if isinstance(value, list):
         texts = [str(item) for item in value]
         return lambda doc: texts
+    read: Callable[[str], Any] = listed if binding.is_written else lambda text: _literal(text, None)
     if value in binding.columns:
-        return _checked(_column(value, "doc_to_choice", binding), binding)
+        return _checked(_column(value, "doc_to_choice", binding), binding, made=_options_made(binding))
     render = _template(value, "doc_to_choice", binding)
-    return _checked(lambda doc: _literal(render(doc), None), binding)
+    return _checked(lambda doc: read(render(doc)), binding, made=_options_made(binding))
+
+
+def _options_made(binding: Binding) -> Callable[[Any], list[str]]:
+    return options_of if binding.is_written else _texts
 
 
 def visual_form(value: Any, binding: Binding) -> Form | None:
@@ -136,7 +150,7 @@ def visual_form(value: Any, binding: Binding) -> Form | None:
         if not is_template(value):
             raise _no_column(value, "doc_to_visual", binding)
         render = _template(value, "doc_to_visual", binding)
-        return lambda doc: [render(doc)]
+        return lambda doc: [] if names_nothing(path := render(doc)) else [path]
     return lambda doc: [doc[value]]
 
 
@@ -245,7 +259,13 @@ def _column(name: str, field: str, binding: Binding) -> Form:
 
 
 def _template(text: Any, field: str, binding: Binding) -> Callable[[Doc], str]:
-    return compile_template(str(text), binding.plain_columns, field=field, where=binding.where(field))
+    return compile_template(
+        str(text), binding.plain_columns, field=field, where=binding.where(field), has_blanks=binding.has_blanks
+    )
+
+
+def _blank(value: Any) -> Any:
+    return "" if value is None else value
 
 
 def _literal(text: str, default: Any) -> Any:
@@ -255,7 +275,11 @@ def _literal(text: str, default: Any) -> Any:
         return default
 
 
-def _checked(form: Form, binding: Binding) -> Form:
+def _texts(items: Any) -> list[str]:
+    return [item if isinstance(item, str) else str(item) for item in items]
+
+
+def _checked(form: Form, binding: Binding, *, made: Callable[[Any], list[str]] = _texts) -> Form:
     def choices(doc: Doc) -> list[str]:
         texts = form(doc)
         if isinstance(texts, dict):
@@ -266,7 +290,7 @@ def _checked(form: Form, binding: Binding) -> Form:
                 where=binding.where("doc_to_choice"),
                 hint="Name a column that holds lists, or write a list: doc_to_choice: [yes, no].",
             )
-        return [item if isinstance(item, str) else str(item) for item in texts]
+        return made(texts)
 
     return choices
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Request
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from polymeter.core.errors import PolymeterError, ScoreError
 from polymeter.core.parts import is_image
-from polymeter.core.records import dataclass
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Request, Response
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow

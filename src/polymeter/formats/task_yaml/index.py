@@ -17,8 +17,8 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Problem, Root
-from polymeter.core.errors import PlanError
+from polymeter.core.catalog import Catalog, Entry, Root
+from polymeter.core.errors import PlanError, Problem
 from polymeter.core.files import replacing
 from polymeter.core.sources import digest
 from polymeter.formats.task_yaml.dialects import OWN, dialect, dialects_by_folder, duplicate_problem, shown_by

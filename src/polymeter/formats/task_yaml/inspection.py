@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from polymeter.core.catalog import Catalog, Entry, Problem
-from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
+from polymeter.core.catalog import Catalog, Entry
+from polymeter.core.errors import PlanError, PolymeterError, Problem, did_you_mean
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.formats.task_yaml import image_targets
 from polymeter.formats.task_yaml.config import TaskConfig, validate

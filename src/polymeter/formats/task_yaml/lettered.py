@@ -1,5 +1,6 @@
 """``multiple_choice`` as text (``--mcq text``), for models that give no log-probabilities: the options get letters
-below the question, and the letter that the answer names counts.
+below the question, and the option that the answer chooses counts (``reading.choices``). Answers that choose none are
+wrong, and counted as ``unparsed``.
 
 It is another measurement than that by log-probabilities: the two are never mixed in a run, and the results say which of
 them it was.
@@ -7,35 +8,45 @@ them it was.
 
 from __future__ import annotations
 
-import string
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from polymeter.core.errors import DataError, PlanError
+from polymeter.core.errors import PlanError
 from polymeter.core.parts import Text
-from polymeter.core.records import dataclass
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Message, Request
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
+from polymeter.formats.task_yaml.empty_options import offered, only_offered
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.generation import TextQuestions, text_questions, texts_of
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.output_types import Setup, TaskFunctions
 from polymeter.formats.task_yaml.parts import Parts
-from polymeter.formats.task_yaml.reasoning import make_stripper, parse_tags
 from polymeter.formats.task_yaml.reduction import NO_FILTER, reduction
 from polymeter.formats.task_yaml.right_choices import RightChoices, right_choices
 from polymeter.formats.task_yaml.scoring import as_text
+from polymeter.metrics.basic import MEAN
 from polymeter.metrics.choice_targets import choice_indices
-from polymeter.metrics.option_letters import CHOOSE, extract_mcq_answer, lettered_options
+from polymeter.metrics.option_letters import CHOOSE, lettered_options
+from polymeter.reading.choices import CHOICES_VERSION, UNPARSED, ChoiceReading, choice_reading, option_labels
 
-_LETTERS = string.ascii_uppercase
 _OF_LOGPROBS = ("acc_norm", "acc_mutual_info", "brier_score", "bypass", "by_pass")
 """Metrics that a letter alone does not give."""
 _NO_CHOICE = -1
 _AROUND = " \t\r\n().:*"
+_UNREAD = BoundMetric(
+    UNPARSED,
+    {},
+    score=None,
+    is_guest_score=False,
+    aggregation=MEAN,
+    aggregate=None,
+    wants_args=False,
+    higher_is_better=False,
+    version=str(CHOICES_VERSION),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,6 @@ class _Lettered:
         choices: ``doc_to_choice``.
         target: ``doc_to_target``.
         metrics: Its metrics.
-        strip_reasoning: Removes reasoning from an answer.
         right: Which choices are right, if its metrics need to know.
     """
 
@@ -55,7 +65,6 @@ class _Lettered:
     choices: Form
     target: Form
     metrics: tuple[BoundMetric, ...]
-    strip_reasoning: Callable[[Any], Any]
     right: RightChoices | None
 
 
@@ -89,7 +98,7 @@ def lettered_parts(parts: Parts) -> tuple[Parts, tuple[str, ...]]:
         )
     without = f" Without {', '.join(left_out)}, which need log-probabilities." if left_out else ""
     note = f"Task {name!r}: multiple choice asked as text with letters (--mcq text), not by log-probabilities.{without}"
-    return replace(parts, metrics=kept), (note,)
+    return replace(parts, metrics=(*kept, _UNREAD)), (note,)
 
 
 def compile_lettered(setup: Setup) -> TaskFunctions:
@@ -107,25 +116,16 @@ def compile_lettered(setup: Setup) -> TaskFunctions:
             where=locate("doc_to_text"),
             hint="Run it apart, with a model that gives log-probabilities.",
         )
-    strip = make_stripper(parse_tags(parts.config.reasoning_tags, locate("reasoning_tags")))
-    task = _Lettered(text_questions(setup), parts.choices, parts.target, parts.metrics, strip, right_choices(parts))
+    task = _Lettered(text_questions(setup), parts.choices, parts.target, parts.metrics, right_choices(parts))
     parameters = (task.questions.settings.parameters,)
     return TaskFunctions(partial(_ask, task), partial(_score, task), reduction(setup), parameters)
 
 
-def chosen(answer: str, choices: Sequence[str]) -> int | None:
-    """The choice that an answer names: by a bare letter, else by its whole text, else by the rules for letters in
-    longer answers. ``None`` if it names none.
-    """
-    letters = _LETTERS[: len(choices)]
-    said = answer.strip(_AROUND)
-    if len(said) == 1 and said.upper() in letters:
-        return letters.index(said.upper())
-    same = [number for number, choice in enumerate(choices) if choice.strip(_AROUND).casefold() == said.casefold()]
-    if len(same) == 1:
-        return same[0]
-    letter = extract_mcq_answer(answer, list(letters))
-    return letters.index(letter) if letter else None
+def chosen(answer: str, choices: Sequence[str]) -> ChoiceReading:
+    """The choice that an answer names, by the letters that the prompt shows, or by its text."""
+    labels = option_labels(len(choices))
+    reading = choice_reading(answer, only_offered(choices, choices), only_offered(labels, choices))
+    return reading if reading.index is None else replace(reading, index=offered(choices)[reading.index])
 
 
 def _ask(task: _Lettered, sample: Sample) -> RolloutSteps:
@@ -136,19 +136,18 @@ def _ask(task: _Lettered, sample: Sample) -> RolloutSteps:
     messages = yield from questions.prompt.conversation(sample, origin)
     if task.right is not None:
         task.right.of(sample, row)  # a row whose target names no choice is refused before it is sent
-    messages = _with_options(messages, _options_text(choices, questions.task))
+    messages = _with_options(messages, _options_text(choices))
     seeds = [questions.provenance.seed(sample, number) for number in range(questions.repeats)]
     requests = repeats_of(Request(messages, questions.settings.parameters, origin), seeds)
     yield requests[0] if len(requests) == 1 else requests
 
 
-def _options_text(choices: Sequence[str], task: str) -> str:
-    if len(choices) > len(_LETTERS):
-        raise DataError(f"A row of task {task!r} has {len(choices)} choices, and there are {len(_LETTERS)} letters.")
-    letters = _LETTERS[: len(choices)]
-    if [choice.strip(_AROUND) for choice in choices] == list(letters):  # the question lists the options itself
+def _options_text(choices: Sequence[str]) -> str:
+    labels = option_labels(len(choices))
+    if [choice.strip(_AROUND) for choice in choices] == list(labels):  # the question lists the options itself
         return CHOOSE
-    return lettered_options(dict(zip(letters, choices, strict=True)))
+    shown = zip(only_offered(labels, choices), only_offered(choices, choices), strict=True)
+    return lettered_options(dict(shown))  # an empty option is not shown, and the others keep their letters
 
 
 def _with_options(messages: Sequence[Message], options: str) -> tuple[Message, ...]:
@@ -164,21 +163,28 @@ def _with_options(messages: Sequence[Message], options: str) -> tuple[Message, .
 def _score(task: _Lettered, sample: Sample, rollout: Rollout) -> Score:
     row = task.questions.prompt.row(sample)
     choices, target = task.choices(row), task.target(row)
-    answers = [str(task.strip_reasoning(text)) for text in texts_of(rollout)]
-    taken = chosen(answers[0], choices) if answers else None
-    prediction = _NO_CHOICE if taken is None else taken
+    answers = [str(text) for text in texts_of(rollout)]
+    reading = chosen(answers[0] if answers else "", choices)
+    prediction = _NO_CHOICE if reading.index is None else reading.index
     indices = choice_indices(target, choices)
     values = {(metric.name, NO_FILTER): _value(metric.name, indices, prediction, row) for metric in task.metrics}
-    read_as = None if taken is None else f"read as {_LETTERS[taken]}. {choices[taken]}"
     return Score(
         values,
         as_text(target) if isinstance(target, (list, tuple)) else choices[indices[0]],
         answers[0] if answers else None,
-        read_as or "no option was found in the answer",
+        _explained(reading, choices),
     )
 
 
+def _explained(reading: ChoiceReading, choices: Sequence[str]) -> str:
+    if reading.index is None:
+        return "no option was found in the answer"
+    return f"read as {option_labels(len(choices))[reading.index]}. {choices[reading.index]} (by {reading.said})"
+
+
 def _value(metric: str, indices: Sequence[int], prediction: int, row: Mapping[str, Any]) -> Any:
+    if metric == UNPARSED:
+        return float(prediction == _NO_CHOICE)
     if metric in ("acc", "exact_match"):
         return float(prediction in indices)
     if metric == "acc_all":

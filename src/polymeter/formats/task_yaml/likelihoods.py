@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from polymeter.core.errors import ScoreError
 from polymeter.core.parts import Text
-from polymeter.core.records import dataclass
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.choices import choice_values, likelihood_values
+from polymeter.formats.task_yaml.empty_options import IMPOSSIBLE, in_places, offered, only_offered
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.output_types import Provenance, Setup, TaskFunctions
@@ -92,7 +93,8 @@ def _ask_choices(task: _Likelihoods, choices_of: Form, sample: Sample) -> Rollou
     """
     origin = task.provenance.origin(sample, {})
     row = task.prompt.row(sample)
-    choices = choices_of(row)
+    every = choices_of(row)
+    choices = only_offered(every, every)
     if type(task.text(row)) is int:
         before = task.prompt.before(sample)
         _refuse_no_right_choice(task, sample, row)
@@ -120,8 +122,10 @@ def _score_choices(task: _Likelihoods, choices_of: Form, sample: Sample, rollout
         # Each choice is a context; the one that makes the target likeliest is taken. doc_to_text has the right index.
         target, lists = text, [tuple([item for items in lists for item in items])]
     indices = choice_indices(target, choices)
-    logprobs = _checked(task, lists[0] if lists else (), len(choices), sample)
-    unconditional = _checked(task, lists[1], len(choices), sample) if _is_mutual(task) and len(lists) > 1 else None
+    n = len(offered(choices))
+    logprobs = in_places(_checked(task, lists[0] if lists else (), n, sample), choices, IMPOSSIBLE)
+    bare = _checked(task, lists[1], n, sample) if _is_mutual(task) and len(lists) > 1 else None
+    unconditional = None if bare is None else in_places(bare, choices, IMPOSSIBLE)
     values, taken = choice_values(task.metrics, indices, choices, logprobs, unconditional, row)
     reference = as_text(target) if isinstance(target, (list, tuple)) else choices[indices[0]]
     return _scored(values, reference, choices[taken])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,6 @@ from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PlanError
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
-from polymeter.core.records import dataclass
 from polymeter.core.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.formats.task_yaml.config import TaskConfig, validate
@@ -77,7 +76,7 @@ def tell_duplicates(resolved: Resolved) -> None:
         _tell_duplicate(key, str(file), line)
 
 
-# A template is included by hundreds of tasks, and once is enough.
+# A template is included by hundreds of tasks, and once in a process is enough.
 @lru_cache(maxsize=4096)
 def _tell_duplicate(key: str, file: str, line: int) -> None:
     log.warning("%s:%d: the key %r is written twice; this one counts.", file, line, key)
@@ -99,6 +98,7 @@ def provenance(spec: TaskSpec) -> dict[str, str]:
 def field_locator(spec: TaskSpec) -> Callable[[str], str]:
     """From a field of a task to its ``file:line``, looked up only when a message needs it."""
 
+    # Kept as long as the function, which belongs to the task that is loaded.
     @lru_cache(maxsize=1)
     def places() -> dict[str, str]:
         return provenance(spec) if spec.file.is_file() else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.core.parity import Parity
 from polymeter.core.parts import Modality
-from polymeter.core.records import dataclass
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.formats.task_yaml.config import MetricItem, TaskConfig
 from polymeter.formats.task_yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS
 from polymeter.guests.loading import resolve
 from polymeter.metrics import check_kwargs, check_pair, default_metrics
+from polymeter.metrics.as_written import AS_WRITTEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ def metric_names(config: TaskConfig) -> tuple[str, ...] | None:
 
 
 def metrics_at_parity(metrics: tuple[BoundMetric, ...], parity: Parity) -> tuple[BoundMetric, ...]:
-    """The metrics, aggregated as in the system to be matched."""
+    """The metrics, computed and aggregated as in the system to be matched."""
     matched = []
-    for metric in metrics:
+    for metric in comparing_as_written(metrics) if parity.on("texts-as-written") else metrics:
         aggregation = metric.aggregation
         if aggregation is None:
             matched.append(metric)
@@ -106,6 +106,18 @@ def metrics_at_parity(metrics: tuple[BoundMetric, ...], parity: Parity) -> tuple
             aggregation = replace(aggregation, uncertainty="none")
         matched.append(replace(metric, aggregation=aggregation, resamples=resamples))
     return tuple(matched)
+
+
+def comparing_as_written(metrics: tuple[BoundMetric, ...]) -> tuple[BoundMetric, ...]:
+    """The metrics, those of ours that lmms-eval has too without our reading of texts: at parity with it, and for
+    classes that inherit their scoring from it.
+    """
+    return tuple(
+        metric
+        if metric.score is None or metric.is_guest_score
+        else replace(metric, score=AS_WRITTEN.get(metric.name, metric.score))
+        for metric in metrics
+    )
 
 
 _RESAMPLES = {

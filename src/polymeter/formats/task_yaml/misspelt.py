@@ -8,18 +8,20 @@ if a column has nearly its name; whoever means the constant writes it as an expr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.task import Sample, Samples
 from polymeter.formats.task_yaml.config import TaskConfig
+from polymeter.formats.task_yaml.filters import needed_columns
 from polymeter.formats.task_yaml.forms import Binding
 from polymeter.formats.task_yaml.image_targets import IMAGES
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.parts import Parts
+from polymeter.formats.task_yaml.registration import FILTER_DEFINITIONS
 
 _WORD = re.compile(r"\w[\w .-]*")
 _FUNCTION = re.compile(r"(\w+)\.([A-Za-z_]\w*)")
@@ -71,6 +73,38 @@ def refuse_misspelt_columns(parts: Parts, folder: Path, *, is_text_read: bool) -
     # process_results may name the cluster itself, in its values.
     if config.cluster_key is not None and config.process_results is None:
         _refuse(config.cluster_key, "cluster_key", binding.plain_columns, binding, folder, is_constant=False)
+
+
+def refuse_unread_columns(parts: Parts, sources: Collection[Path]) -> None:
+    """Refuse a filter or a cluster_key that reads a column which no row has: a filter would fail on every answer, once
+    all are paid for.
+
+    Args:
+        parts: The task.
+        sources: The files of its code, whose filters win over built-in ones.
+
+    Raises:
+        PlanError: if there is one.
+    """
+    config, columns = parts.config, parts.rows.measured.columns
+    if config.class_ is not None or config.process_docs is not None:
+        return
+    steps = [step for item in config.filter_list or () for step in item.filter]
+    read = [
+        ("filter_list", f"The filter {name!r} of task {config.task!r}", column)
+        for name, column in needed_columns(steps)
+        if FILTER_DEFINITIONS.of(name, sources) is None
+    ]
+    if config.cluster_key is not None and config.process_results is None:
+        read.append(("cluster_key", f"The cluster_key of task {config.task!r}", config.cluster_key))
+    for field, reader, column in read:
+        if column not in columns:
+            near = did_you_mean(column, columns, n=1)
+            raise PlanError(
+                f"{reader} reads the column {column!r}, which no row has.",
+                where=parts.binding.where(field),
+                hint=f"{near} Its rows have: {', '.join(columns)}.".strip(),
+            )
 
 
 def refuse_unmarked_functions(config: TaskConfig, folder: Path, where: Callable[[str], str]) -> None:

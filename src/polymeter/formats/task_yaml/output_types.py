@@ -7,14 +7,13 @@ An output type is a function from a ``Setup`` to ``TaskFunctions``. They are in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.parity import Parity
-from polymeter.core.reasoning import REASONING_TAGS, Tags
-from polymeter.core.records import dataclass
-from polymeter.core.request import Origin, Parameters, Protocol
+from polymeter.core.request import Origin, Parameters, Protocol, Tags
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow, TaskSpec
 
 if TYPE_CHECKING:
@@ -34,14 +33,14 @@ class Provenance:
         split: The split that is measured.
         metadata: The task's metadata.
         run_seed: The run's seed.
-        reasoning_tags: The tags around reasoning in its answers.
+        reasoning_tags: The tags around reasoning in its answers; ``None``: those that are known.
     """
 
     task: str
     split: str
     metadata: Mapping[str, Any]
     run_seed: int
-    reasoning_tags: Tags = REASONING_TAGS
+    reasoning_tags: Tags | None = None
 
     def origin(self, sample: Sample, generation_kwargs: Mapping[str, Any], protocol: Protocol = "single") -> Origin:
         """The origin of a request.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.generation import image_parameters
-from polymeter.core.records import dataclass
 from polymeter.core.request import Generate, GenerateImage
 
 _ALIASES = {

@@ -6,11 +6,11 @@ A YAML gives the parts by its fields; a Python class by its methods, for which s
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
-from polymeter.core.records import dataclass
 from polymeter.core.task import TaskSpec
 from polymeter.data import Rows
 from polymeter.formats.task_yaml import forms, image_targets, settings
@@ -18,7 +18,7 @@ from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.formats.task_yaml.metrics import BoundMetric, bind_metrics, metrics_at_parity
 from polymeter.formats.task_yaml.output_types import CompileOutput
 from polymeter.formats.task_yaml.registration import code_files
-from polymeter.formats.task_yaml.rows import TaskRows, open_rows
+from polymeter.formats.task_yaml.rows import TaskRows, is_written, open_rows
 from polymeter.formats.task_yaml.scoring import Scorer, own_scorer
 from polymeter.formats.task_yaml.target_cells import written_form
 
@@ -75,7 +75,8 @@ def yaml_parts(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_
     n_fewshot = settings.fewshot_count(config, context)
     rows = open_rows(spec, config, context, n_fewshot, locate)
     with rows.noted():
-        binding = bind_forms(config, rows.measured, prompt_key, locate)
+        is_ours = is_written(spec, as_read=context.parity.on("written-values"))
+        binding = bind_forms(config, rows.measured, prompt_key, locate, is_written=is_ours)
         messages = forms.messages_form(config.doc_to_messages, binding)
         target_form = image_targets.target_form if config.output_type == image_targets.IMAGES else forms.target_form
         return Parts(
@@ -95,8 +96,18 @@ def yaml_parts(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_
         )
 
 
-def bind_forms(config: TaskConfig, rows: Rows, prompt_key: str, locate: Locate) -> forms.Binding:
-    """What the forms of a task are bound to."""
+def bind_forms(
+    config: TaskConfig, rows: Rows, prompt_key: str, locate: Locate, *, is_written: bool = False
+) -> forms.Binding:
+    """What the forms of a task are bound to.
+
+    Args:
+        config: The task.
+        rows: Its rows.
+        prompt_key: Names the settings of its prompts that are a model's.
+        locate: From a field's name to its ``file:line``.
+        is_written: Whether rows hold what is written in their files.
+    """
     return forms.Binding(
         task=config.task,
         columns=rows.columns,
@@ -105,6 +116,8 @@ def bind_forms(config: TaskConfig, rows: Rows, prompt_key: str, locate: Locate) 
         target_kwargs=settings.target_kwargs(config.model_specific_target_kwargs, prompt_key),
         has_choices=config.doc_to_choice is not None,
         where=locate,
+        has_blanks=rows.has_blanks or is_written,
+        is_written=is_written,
     )
 
 

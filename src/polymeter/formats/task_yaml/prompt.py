@@ -8,8 +8,8 @@ sample; ``first_n``), ``samples`` (rows, or a function that returns them), and s
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -18,14 +18,15 @@ from polymeter.core.errors import PlanError
 from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality, Part, Text
-from polymeter.core.records import dataclass
 from polymeter.core.request import Message, Origin, OwnPrompt, Response
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import Sample, Samples, TaskSpec
 from polymeter.formats.task_yaml import forms
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.rows import full_row
+from polymeter.formats.task_yaml.same_question import same_question
 from polymeter.formats.task_yaml.visuals import column_visuals, from_chat, from_hook, in_folders, keyed, modalities_of
+from polymeter.reading.lists import PrintedList
 
 if TYPE_CHECKING:
     from polymeter.core.format import OpenContext
@@ -248,21 +249,33 @@ def _examples(parts: Parts, context: OpenContext) -> Callable[[Sample], str]:
     if context.parity.on("fewshot-draw"):
         chosen_for = _drawn_in_turn(parts, context, rows, is_random=sampler != "first_n")
         return lambda sample: delimiter.join(example(rows.doc(i)) for i in chosen_for(sample)) + delimiter
-    seed = context.seed
+    drawn, is_same = drawn_examples(parts, context), same_question(parts)
 
     def prefix(sample: Sample) -> str:
-        own = sample.index if is_same_split else -1
-        if sampler == "first_n":
-            chosen = [i for i in range(n + 1) if i != own][:n]
-        else:
-            # One more than needed is drawn, in case the sample itself is among them.
-            drawn = random.Random(seed_for(seed, sample.task, sample.id, "fewshot")).sample(
-                range(total), min(n + 1, total)
-            )
-            chosen = [i for i in drawn if i != own][:n]
+        chosen = [i for i in drawn(sample) if not is_same(sample, i)][:n]
         return "".join(example(rows.doc(i)) + delimiter for i in chosen)
 
     return prefix
+
+
+def drawn_examples(parts: Parts, context: OpenContext) -> Callable[[Sample], list[int]]:
+    """A function from a sample to the rows that are drawn as its examples, one more than needed, and never its own."""
+    rows, n, seed = parts.rows.examples, parts.n_fewshot, context.seed
+    assert rows is not None
+    is_first = (parts.config.fewshot_config or {}).get("sampler") == "first_n"
+    total, is_same_split = len(rows), parts.rows.has_own_examples
+
+    def drawn(sample: Sample) -> list[int]:
+        own = sample.index if is_same_split else -1
+        if is_first:
+            chosen: Sequence[int] = range(min(n + 1, total))
+        else:
+            # One more than needed is drawn, in case the sample itself is among them.
+            generator = random.Random(seed_for(seed, sample.task, sample.id, "fewshot"))
+            chosen = generator.sample(range(total), min(n + 1, total))
+        return [i for i in chosen if i != own]
+
+    return drawn
 
 
 def _drawn_in_turn(parts: Parts, context: OpenContext, rows: Rows, *, is_random: bool) -> Callable[[Sample], list[int]]:
@@ -303,6 +316,8 @@ def _example(parts: Parts, options: Mapping[str, Any], rows: Rows) -> Callable[[
     delimiter = str(options.get("target_delimiter", parts.config.target_delimiter))
 
     def shown(value: Any, row: Mapping[str, Any]) -> str:
+        if isinstance(value, PrintedList) and binding.is_written and not (value.is_several or choices is not None):
+            return value.text  # one answer
         if isinstance(value, list):
             value = value[0] if value else ""
         if choices is not None and type(value) is int:

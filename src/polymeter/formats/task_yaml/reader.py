@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 import yaml
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.core.yaml_text import document, text_of
 from polymeter.guests.loading import FunctionRef
 
@@ -117,7 +116,7 @@ def parse(file: Path) -> Document:
     return _parse(file, text_of(file, what="task file"))
 
 
-# A listing shows, loads and checks each task, and hundreds include one template.
+# A listing shows, loads and checks each task, and hundreds include one template. The text is part of the key.
 @lru_cache(maxsize=_MOST_KEPT)
 def _parse(file: Path, text: str) -> Document:
     duplicates: list[tuple[str, int]] = []

@@ -13,6 +13,7 @@ from polymeter.core.codec import jsonable
 from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.metric import Aggregation
 from polymeter.core.task import ReduceContext, Result, ScoredRow
+from polymeter.formats.task_yaml.item_errors import ItemErrors, item_errors, number_of
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.stats.reduction import MetricPlan, reduce_rows
 
@@ -35,6 +36,7 @@ def reduction(setup: Setup, filters: Sequence[str] = (NO_FILTER,)) -> Reduce:
         metrics=parts.metrics,
         filters=filters,
         score_key=parts.config.score_key,
+        cluster_key=setup.spec.config.get("cluster_key"),
         has_mean_errors=not setup.parity.on("function-error"),
     )
 
@@ -47,6 +49,7 @@ def reduce_task(
     metrics: Sequence[BoundMetric],
     filters: Sequence[str],
     score_key: str,
+    cluster_key: str | None = None,
     has_mean_errors: bool = True,
 ) -> list[Result]:
     """Results of a task, metrics in the author's order within each filter.
@@ -61,6 +64,7 @@ def reduce_task(
         metrics: The task's metrics.
         filters: The names of its readings.
         score_key: The key under which values that are dictionaries hold their number, for its uncertainty.
+        cluster_key: The key under which they may hold their cluster.
         has_mean_errors: Whether an author's function that returns the mean has the mean's uncertainty.
 
     Raises:
@@ -77,17 +81,18 @@ def reduce_task(
             if metric.aggregation is not None:
                 plans.append(MetricPlan(metric.name, name, metric.aggregation, metric.higher_is_better, metric.bounds))
                 continue
-            value = _guarded(partial(_aggregate, task, metric, values[key], context), context)
-            results[key] = Result(
-                metric.name, name, jsonable(value), len(values[key]), higher_is_better=metric.higher_is_better
-            )
+            value, errors = _aggregated(task, metric, values[key], context, (score_key, cluster_key))
+            better, n = metric.higher_is_better, len(values[key])
+            results[key] = Result(metric.name, name, jsonable(value), n, higher_is_better=better, item_errors=errors)
             if has_mean_errors and _is_mean(value, values[key], score_key):
                 # The author's function returned the mean, so the mean's uncertainty applies to it.
                 plans.append(MetricPlan(metric.name, name, _constant(value), metric.higher_is_better, metric.bounds))
-    held = frozenset((plan.name, plan.filter) for plan in plans) & set(own)
+    held = {key: values[key] for plan in plans if (key := (plan.name, plan.filter)) in own}
     usual = _reduced(_Numbers(rows, score_key, held) if held else rows, plans, context)
-    whole = {(result.metric, result.filter): result for result in usual if not result.subset}
-    results.update(whole)
+    for result in usual:
+        if not result.subset:
+            key = (result.metric, result.filter)
+            results[key] = replace(result, item_errors=results[key].item_errors) if key in results else result
     results.update(_resampled(rows, metrics, filters, results))
     ordered = [results[(metric.name, name)] for name in filters for metric in metrics]
     return ordered + [result for result in usual if result.subset]
@@ -146,20 +151,29 @@ def _guarded(do: Callable[[], T], context: ReduceContext) -> T | None:
 
 
 class _Numbers:
-    """Rows in which the values of some keys, dictionaries, are replaced by the number that they hold."""
+    """Rows in which the values of some keys, dictionaries, are replaced by the number that they hold.
 
-    def __init__(self, rows: Iterable[ScoredRow], score_key: str, keys: frozenset[tuple[str, str]]) -> None:
-        self._rows, self._score_key, self._keys = rows, score_key, keys
+    Args:
+        rows: The rows.
+        score_key: Where the dictionaries hold it.
+        values: The values of each key in the order of the rows, as the author's function has left them.
+    """
+
+    def __init__(
+        self, rows: Iterable[ScoredRow], score_key: str, values: Mapping[tuple[str, str], Sequence[Any]]
+    ) -> None:
+        self._rows, self._score_key, self._values = rows, score_key, values
 
     def __iter__(self) -> Iterator[ScoredRow]:
+        left = {key: iter(values) for key, values in self._values.items()}
         for row in self._rows:
             score = row.score
-            held = [key for key in self._keys if score is not None and isinstance(score.values.get(key), Mapping)]
-            if score is None or not held:
+            if score is None:
                 yield row
                 continue
-            numbers = {key: score.values[key][self._score_key] for key in held}
-            yield replace(row, score=replace(score, values={**score.values, **numbers}))
+            found = {key: next(values) for key, values in left.items() if key in score.values}
+            numbers = {key: value[self._score_key] for key, value in found.items() if isinstance(value, Mapping)}
+            yield replace(row, score=replace(score, values={**score.values, **numbers})) if numbers else row
 
 
 def _gather(rows: Iterable[ScoredRow], own: dict[tuple[str, str], BoundMetric]) -> dict[tuple[str, str], list[Any]]:
@@ -171,6 +185,18 @@ def _gather(rows: Iterable[ScoredRow], own: dict[tuple[str, str], BoundMetric]) 
                 if key in scored:
                     items.append(scored[key])
     return values
+
+
+def _aggregated(
+    task: str, metric: BoundMetric, values: Sequence[Any], context: ReduceContext, keys: tuple[str, str | None]
+) -> tuple[Any, ItemErrors | None]:
+    """What the task's own aggregation returns, and if it changed the numbers of its items, their standard errors."""
+    items = list(values)  # its own list, which it may sort; what it writes into an item changes the value as well
+    before = sorted(repr(number_of(item, *keys)) for item in items)
+    value = _guarded(partial(_aggregate, task, metric, items, context), context)
+    numbers = [number for item in items if (number := number_of(item, *keys)) is not None]
+    after = sorted(repr(number_of(item, *keys)) for item in items)
+    return value, None if after == before else item_errors(numbers)
 
 
 def _aggregate(task: str, metric: BoundMetric, values: list[Any], context: ReduceContext) -> Any:

@@ -13,12 +13,11 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import GUEST_PREFIX, PlanError
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.registry import Registry
 from polymeter.core.task import TaskSpec
-from polymeter.guests.packages import PREFIX
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -48,7 +47,7 @@ class Definitions(Generic[T]):
         file = file_of(code)
         self._by_name.setdefault(name, {})[file] = value
         # Modules of task folders have private names: what they register stays with the tasks whose code they are.
-        if str(getattr(code, "__module__", "")).startswith(PREFIX):
+        if str(getattr(code, "__module__", "")).startswith(GUEST_PREFIX):
             return
         if self._registry is None:
             self._for_all[name] = value
@@ -69,6 +68,8 @@ class Definitions(Generic[T]):
         return any(value is other for files in self._by_name.values() for other in files.values())
 
 
+# Of the process, because decorators register what they decorate without naming a run. A file that is loaded again
+# replaces its own.
 METRIC_DEFINITIONS: Definitions[Metric] = Definitions(METRICS)
 AGGREGATION_DEFINITIONS: Definitions[Aggregation] = Definitions(AGGREGATIONS)
 FILTER_DEFINITIONS: Definitions[Callable[..., Any]] = Definitions(None)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
 from polymeter.core.format import OpenContext
-from polymeter.core.records import dataclass
 from polymeter.core.task import Sample
+from polymeter.formats.task_yaml.empty_options import only_offered, refuse_empty
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.parts import Parts
 from polymeter.formats.task_yaml.prompt import Prompt
 from polymeter.formats.task_yaml.rows import RowSamples
+from polymeter.guests import seeded
 from polymeter.metrics.choice_targets import COLUMN, choice_indices
+from polymeter.reading.choices.option_texts import has_equal
 
 _LOOKED_AT = 200
 _FEWEST_ROWS = 20
@@ -50,7 +54,10 @@ class RightChoices:
         text = self.text(row)
         target = text if type(text) is int else self.target(row)
         try:
-            return choice_indices(target, self.choices(row))
+            choices = self.choices(row)
+            indices = choice_indices(target, choices)
+            refuse_empty(indices, choices)
+            return indices
         except ScoreError as error:
             what = f"Sample {sample.id} of task {self.task!r}: {error.what}"
             hint = error.hint.replace(COLUMN, self.column or COLUMN)
@@ -107,6 +114,51 @@ def choice_target_notes(parts: Parts, prompt: Prompt, samples: RowSamples) -> It
             f"{said}, and none of the {n} rows looked at has index 0. If they count from 1, write doc_to_target: "
             f'"{{{{ {column}|int - 1 }}}}".'
         )
+
+
+def equal_choice_notes(parts: Parts, prompt: Prompt, samples: RowSamples, *, is_lettered: bool) -> Iterator[str]:
+    """A note if rows have choices that are the same text.
+
+    Args:
+        parts: The task.
+        prompt: Its prompt, which makes its rows.
+        samples: Its samples.
+        is_lettered: Whether answers name choices by letter or text, and not by log-probabilities.
+    """
+    config = parts.config
+    if config.output_type != "multiple_choice" or parts.choices is None or config.class_ is not None:
+        return
+    if callable(config.doc_to_choice):
+        return
+    looked_at = samples[: min(len(samples), _MOST_ROWS)]
+    of_rows = ((sample.id, partial(parts.choices, prompt.row(sample))) for sample in looked_at)
+    note = equal_choices(of_rows, is_lettered=is_lettered)
+    if note:
+        yield f"Task {config.task!r}: {note} [{parts.binding.where('doc_to_choice')}]."
+
+
+def equal_choices(rows: Iterable[tuple[str, Callable[[], Sequence[str]]]], *, is_lettered: bool) -> str:
+    """What to say if rows have choices that are the same text; empty if none has.
+
+    Args:
+        rows: The id of each, and what gives its choices.
+        is_lettered: Whether answers name choices by letter or text, and not by log-probabilities.
+    """
+    found: list[str] = []
+    n = 0
+    with seeded(0):  # a template that draws at random gives the same afterwards
+        for n, (name, choices_of) in enumerate(rows, 1):  # noqa: B007
+            try:
+                choices = choices_of()
+            except PolymeterError:
+                continue  # a row that cannot be read is a failure of its sample alone
+            texts = only_offered(choices, choices)
+            if has_equal(texts) if is_lettered else len(set(texts)) < len(texts):
+                found.append(name)
+    if not found:
+        return ""
+    which = "which an answer can name by letter only" if is_lettered else "of which the first is always chosen"
+    return f"{len(found)} of the {n} rows looked at have equal choices (the first is sample {found[0]}), {which}"
 
 
 def check_targets(parts: Parts, prompt: Prompt, samples: RowSamples, context: OpenContext) -> None:

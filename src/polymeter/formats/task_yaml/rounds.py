@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.parts import Part
-from polymeter.core.records import dataclass
 from polymeter.core.request import Message, OwnPrompt, Request, Response
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.config import TaskConfig
@@ -195,6 +195,7 @@ def _score_rounds(scoring: TextScoring, repeats: int, sample: Sample, rollout: R
         size = max(1, len(answers) // repeats)
         answers = [answers[start : start + size] for start in range(0, len(answers), size)]
     refuse_no_answer(scoring, sample, answers)
+    answers = scoring.separate(answers)
 
     def results_of(read: Reading) -> list[Any]:
         """The results for a reading. An answer is itself a list and stays whole as ``results[0]``."""

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, overload
 
-from polymeter.core.errors import DataError, PlanError, boundary, outside_of_polymeter
+from polymeter.core.errors import DataError, PlanError, boundary
 from polymeter.core.format import HubSource, OpenContext
 from polymeter.core.identity import seed_for
-from polymeter.core.records import dataclass
+from polymeter.core.installed import is_guests_place
 from polymeter.core.task import Sample, TaskSpec
-from polymeter.data import Rows, Source, make_rows, media_folder_notes, open_plain, open_splits
+from polymeter.data import (
+    Opening,
+    Rows,
+    Source,
+    know_written,
+    make_rows,
+    media_folder_notes,
+    open_plain,
+    open_splits,
+    rows_from_files,
+)
 from polymeter.data.source import is_hub_id
 from polymeter.formats.task_yaml.config import TaskConfig
-from polymeter.formats.task_yaml.target_cells import written_targets
+from polymeter.formats.task_yaml.target_cells import know_targets
+from polymeter.formats.task_yaml.task_code import function_refs
 from polymeter.guests import resolve, seeded
 
 _SPLITS = ("test_split", "validation_split", "training_split", "fewshot_split")
@@ -73,6 +85,8 @@ def open_rows(
         plain = None
         if config.process_docs is None:
             plain = open_plain(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
+        for name, found in (plain or {}).items():
+            _know_written(found, None, spec, config, context, Opening(source, name, context.data, context.cache_dir))
     rows: Mapping[str, Rows]
     rows, notes = (plain, ()) if plain else _dataset_rows(spec, config, context, locate, source, wanted)
     examples = fixed or (rows[example_split] if example_split else None)
@@ -106,7 +120,15 @@ def _dataset_rows(
     media leaves out. The first split is the measured one.
     """
     with placed(config, locate):
-        opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
+        try:
+            opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
+        except DataError:
+            # Each row alone can be read where no type fits a whole column.
+            is_ours = is_written(spec, as_read=context.parity.on("written-values"))
+            held = rows_from_files(source, wanted, context.data) if is_ours else None
+            if held is None:
+                raise
+            return held, ()
         notes = media_folder_notes(opened[wanted[0]])
     process = resolve(config.process_docs) if config.process_docs is not None else None
     rows: dict[str, Rows] = {}
@@ -120,17 +142,42 @@ def _dataset_rows(
                 # A generator is exhausted here, where its author's failures are attributed.
                 if data is not opened[name] and not hasattr(data, "features"):
                     data = list(data)
-        with placed(config, locate):
-            written = written_targets(opened[name], config, source, name, context)
         with placed(config, locate, "dataset_path" if process is None else "process_docs"):
             rows[name] = make_rows(
                 data,
-                written=written,
                 what=f"split {name!r} of task {spec.name!r}",
                 base_fingerprint=f"{spec.source_hash}:{name}:{context.seed}",
                 cache_dir=context.cache_dir,
             )
+        with placed(config, locate):
+            opening = Opening(source, name, context.data, context.cache_dir)
+            _know_written(rows[name], opened[name], spec, config, context, opening)
     return rows, notes
+
+
+def is_written(spec: TaskSpec, *, as_read: bool) -> bool:
+    """Whether the rows of a task hold what is written in their files. Code gets what the loader of its system gives.
+
+    Args:
+        spec: The task.
+        as_read: Whether the run is at parity, and its rows hold what the loader makes of them.
+    """
+    has_code = spec.config.get("class") is not None or next(function_refs(dict(spec.config)), None) is not None
+    return not has_code and not as_read
+
+
+def _know_written(
+    rows: Rows, dataset: Any, spec: TaskSpec, config: TaskConfig, context: OpenContext, opening: Opening
+) -> None:
+    if is_written(spec, as_read=context.parity.on("written-values")):
+        try:
+            know_written(rows, dataset, opening)
+            return
+        except DataError as error:
+            if error.where:  # a file is at fault
+                raise
+            # A CSV that is read by settings of its own may have no text that fits its rows. Its targets need one.
+    know_targets(rows, dataset, config, opening, context.parity)
 
 
 @contextmanager
@@ -141,7 +188,7 @@ def placed(config: Any, locate: Callable[[str], str], key: str = "dataset_path")
     try:
         yield
     except DataError as error:
-        if error.where and outside_of_polymeter(error.where):
+        if error.where and is_guests_place(error.where):
             raise
         about = getattr(error, "key", key)
         if about == "split":

@@ -5,21 +5,26 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PolymeterError, ScoreError
-from polymeter.core.records import dataclass
+from polymeter.core.request import Tags
 from polymeter.core.task import MetricKey, Sample, Score
 from polymeter.data import Rows
 from polymeter.formats.task_yaml.config import TaskConfig
+from polymeter.formats.task_yaml.empty_options import refuse_empty
 from polymeter.formats.task_yaml.filters import Reading, readings
 from polymeter.formats.task_yaml.forms import Form, guest
 from polymeter.formats.task_yaml.metrics import BoundMetric, call_score
-from polymeter.formats.task_yaml.reasoning import make_stripper, parse_tags
+from polymeter.formats.task_yaml.reasoning import make_stripper
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.rows import AllDocs, full_row
 from polymeter.formats.task_yaml.target_cells import TargetCells
 from polymeter.guests import resolve
+from polymeter.reading.lists import PrintedList
+from polymeter.reading.reasoning import separated
 
 if TYPE_CHECKING:
     from polymeter.formats.task_yaml.output_types import Setup
@@ -38,7 +43,8 @@ class TextScoring:
     Attributes:
         task: Its name, for messages.
         readings: Its filters.
-        strip_reasoning: Removes reasoning from what a filter returned.
+        separate: Removes reasoning from answers, before the filters.
+        strip_reasoning: Removes it from what a filter returned, where the task's own code scores.
         scorer: Returns the values of one reading.
         metrics: Names of the metrics that count; other values go to the log.
         target: The row's target, for display.
@@ -48,12 +54,22 @@ class TextScoring:
 
     task: str
     readings: tuple[tuple[str, Reading], ...]
+    separate: Callable[[Any], Any]
     strip_reasoning: Callable[[Any], Any]
     scorer: Scorer
     metrics: frozenset[str]
     target: Form
     needs_media: bool
     cells: TargetCells
+
+
+def reads_answers(setup: Setup) -> bool:
+    """Whether Polymeter's rules for reading answers apply to a task: it is scored by metrics that are found by name.
+    The task's own code gets what its system would hand it.
+    """
+    metrics = setup.parts.metrics
+    is_own_code = setup.scorer is not None or (bool(metrics) and all(metric.is_guest_score for metric in metrics))
+    return not is_own_code and not setup.parity.on("reasoning-after-filters")
 
 
 def text_scoring(setup: Setup) -> TextScoring:
@@ -64,7 +80,8 @@ def text_scoring(setup: Setup) -> TextScoring:
     """
     parts = setup.parts
     config, locate = parts.config, parts.binding.where
-    strip = make_stripper(parse_tags(config.reasoning_tags, locate("reasoning_tags")))
+    tags = setup.provenance.reasoning_tags
+    is_read = reads_answers(setup)
     filters = readings(
         config.filter_list,
         task=config.task,
@@ -75,7 +92,8 @@ def text_scoring(setup: Setup) -> TextScoring:
     return TextScoring(
         task=setup.spec.name,
         readings=filters,
-        strip_reasoning=strip,
+        separate=partial(_separated, tags) if is_read else _as_it_is,
+        strip_reasoning=_as_it_is if is_read else make_stripper(tags),
         scorer=setup.scorer
         or default_scorer(
             parts.metrics,
@@ -83,6 +101,7 @@ def text_scoring(setup: Setup) -> TextScoring:
             parts.choices,
             is_each_alone=_has_several_targets(setup) and setup.parity.on("several-targets"),
             keeps_numbers=setup.parity.on("number-targets"),
+            splits_printed=setup.parity.on("printed-lists"),
         ),
         metrics=frozenset(metric.name for metric in parts.metrics),
         target=parts.target if setup.scorer is None else _shown_target(parts.target),
@@ -98,6 +117,7 @@ def score_answers(scoring: TextScoring, sample: Sample, answers: Sequence[Any]) 
         ScoreError: if there is no answer, or the task's code raised.
     """
     refuse_no_answer(scoring, sample, answers)
+    answers = scoring.separate(list(answers))
 
     def results_of(read: Reading) -> list[Any]:
         results = bare(scoring.strip_reasoning(read(answers, sample.doc)))
@@ -163,6 +183,7 @@ def default_scorer(
     *,
     is_each_alone: bool = False,
     keeps_numbers: bool = False,
+    splits_printed: bool = False,
 ) -> Scorer:
     """Scoring by registered metrics: an answer against the target, or against each of several.
 
@@ -175,11 +196,15 @@ def default_scorer(
         choices: ``doc_to_choice``.
         is_each_alone: Whether our own metrics too get one reference at a time, but for ``anls``.
         keeps_numbers: Whether a number as reference stays one, which no text equals.
+        splits_printed: Whether any printed list is several references, also one of numbers.
     """
     alone = frozenset(metric.name for metric in metrics if is_each_alone and metric.name != _TAKES_ALL)
 
     def scorer(doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
-        references = reference_texts(target(doc), choices(doc) if choices else None, keeps_numbers=keeps_numbers)
+        expected = target(doc)
+        if isinstance(expected, PrintedList) and not (expected.is_several or choices or splits_printed):
+            expected = expected.text
+        references = reference_texts(expected, choices(doc) if choices else None, keeps_numbers=keeps_numbers)
         first = results[0] if results else ""
         return {
             metric.name: _any_of(metric, references, first)
@@ -189,6 +214,19 @@ def default_scorer(
         }
 
     return scorer
+
+
+def _separated(tags: Tags | None, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_separated(tags, item) for item in value]
+    if not isinstance(value, str):
+        return value
+    apart = separated(value, tags)
+    return apart.text if apart.has_reasoning else value  # white space of an answer may be a program's indentation
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _has_several_targets(setup: Setup) -> bool:
@@ -243,6 +281,8 @@ def as_text(value: Any) -> str | None:
     """A value for display."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, PrintedList) and not value.is_several:
+        return value.text
     if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
         return value[0] if len(value) == 1 else " | ".join(value)
     return str(value)
@@ -264,6 +304,7 @@ def _reference_text(item: Any, choices: Sequence[str] | None, keeps_numbers: boo
     if choices is not None and isinstance(item, int) and not isinstance(item, bool):
         if not -len(choices) <= item < len(choices):
             raise ScoreError(f"The target is choice {item}, but there are {len(choices)} choices.")
+        refuse_empty([item % len(choices)], choices)
         return choices[item]
     return str(item) if isinstance(item, (int, float)) and not keeps_numbers else item
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.logs import LoggedGroup, LoggedSample, LoggedTask, StatedResult, damaged, read_json
-from polymeter.core.records import dataclass
 
 _ERRORS = ("_stderr", "_stderr_clt", "_stderr_clustered")
 _NO_VERSION = (None, "Yaml", "N/A")

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, PlanError, ScoreError, enumerated
 from polymeter.core.format import OpenContext
 from polymeter.core.parity import Parity
-from polymeter.core.records import dataclass
 from polymeter.core.task import Sample
-from polymeter.data import Rows, Source, open_written, written_cell
+from polymeter.core.written_numbers import WrittenNumber, plain_number
+from polymeter.data import ListRows, Opening, Rows, know_written, written_cell
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.image_targets import IMAGES
 from polymeter.formats.task_yaml.templates import inserted_columns
+from polymeter.reading.lists import PrintedList
 
 if TYPE_CHECKING:
     import datasets
@@ -71,23 +73,27 @@ def target_columns(config: TaskConfig, columns: Sequence[str]) -> tuple[str, ...
     return tuple(name for name in inserted_columns(written) if name in columns)
 
 
-def written_targets(
-    dataset: datasets.Dataset, config: TaskConfig, source: Source, split: str, context: OpenContext
-) -> datasets.Dataset | None:
-    """The columns of a task's target as they are written in its CSV files, where its metrics read them so; ``None`` if
-    the values in the rows are what is written.
+def know_targets(
+    rows: Rows, dataset: datasets.Dataset | None, config: TaskConfig, opening: Opening, parity: Parity
+) -> None:
+    """Let rows that code gets know the cells of their target as they are written, where metrics of Polymeter compare
+    with them.
 
     Raises:
-        DataError: if the text is not found; the message shows a row.
+        DataError: if the text of a CSV is not found; the message shows a row.
     """
-    if config.process_results is not None or config.process_docs is not None or context.parity.on("csv-targets"):
-        return None
-    columns = [name for name in target_columns(config, [*dataset.features]) if not _is_index(dataset, name, config)]
+    if config.process_results is not None or config.process_docs is not None or parity.on("csv-targets"):
+        return
+    columns = [
+        name for name in target_columns(config, rows.columns) if dataset is None or not _is_index(dataset, name, config)
+    ]
+    if not columns:
+        return
     try:
-        return open_written(dataset, columns, source, split, overrides=context.data, cache_dir=context.cache_dir)
+        know_written(rows, dataset, opening, columns=columns, in_place=False)
     except DataError as error:
-        if all(_is_whole(dataset, name) for name in columns):  # written as they are read, but for leading zeros
-            return None
+        if dataset is None or all(_is_whole(dataset, name) for name in columns):  # but for leading zeros as written
+            return
         value = dataset.with_format("arrow")[:1].column(columns[0])[0].as_py()
         raise DataError(
             f"The targets in column {columns[0]!r} were read from CSV as numbers (row 1: {value!r}), and how they are "
@@ -97,20 +103,39 @@ def written_targets(
 
 
 def written_form(form: Form, config: TaskConfig, rows: Rows) -> Form:
-    """``doc_to_target`` over the cells as they are written."""
+    """``doc_to_target`` over the cells as they are written: text, or the plain number of a choice."""
     columns = [name for name in target_columns(config, rows.columns) if name in rows.written]
-    if not columns:
-        return form
     has_choices = config.doc_to_choice is not None
+    if callable(config.doc_to_target) or not (rows.written or rows.has_blanks or isinstance(rows, ListRows)):
+        return form
 
     def target(doc: Mapping[str, Any]) -> Any:
         texts = {name: written_cell(doc, name) for name in columns}
         value = form({**doc, **texts})
-        is_number = has_choices and not isinstance(doc[columns[0]], str)
+        is_number = has_choices and columns and not isinstance(doc[columns[0]], str)
         # The number of a choice, in a column that an empty cell elsewhere has made floats.
-        return int(value) if is_number and isinstance(value, str) and value.isdigit() else value
+        if is_number and isinstance(value, str) and value.isdigit():
+            return int(value)
+        return compared(value, has_choices=has_choices, is_text=rows.has_blanks)
 
     return target
+
+
+def compared(value: Any, *, has_choices: bool, is_text: bool = False) -> Any:
+    """A target as it is compared: numbers that keep a text are that text, unless they may be indices of choices.
+
+    Args:
+        value: The target.
+        has_choices: Whether numbers may be indices.
+        is_text: Whether all numbers are texts, as in a CSV.
+    """
+    if isinstance(value, PrintedList):  # its text is what was written
+        return value
+    if isinstance(value, list):
+        return [compared(item, has_choices=has_choices, is_text=is_text) for item in value]
+    if isinstance(value, WrittenNumber):
+        return plain_number(value) if has_choices else str(value)
+    return str(value) if is_text and not has_choices and isinstance(value, (bool, int, float)) else value
 
 
 def target_cells(parts: Parts, parity: Parity, *, is_compared: bool) -> TargetCells:

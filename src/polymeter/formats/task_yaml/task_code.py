@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import field
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary
-from polymeter.core.records import dataclass
 from polymeter.core.systems import import_roots
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, load_file, resolve
@@ -166,7 +164,6 @@ def _scan(file: Path, ours: frozenset[str]) -> tuple[frozenset[str], frozenset[P
     return frozenset(packages), frozenset(neighbours - {file}), frozenset(roots)
 
 
-@lru_cache(maxsize=1)
 def _task_trees() -> tuple[str, ...]:
     """The packages of task folders. Files from a tree of model wrappers are not part of a task."""
     return tuple(tree.rstrip(".") for tree in trees() if tree.endswith(".tasks."))

@@ -13,7 +13,9 @@ from jinja2.exceptions import SecurityError
 from jinja2.visitor import NodeTransformer
 
 from polymeter.core.errors import DataError, PlanError, did_you_mean
-from polymeter.formats.task_yaml.sandbox import MAX_TEXT, Sandbox
+from polymeter.core.written_numbers import plain_number
+from polymeter.formats.task_yaml.sandbox import Sandbox, bounded, joined
+from polymeter.formats.task_yaml.template_sizes import check_printed
 from polymeter.metrics.patterns import applied, replaced
 
 Render = Callable[[Mapping[str, Any]], str]
@@ -21,19 +23,45 @@ _LONGEST_SHOWN = 120
 _MORE = "A template is data and cannot do this; a !function can."
 
 
-@lru_cache(maxsize=2)
-def _environment(keeps_newline: bool = False) -> jinja2.Environment:
-    environment = Sandbox(undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=keeps_newline)
-    environment.filters["regex_replace"] = _regex_replace
+# Kept for the life of the process: it has filters and options, and no state of a rendering.
+@lru_cache(maxsize=4)
+def _environment(keeps_newline: bool = False, has_blanks: bool = False) -> jinja2.Environment:
+    environment = Sandbox(
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+        keep_trailing_newline=keeps_newline,
+        finalize=_blank_or_printed if has_blanks else _printed,
+    )
+    environment.filters["regex_replace"] = bounded("regex_replace", _regex_replace)
+    # No class can derive from bool, so these tests would not know a truth value that keeps its text.
+    environment.tests["true"] = lambda value: plain_number(value) is True
+    environment.tests["false"] = lambda value: plain_number(value) is False
+    environment.tests["boolean"] = lambda value: isinstance(plain_number(value), bool)
     return environment
 
 
-def _regex_replace(text: Any, pattern: str, repl: str, count: int = 0) -> str:
+def _printed(value: Any) -> Any:
+    check_printed(value)
+    return value
+
+
+def _blank_or_printed(value: Any) -> Any:
+    """A cell as it is written, which is nothing for an empty one."""
+    return "" if value is None else _printed(value)
+
+
+def _regex_replace(context: Any, text: Any, pattern: str, repl: str, count: int = 0) -> str:
     return applied(replaced, re.compile(pattern), str(text), repl, count)
 
 
 def compile_template(
-    text: str, columns: Iterable[str] | None, *, field: str, where: str, keeps_newline: bool = False
+    text: str,
+    columns: Iterable[str] | None,
+    *,
+    field: str,
+    where: str,
+    keeps_newline: bool = False,
+    has_blanks: bool = False,
 ) -> Render:
     """A function from a row to the rendered text, which runs in a sandbox.
 
@@ -43,17 +71,18 @@ def compile_template(
         field: Name of the field that holds it, for messages.
         where: Its ``file:line``, for messages.
         keeps_newline: Whether a line break at its very end counts.
+        has_blanks: Whether an empty cell is written as nothing, and not as ``None``.
 
     Raises:
         PlanError: if it is not a valid template.
         DataError: if it uses a column that does not exist; so does the function that is returned.
     """
-    environment = _environment(keeps_newline)
+    environment = _environment(keeps_newline, has_blanks)
     tree = check_syntax(text, field, where, keeps_newline=keeps_newline)
     template = environment.from_string(text)
     if columns is not None:
         _check_columns(text, tree, tuple(columns), field, where)
-    simple = _simple(tree)
+    simple = _simple(tree, has_blanks=has_blanks)
     if simple is not None:
         return simple if columns is not None else _with_column_error(simple, field, where)
     return _rendered(template, text, field, where)
@@ -93,7 +122,7 @@ def _with_column_error(render: Render, field: str, where: str) -> Render:
 def _rendered(template: jinja2.Template, text: str, field: str, where: str) -> Render:
     def rendered(doc: Mapping[str, Any]) -> str:
         try:
-            return _joined(template.generate(doc))
+            return joined(template.generate(doc))
         except SecurityError as error:
             what = f"The template of {field} is not allowed: {str(error).rstrip('.')} in {_shown(text)}."
             raise DataError(what, where=where, hint=_MORE) from error
@@ -150,17 +179,6 @@ def _insides(tree: nodes.Template) -> Iterator[tuple[str, int]]:
             name = first.value if isinstance(first, nodes.Const) else ""
         if isinstance(name, str) and name.startswith("__") and name.endswith("__"):
             yield name, node.lineno
-
-
-def _joined(pieces: Iterable[str]) -> str:
-    kept: list[str] = []
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-        if size > MAX_TEXT:
-            raise SecurityError(f"it writes more than {MAX_TEXT:,} characters")
-        kept.append(piece)
-    return "".join(kept)
 
 
 def _shown(text: str) -> str:
@@ -237,7 +255,7 @@ def _pieces(tree: nodes.Template) -> list[tuple[str, bool]] | None:
     return pieces
 
 
-def _simple(tree: nodes.Template) -> Render | None:
+def _simple(tree: nodes.Template, *, has_blanks: bool) -> Render | None:
     """A fast function for templates that only insert columns into text, as most do."""
     pieces = _pieces(tree)
     if pieces is None:
@@ -249,6 +267,8 @@ def _simple(tree: nodes.Template) -> Render | None:
         return None
     layout = "".join("%s" if is_name else piece.replace("%", "%%") for piece, is_name in pieces)
     names = tuple(piece for piece, is_name in pieces if is_name)
+    if has_blanks:
+        return lambda doc: layout % tuple(["" if (cell := doc[name]) is None else cell for name in names])
     if len(names) == 1:  # by far the most common case, and the general one below takes twice as long
         name = names[0]
         return lambda doc: layout % (doc[name],)

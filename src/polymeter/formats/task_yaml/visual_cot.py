@@ -17,7 +17,7 @@ from polymeter.core.request import GenerateImage, Request
 from polymeter.core.task import Rollout, Sample, Score
 from polymeter.formats.task_yaml.generation import TextQuestions, text_functions, text_questions
 from polymeter.formats.task_yaml.output_types import Setup, TaskFunctions
-from polymeter.formats.task_yaml.rounds import OneAnswer, one_after_another, returned_answers, step_label
+from polymeter.formats.task_yaml.rounds import OneAnswer, one_after_another, step_label
 from polymeter.formats.task_yaml.scoring import TextScoring, score_answers, text_scoring
 
 VISUAL_COT = "generate_visual_cot"
@@ -89,6 +89,8 @@ def _one_question(questions: TextQuestions, sample: Sample, text: str, repeat: i
 
 
 def _score(scoring: TextScoring, draws: bool, sample: Sample, rollout: Rollout) -> Score:
-    answers = returned_answers(rollout)
-    # A drawing among the stored responses has no text and is no answer.
-    return score_answers(scoring, sample, [text for text in answers if text or not draws])
+    if isinstance(rollout.returned, list):
+        return score_answers(scoring, sample, rollout.returned)
+    # Stored responses alone: a drawing among them is no answer.
+    outputs = [output for response in rollout.responses for output in response.outputs]
+    return score_answers(scoring, sample, [output.text or "" for output in outputs if not (draws and output.images)])

@@ -9,28 +9,41 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import DataError
+from polymeter.core.errors import DataError, boundary
+from polymeter.core.guest_context import guest_context
 from polymeter.core.parts import Audio, Given, Image, Media, Modality, Part, Text, Video
 from polymeter.core.request import Message
-from polymeter.core.sources import sniff_audio_mime, sniff_mime
-from polymeter.data.media import encoded_bytes, forget_bytes_if_touched, video_file
-from polymeter.data.rows import Rows
+from polymeter.core.sources import on_disk, sniff_modality
+from polymeter.data.media import encoded_bytes, forget_bytes_if_touched, names_nothing, video_file
+from polymeter.data.rows import Rows, is_missing
 
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm")
-AUDIO_SUFFIXES = (".wav", ".mp3", ".flac", ".m4a", ".ogg", ".opus", ".aac", ".wma")
-_VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".avi", ".webm")
-_MEDIA_SUFFIXES = (*IMAGE_SUFFIXES, *AUDIO_SUFFIXES, *_VIDEO_SUFFIXES)
+_SUFFIXES: Mapping[Modality, tuple[str, ...]] = {
+    "image": (
+        *(".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".avif", ".heic"),
+        *(".heif", ".jp2", ".jxl", ".tga", ".ico"),
+    ),
+    "audio": (".wav", ".mp3", ".flac", ".m4a", ".ogg", ".opus", ".aac", ".wma", ".aif", ".aiff", ".amr"),
+    "video": (
+        *(".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".wmv", ".flv", ".3gp", ".ts", ".mts"),
+        *(".m2ts", ".ogv", ".vob", ".asf"),
+    ),
+}
+_MEDIA_SUFFIXES = tuple(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
+_KINDS = "image, audio or video"
+_OF_KIND: Mapping[Modality, type[Image] | type[Audio] | type[Video]] = {"image": Image, "audio": Audio, "video": Video}
+_HEAD_BYTES = 256
+_SHOWN = 80
 _WRITTEN = (str, Path, bytes, bytearray, Mapping)
 """What an author writes for a medium. Pillow images, frames and decoders are their own source."""
 _ROLES = ("system", "user", "assistant")
 
 
 def to_part(value: Any, key: str | None) -> Part:
-    """One medium as a part: by its type, by the ``type`` that a mapping names, or by a path's suffix; else it is a
-    video.
+    """One medium as a part: by its type, by the ``type`` that a mapping names, by a path's suffix, or else by the
+    bytes with which it begins.
 
     Raises:
-        DataError: if it is not a kind of medium.
+        DataError: if it is not a kind of medium, or nothing says of which kind it is.
     """
     if isinstance(value, (Text, Image, Audio, Video)):
         return value
@@ -38,10 +51,9 @@ def to_part(value: Any, key: str | None) -> Part:
         return Image(forget_bytes_if_touched(value), key)
     if isinstance(value, Path):
         value = str(value)
-    if isinstance(value, str):
-        return _from_path(value, key)
-    if isinstance(value, (bytes, bytearray)):
-        return Image(bytes(value), key) if sniff_mime(bytes(value)) else Video(bytes(value), key)
+    if isinstance(value, (str, bytes, bytearray)):
+        source = _not_empty(value) if isinstance(value, str) else bytes(value)
+        return _OF_KIND[_kind_of(source)](source, key)
     if isinstance(value, Mapping):
         return _from_mapping(value, key)
     if hasattr(value, "get_all_samples"):
@@ -54,6 +66,12 @@ def to_part(value: Any, key: str | None) -> Part:
     )
 
 
+def _not_empty(source: Any) -> Any:
+    if isinstance(source, str) and not source.strip():
+        raise DataError("An empty text names no medium.", hint="Give no medium at all, or leave the row out.")
+    return source
+
+
 def flat(visuals: Any) -> Iterator[Any]:
     """Media in order, nested lists flattened; ``None`` is left out."""
     if isinstance(visuals, (list, tuple)):
@@ -61,6 +79,15 @@ def flat(visuals: Any) -> Iterator[Any]:
             yield from flat(item)
     elif visuals is not None:
         yield visuals
+
+
+def is_no_medium(cell: Any) -> bool:
+    """Whether a cell of a column of media holds none: it is null or NaN, or a path that names nothing."""
+    if isinstance(cell, str):
+        return names_nothing(cell)
+    if isinstance(cell, Mapping):
+        return set(cell) <= {"bytes", "path"} and not any(cell.values())
+    return is_missing(cell)
 
 
 def from_hook(visuals: Any, prefix: str | None) -> tuple[Part, ...]:
@@ -113,12 +140,12 @@ def column_visuals(rows: Rows, column: str, folders: Sequence[Path] = ()) -> Cal
         key = f"{fingerprint}:{index}:{column}"
         if not isinstance(cells, (list, tuple)):
             found = _found(cells, folders)
-            return () if _is_empty(cells) else (_from_cell(found, modality, key, is_decoded=is_decoded),)
+            return () if is_no_medium(cells) else (_from_cell(found, modality, key, is_decoded=is_decoded),)
         return tuple(
             [
                 _from_cell(_found(cell, folders), modality, f"{key}:{j}", is_decoded=is_decoded)
                 for j, cell in enumerate(cells)
-                if not _is_empty(cell)
+                if not is_no_medium(cell)
             ]
         )
 
@@ -145,10 +172,10 @@ def not_found(cell: Any, folders: Sequence[Path]) -> str:
 
 
 def _found(cell: Any, folders: Sequence[Path]) -> Any:
-    """A cell; if it is a relative path, that of the file that it names."""
-    if not isinstance(cell, str) or not cell or os.path.isabs(cell) or os.path.isfile(cell):
+    """A cell; if it is a path, that of the file that it names."""
+    if not isinstance(cell, str) or not cell or os.path.isfile(cell):
         return cell
-    places = (os.path.join(folder, cell) for folder in folders)
+    places = (on_disk(os.path.join(folder, cell)) for folder in (Path(), *folders))
     return next((place for place in places if os.path.isfile(place)), cell)
 
 
@@ -263,7 +290,7 @@ def modalities_of(parts: Iterable[Part]) -> frozenset[Modality]:
 
 def _typed(kind: str, item: Mapping[str, Any], key: str | None) -> Part:
     name = "url" if "url" in item else kind
-    source = item.get(name)
+    source = _not_empty(item.get(name))
     written = {key: None if key == name else value for key, value in item.items()}
     given = Given(source if isinstance(source, _WRITTEN) else None, item=written)
     return replace(_typed_medium(kind, item, source, key), given=given)
@@ -286,37 +313,61 @@ def _typed_medium(kind: str, item: Mapping[str, Any], source: Any, key: str | No
 
 
 def _from_mapping(value: Mapping[str, Any], key: str | None) -> Media:
-    kind = value.get("type")
-    if kind is None and "array" in value:
-        return Audio(dict(value), key)
-    if kind is None and isinstance(value.get("bytes"), bytes) and sniff_mime(value["bytes"]):
-        return Image(value["bytes"], key)
-    if kind is None and _is_audio_cell(value):
-        return Audio(dict(value), key)
-    named = kind or "video"
-    source = value.get("url", value.get("path", value.get(named, value.get(f"{named}_path"))))
-    if source is None:
-        source = value.get("bytes")
+    kind = value.get("type") or _kind_of_mapping(value)
+    if kind not in _SUFFIXES:
+        raise DataError(f"The type of a medium must be {_KINDS}, not {kind!r}.")
+    data = value.get("bytes")
+    source = _not_empty(value.get("url", value.get("path", value.get(kind, value.get(f"{kind}_path")))))
+    source = data if source is None else source
     if kind == "image":
-        return Image(_image_source(source), key)
+        return Image(data if isinstance(data, bytes) else _image_source(source), key)
     if kind == "audio":
-        return Audio(dict(value) if "array" in value or value.get("bytes") is not None else source, key)
+        return Audio(dict(value) if "array" in value or "bytes" in value else source, key)
     return Video(source, key, _seconds(value.get("video_start")), _seconds(value.get("video_end")))
 
 
-def _is_audio_cell(value: Mapping[str, Any]) -> bool:
-    """Whether a mapping is a recording as a dataset stores it, ``{"bytes", "path"}``: by its bytes or its name."""
-    data, path = value.get("bytes"), value.get("path")
-    if isinstance(data, bytes) and sniff_audio_mime(data) is not None:
-        return True
-    return set(value) == {"bytes", "path"} and isinstance(path, str) and path.lower().endswith(AUDIO_SUFFIXES)
+def _kind_of_mapping(value: Mapping[str, Any]) -> Modality:
+    """The kind of a medium whose mapping names no ``type``: as its other keys say, or its bytes, or its path."""
+    if "array" in value:
+        return "audio"
+    for kind in _SUFFIXES:
+        if any(f"{kind}{ending}" in value for ending in ("", "_path", "_start", "_end")):
+            return kind
+    data = value.get("bytes")
+    known = sniff_modality(data) if isinstance(data, bytes) else None
+    return known or _kind_of(_not_empty(value.get("url", value.get("path") or data)))
 
 
-def _from_path(path: str, key: str | None) -> Media:
-    name = path.lower().partition("?")[0]
-    if name.endswith(IMAGE_SUFFIXES) or path.startswith("data:image/"):
-        return Image(path, key)
-    return Audio(path, key) if name.endswith(AUDIO_SUFFIXES) else Video(path, key)
+def _kind_of(source: Any) -> Modality:
+    """The kind of a medium, by the suffix of its name or by its first bytes. A folder holds the frames of a video.
+
+    Raises:
+        DataError: if neither is known.
+    """
+    head = source[:_HEAD_BYTES] if isinstance(source, bytes) else b""
+    if isinstance(source, str):
+        name = source.lower()
+        names = (name, name.partition("?")[0], name.partition("#")[0])
+        for kind, suffixes in _SUFFIXES.items():
+            if name.startswith(f"data:{kind}/") or any(each.endswith(suffixes) for each in names):
+                return kind
+        place = on_disk(source)
+        if os.path.isdir(place):
+            return "video"
+        if os.path.isfile(place):
+            with boundary(DataError, f"Reading {source!r}"), open(place, "rb") as file:
+                head = file.read(_HEAD_BYTES)
+    known = sniff_modality(head) or ("video" if guest_context().parity.on("chat-media") else None)
+    if known is None:
+        if isinstance(source, (str, bytes)):  # the end of a path says which file it is
+            what = repr(source[-_SHOWN:] if isinstance(source, str) else source[:_SHOWN])
+        else:
+            what = f"A {type(source).__name__}"
+        raise DataError(
+            f"{what} is no {_KINDS} by its name or its content.",
+            hint="Give a mapping with its type: {'type': 'video', 'path': …}.",
+        )
+    return known
 
 
 def _from_cell(cell: Any, modality: Modality | None, key: str, *, is_decoded: bool) -> Part:
@@ -332,10 +383,6 @@ def _from_cell(cell: Any, modality: Modality | None, key: str, *, is_decoded: bo
 
 def _image_source(source: Any) -> Any:
     return encoded_bytes(source) if isinstance(source, dict) else source
-
-
-def _is_empty(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, Mapping) and set(cell) == {"bytes", "path"} and not any(cell.values()))
 
 
 def _seconds(value: Any) -> float | None:

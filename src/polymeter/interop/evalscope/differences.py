@@ -66,6 +66,20 @@ DIFFERENCES = (
                 switch="judge-reading",
             ),
             Difference(
+                rule="a judge whose answer ended inside its reasoning (token limit)",
+                there="its text is searched for a verdict",
+                here="the sample has no score",
+                why="nothing that a judge was about to think is a verdict",
+                switch="judge-reading",
+            ),
+            Difference(
+                rule="reasoning in an answer, in a judge's prompt",
+                there="shown to the judge",
+                here="removed",
+                why="a judge judges answers",
+                switch="judge-prompt",
+            ),
+            Difference(
                 rule="the judge's prompt if a benchmark has none",
                 there="EvalScope's",
                 here="our own wording",
@@ -143,6 +157,13 @@ DIFFERENCES = (
                 switch="clip-network",
             ),
             Difference(
+                rule="an image with transparent parts, one of 16 bits, or one that its EXIF data turns, for `CLIPScore` and the like",
+                there="the colours behind the transparency, usually black; levels above 255 are white; not turned",
+                here="as models see it: on white, scaled, upright",
+                why="the image that a viewer shows is the one to score",
+                switch="image-transparency",
+            ),
+            Difference(
                 rule="`BLIPv2Score` of a long text",
                 there="the first 35 tokens",
                 here="as much as the model reads",
@@ -190,11 +211,25 @@ DIFFERENCES = (
                 switch=Stays.UNSTABLE,
             ),
             Difference(
+                rule="several answers from an endpoint (`n` in `generation_config`)",
+                there="one request with `n`",
+                here="a request with a seed for each; `--model-args join_repeats=true` makes one with `n`",
+                why="each answer can be reproduced, and a run resumes answer by answer",
+                switch="answers-at-once",
+            ),
+            Difference(
                 rule="the metric that heads a report (`score`)",
                 there="the first one of the answer that came first; threads decide which, and some metrics leave out empty answers",
                 here="the first one of the first sample",
                 why="it is the same in each run",
                 switch=Stays.UNSTABLE,
+            ),
+            Difference(
+                rule="a benchmark that a script registers under the name of an installed one",
+                there="raises",
+                here="the script's is the one that runs",
+                why="what a user writes wins",
+                switch=Stays.CRASH,
             ),
             Difference(
                 rule="continuing a run",

@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import ModelSpec
 from polymeter.core.parity import OFF
 from polymeter.core.progress import Progress
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import hide_secrets, scrubbed, without_secrets
 from polymeter.interop.evalscope import SYSTEM
 from polymeter.interop.evalscope import results as files

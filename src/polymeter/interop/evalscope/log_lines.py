@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
 from polymeter.core.logs import LoggedExchange, LoggedMedium, LoggedMessage, LoggedOutput
-from polymeter.core.records import dataclass
 
 _USABLE = frozenset({"success", "fallback", "degraded"})
 _SETTINGS = {"max_tokens": "max_new_tokens", "max_new_tokens": "max_new_tokens", "stop_seqs": "stop"}

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -33,7 +33,6 @@ from polymeter.core.logs import (
     read_json_lines,
 )
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 from polymeter.core.yaml_text import read_yaml
 from polymeter.interop.evalscope.export_parts import PLAIN_IDS
 from polymeter.interop.evalscope.log_lines import Record, answered
@@ -284,7 +283,7 @@ def _samples(benchmark: _Benchmark) -> Iterator[LoggedSample]:
     place = 0
     names = set(_sample_metrics(benchmark))
     for name, subset in benchmark.subsets.items():
-        lines = _places(benchmark, subset)
+        lines = _places(subset)
         groups: dict[int, list[int]] = {}
         for index in sorted(lines):
             groups.setdefault(index // benchmark.repeats, []).append(index)
@@ -328,7 +327,7 @@ def _sample_metrics(benchmark: _Benchmark) -> Iterator[str]:
         yield metric_name(metric)
 
 
-def _places(benchmark: _Benchmark, subset: _Subset) -> dict[int, _Line]:
+def _places(subset: _Subset) -> dict[int, _Line]:
     """Where the lines of each answer are. A line that a resumed run wrote again counts."""
     found: dict[int, _Line] = {}
     for file, attribute in ((subset.predictions, "prediction"), (subset.reviews, "review")):

@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from polymeter.core.environment import environment_set
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
-from polymeter.core.records import dataclass
 from polymeter.core.registries import MODELS
 from polymeter.interop.evalscope.config import NO_KEY, TaskConfig
 

@@ -22,6 +22,7 @@ from polymeter.core.places import stored_at
 from polymeter.interop.evalscope.config import TaskConfig
 from polymeter.interop.evalscope.tasks.collection import COLLECTION, LEVELS, collection_name, level_tables
 from polymeter.interop.evalscope.tasks.report import Report
+from polymeter.reading.stored import samples_as_read
 from polymeter.store.export import read_samples
 from polymeter.store.folder import RunFolder
 
@@ -46,14 +47,14 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Rep
     source, reports = run.artifacts / "reports", root / "reports"
     for name in run.read_results()["tasks"]:
         stem = report_name(run, config, name)
-        predicted = prediction_records(read_samples(run, name), model_id)
+        predicted = prediction_records(_samples(run, name), model_id)
         if name == COLLECTION:
             subsets = _write_together(root / "predictions" / model_id / f"{stem}.jsonl", predicted)
         else:
             subsets = write_lines(root / "predictions" / model_id, stem, predicted)
         if config.stage != "infer":
             folder = root / "reviews" / model_id
-            reviewed: Iterable[SubsetRecord] = review_records(read_samples(run, name), model_id)
+            reviewed: Iterable[SubsetRecord] = review_records(_samples(run, name), model_id)
             if name == COLLECTION:  # a limit draws from all of it, so the samples of a subset need not be adjacent
                 reviewed = sorted(reviewed, key=lambda pair: pair[0])
             scored = write_lines(folder, stem, reviewed)
@@ -95,7 +96,7 @@ def predictions(run: RunFolder, config: TaskConfig) -> dict[str, dict[str, list[
     by_dataset: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for name in run.read_results()["tasks"]:
         by_subset = by_dataset.setdefault(name, {})
-        for subset, record in prediction_records(read_samples(run, name), str(config.model_id)):
+        for subset, record in prediction_records(_samples(run, name), str(config.model_id)):
             by_subset.setdefault(subset, []).append(record)
     return by_dataset
 
@@ -145,6 +146,10 @@ def review_records(samples: Iterable[Sample], model_id: str) -> Iterator[tuple[s
         exchanges = [exchange for exchange in sample["exchanges"] if exchange["role"] == _ROLE]
         if sample["status"] == "ok" and reviews and exchanges:
             yield subset_of(sample), _review(sample, _prediction(sample, exchanges, model_id), reviews)
+
+
+def _samples(run: RunFolder, task: str) -> Iterator[Sample]:
+    return samples_as_read(read_samples(run, task), run.read_manifest(), task)
 
 
 def subset_of(sample: Sample) -> str:

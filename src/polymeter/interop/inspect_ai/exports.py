@@ -32,7 +32,7 @@ from polymeter.core.stored_samples import (
 )
 
 _VERSION = 2
-_STATUS = {"complete": "success", "interrupted": "cancelled", "stopped": "error"}
+_STATUS = {"complete": "success", "interrupted": "cancelled", "stopped": "error", "failed": "error"}
 """A run that goes on, or was killed, is ``started``."""
 _LONGEST_SUMMARY = 1000
 _NO_TIME = (1980, 1, 1, 0, 0, 0)

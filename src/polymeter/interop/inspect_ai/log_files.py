@@ -12,12 +12,12 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.logs import damaged, starts_with
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 
 _ZSTANDARD = 93
 _LOCAL_HEADER = 30

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.parity import Parity
-from polymeter.core.records import dataclass
 from polymeter.interop.lm_eval.sample_lines import Render
 
 _LENGTHS = ("n_positions", "max_position_embeddings", "n_ctx")

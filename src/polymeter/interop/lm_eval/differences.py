@@ -17,6 +17,25 @@ DIFFERENCES = (
                 switch="any-target",
             ),
             Difference(
+                rule="`exact_match` of texts that differ in how they are written only",
+                there="compared code point by code point: `é` as one character is not `é` as two, white space, a byte order "
+                "mark or a zero-width space around an answer counts, `−5` is not `-5`; case is lowered, "
+                "`ignore_punctuation` and `ignore_numbers` know ASCII, and delete the sign of `-5` and the point of `1.5`; "
+                "texts of which nothing is left are equal",
+                here="compared in NFC, without white space and zero-width characters around them, U+2212 as a minus sign; "
+                "case is folded, punctuation and digits are those of all scripts, and signs, symbols and decimal points "
+                "are no punctuation; a text of which nothing is left is compared as it is",
+                why="right answers scored 0, and wrong ones 1",
+                switch="exact-as-written",
+            ),
+            Difference(
+                rule="a template of `doc_to_target` that gives a printed list of other values than texts",
+                there="several targets: of `[3, 5]` the answer `[3, 5]` is wrong, of `[1, 'a']` the answer `a` is right",
+                here="one target, as it is printed",
+                why="a point or a vector is one answer",
+                switch="printed-targets",
+            ),
+            Difference(
                 rule="a metric after `exact_match`, with several targets",
                 there="it gets a list of copies of the answer in place of the answer",
                 here="it gets the answer",
@@ -29,6 +48,20 @@ DIFFERENCES = (
                 here="each row by itself",
                 why="numbers depended on the order of rows",
                 switch="first-row-targets",
+            ),
+            Difference(
+                rule="values of rows, in a task without code",
+                there="what Arrow and pandas make of a column: a date for `1969-07-20`, `5.0` for 5 beside 2.5, 7 for the text `007` beside a number, `True` for `true` in a CSV, `None` for its empty cells, for `NA` and for a null",
+                here="what is written in the file, and nothing for an empty cell or a null, see [tasks.md](tasks.md#values-stay-what-was-written); code gets what the library gives",
+                why="an answer that is what the file says scored 0",
+                switch="written-rows",
+            ),
+            Difference(
+                rule="an empty option (null, an empty text or white space) of multiple choice, in a task without code",
+                there="an option like any other: an empty text, white space, or `None`",
+                here="no option; the others keep their letters and numbers",
+                why="nobody offers nothing, and a model could choose it",
+                switch="written-rows",
             ),
             Difference(
                 rule="a row without a target, for generated answers",
@@ -207,6 +240,13 @@ DIFFERENCES = (
                 switch="fewshot-leak",
             ),
             Difference(
+                rule="an example from another split that asks the same question, in a task without code",
+                there="shown, with its answer",
+                here="left out, and a note says so",
+                why="the model was shown the answer",
+                switch="fewshot-leak",
+            ),
+            Difference(
                 rule="a temperature among the run's generation settings, for a task with `do_sample: false`",
                 there="ignored: answers stay greedy",
                 here="answers are sampled, unless the run sets `do_sample` too",
@@ -219,6 +259,13 @@ DIFFERENCES = (
                 here="reasoning is set apart first, and the answer behind it is cut",
                 why="a blank line in the reasoning left no answer",
                 switch="stop-in-reasoning",
+            ),
+            Difference(
+                rule="visible reasoning in an answer that filters and metrics named in the YAML score",
+                there="scored with the answer, unless `think_end_token` names the tag that ends it",
+                here="removed first, between all usual tags; reasoning that was never ended leaves an empty answer",
+                why="a filter finds numbers and letters in it that nobody gave as the answer",
+                switch="reasoning-kept",
             ),
             Difference(
                 rule="a text that leaves no room for its answer or its continuations in the model's window",
@@ -303,7 +350,7 @@ DIFFERENCES = (
             Difference(
                 rule="code that a model wrote",
                 there="`code_eval` of the hub: 3 s by the clock, any amount of memory, in a forked process with some functions of Python switched off",
-                here="3 s of processor time and 12 s by the clock, 4 GB, in a fresh process without network, other files or processes of its own where the system can do that; the rest of Python is whole",
+                here="3 s of processor time and 12 s by the clock, 4 GB of memory, 256 MB of files, in a fresh process without network, other files or processes of its own where the system can do that; the rest of Python is whole",
                 why="it must reach nothing, and a busy machine must not decide what passes",
                 switch=Stays.CODE,
             ),

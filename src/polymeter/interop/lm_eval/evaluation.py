@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from polymeter.core.model import Model
 from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.parity import parity_with
 from polymeter.core.progress import Progress
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
 from polymeter.core.task import TaskSpec
 from polymeter.engine.selection import Selection, select

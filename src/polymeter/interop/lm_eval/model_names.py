@@ -10,12 +10,11 @@ import inspect
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.core.registries import MODELS
 from polymeter.interop.lm_eval.models.base import LM_MODELS
 

@@ -10,12 +10,11 @@ import ast
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import PolymeterError
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import without_secrets
 from polymeter.core.stored_samples import StoredSample
 from polymeter.core.task import TaskSpec
@@ -197,7 +196,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-@lru_cache(maxsize=512)
 def _source_text(reference: FunctionRef) -> str:
     """The text of the function that a tag names, read from its file; the tag itself if it is no function there."""
     file = reference.source_file()

@@ -11,7 +11,7 @@ import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,6 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
 from polymeter.core.parity import parity_with
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.interop.lm_eval.rereading import (
     ClassRereading,
@@ -42,7 +41,8 @@ from polymeter.interop.lm_eval.sample_lines import (
 )
 from polymeter.interop.lm_eval.tasks.groups import stated_group
 from polymeter.interop.lm_eval.tasks.stated_errors import ITERATIONS, NOT_STATED, stated_stderr
-from polymeter.store.export import read_sample_heads, read_samples
+from polymeter.reading.stored import samples_as_read
+from polymeter.store.export import read_sample_file, read_samples
 from polymeter.store.folder import RunFolder
 
 _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
@@ -117,11 +117,11 @@ class StoredRun:
 
     def read(self, task: str) -> Iterator[dict[str, Any]]:
         """The stored samples of a task."""
-        return iter(read_samples(self._folder, task))
+        return samples_as_read(read_samples(self._folder, task), self.manifest, task)
 
     def read_heads(self, task: str) -> Iterator[Mapping[str, Any]]:
         """The same, for a reader that asks how samples ended and for their scores, and for nothing else."""
-        return read_sample_heads(self._folder, task)
+        return read_sample_file(self._folder, task)
 
     def rereading(self, task: str) -> TaskRereading | None:
         """The task's own view of its samples; ``None`` if it is none of lm-eval's."""

@@ -205,6 +205,7 @@ def _record(sample: StoredSample, name: str, reread: Rereading | None, render: R
     }
 
 
+# Kept for the life of the process: an encoder has no state, and each part of a row needs one.
 @lru_cache(maxsize=64)
 def _encoder(separator: str) -> Callable[[Any], str]:
     return json_encoder(separators=(separator, ": "))

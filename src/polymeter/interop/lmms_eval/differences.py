@@ -80,11 +80,44 @@ DIFFERENCES = (
                 switch="csv-targets",
             ),
             Difference(
+                rule="values of rows, in a task without code",
+                there="what Arrow and pandas make of a column: a date for `1969-07-20`, `5.0` for 5 beside 2.5, 7 for the text `007` beside a number, `True` for `true` in a CSV, `None` for its empty cells, for `NA` and for a null",
+                here="what is written in the file, and nothing for an empty cell or a null, see [tasks.md](tasks.md#values-stay-what-was-written); code gets what the library gives",
+                why="an answer that is what the file says scored 0",
+                switch="written-values",
+            ),
+            Difference(
+                rule="an empty option (null, an empty text or white space) of multiple choice, in a task without code",
+                there="an option like any other: an empty text, white space, or `None`",
+                here="no option; the others keep their letters and numbers",
+                why="nobody offers nothing, and a model could choose it",
+                switch="written-values",
+            ),
+            Difference(
                 rule="a row without a target (`null`, NaN, an empty cell of a CSV)",
                 there="scored as a wrong answer",
                 here="a failed sample under default scoring, and an error if no row has one",
                 why="whatever the model answers, it scored 0",
                 switch="missing-targets",
+            ),
+            Difference(
+                rule="`exact_match` and `anls` of texts that differ in how they are written only",
+                there="compared code point by code point: `é` as one character is not `é` as two, a byte order mark or a "
+                "zero-width space around an answer counts, `−5` is not `-5`; case is lowered, `ignore_punctuation` and "
+                "`ignore_numbers` know ASCII, and delete the sign of `-5` and the point of `1.5`; texts of which nothing "
+                "is left are equal",
+                here="compared in NFC, without white space and zero-width characters around them, U+2212 as a minus sign; "
+                "case is folded, punctuation and digits are those of all scripts, and signs, symbols and decimal points "
+                "are no punctuation; a text of which nothing is left is compared as it is",
+                why="right answers scored 0, and wrong ones 1",
+                switch="texts-as-written",
+            ),
+            Difference(
+                rule="a template of `doc_to_target` that gives a printed list",
+                there="several targets: of `[3, 5]` the answer `[3, 5]` is wrong, of `[1, 'a']` the answer `a` is right",
+                here="several targets if all of them are texts (`['a', 'b']`); else one, as it is printed, also in the examples of a task without code",
+                why="a point or a vector is one answer",
+                switch="printed-lists",
             ),
             Difference(
                 rule="several targets",
@@ -166,7 +199,7 @@ DIFFERENCES = (
             Difference(
                 rule="standard error of a function aggregation",
                 there="`stderr` is `N/A`, except that functions named for Amber and CHAIR are bootstrapped; `stderr_clt` and "
-                "`stderr_clustered` are made from each item's number or `score`, whatever the function",
+                "`stderr_clustered` are made from each item's number or `score` as the function left it, whatever the function",
                 here="`stderr` is that of the mean, if the function returns the mean of numbers, otherwise none; "
                 "`stderr_clt` and `stderr_clustered` of the result files as there",
                 why="most functions are means",
@@ -210,6 +243,13 @@ DIFFERENCES = (
                 there="0; -1 for each of two scores; an empty object",
                 here="the sample has no score",
                 why="it is not the model's mistake",
+                switch="loose-verdict",
+            ),
+            Difference(
+                rule="a judge whose answer ended inside its reasoning (token limit)",
+                there="its text is read as a verdict",
+                here="the sample has no score",
+                why="nothing that a judge was about to think is a verdict",
                 switch="loose-verdict",
             ),
             Difference(
@@ -386,6 +426,14 @@ DIFFERENCES = (
                 switch=Stays.SAME,
             ),
             Difference(
+                rule="visible reasoning in an answer that metrics of a `metric_list` score",
+                there="removed behind the filters, between `<think>` and `<analysis>` tags, where it was ended",
+                here="removed before the filters, between all usual tags; reasoning that was never ended leaves an empty "
+                "answer",
+                why="a filter finds numbers and letters in it that nobody gave as the answer",
+                switch="reasoning-after-filters",
+            ),
+            Difference(
                 rule="`reasoning_tags` whose closing tag is part of the opening one",
                 there="the tags alone are removed",
                 here="an error",
@@ -443,9 +491,16 @@ DIFFERENCES = (
             ),
             Difference(
                 rule="examples of a sample",
-                there="drawn from one generator, so they depend on the order of samples; a row that equals the sample is left out without another in its place",
-                here="depend only on the run's seed and the sample; there are always as many as wanted",
+                there="drawn from one generator, so they depend on the order of samples; a row that equals the sample is left out without another in its place, unless rows have media",
+                here="depend only on the run's seed and the sample; one that asks the same question (text, choices and media) is left out, with another in its place if the sample itself was not drawn",
                 why="they are the same after a resume",
+                switch="fewshot-draw",
+            ),
+            Difference(
+                rule="an example that asks the same question but is another row",
+                there="shown, with its answer",
+                here="left out in a task without code; shown in one with code, and a note names the samples",
+                why="the model was shown the answer; prompts of tasks with code stay what older runs have asked",
                 switch="fewshot-draw",
             ),
             Difference(
@@ -565,6 +620,13 @@ DIFFERENCES = (
                 "`url` is the mapping's `url` or `path`",
                 here="an item of the `type` that the medium has; `url` is the recording itself, since its `path` may be "
                 "no file",
+                why="a wrapper looks for video in what is none",
+                switch="chat-media",
+            ),
+            Difference(
+                rule="a path or URL whose suffix names no kind of medium",
+                there="a video",
+                here="what the first bytes of the file say; an error if they say nothing",
                 why="a wrapper looks for video in what is none",
                 switch="chat-media",
             ),
@@ -719,7 +781,7 @@ DIFFERENCES = (
         "Judges and helpers that tasks import",
         (
             Difference(
-                rule="`get_server(...)`, `OpenAIVerifier`, and `MMBench_Evaluator` where the folder does not bring its own file",
+                rule="`get_server(...)`, `OpenAIVerifier`, `GeminiVerifier`, and `MMBench_Evaluator` where the folder does not bring its own file",
                 there="call the provider that the task names, with keys from the environment",
                 here="ask the model given by `--judge`; the task's model name, keys, retries and time limits are not used",
                 why="requests to judges are journaled, resumed and reported",
@@ -744,6 +806,13 @@ DIFFERENCES = (
                 there="lmms-eval's",
                 here="our own wording",
                 why="we do not carry theirs; at parity they are read from the installed `lmms_eval==0.7.2`",
+                switch="judge-prompts",
+            ),
+            Difference(
+                rule="reasoning in an answer, in a default judge prompt",
+                there="shown to the judge, unless the task's `reasoning_tags` removed it",
+                here="removed",
+                why="a judge judges answers",
                 switch="judge-prompts",
             ),
             Difference(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone, tzinfo
 from fnmatch import filter as filter_names
 from pathlib import Path
@@ -25,7 +25,6 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
 from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.progress import Progress
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import hide_secrets, without_secrets
 from polymeter.interop.lmms_eval import SYSTEM
 from polymeter.interop.lmms_eval import results as files

@@ -10,10 +10,10 @@ import inspect
 import json
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.core.registries import MODELS
 from polymeter.interop.lmms_eval.models.loading import known_wrappers, models_of_checkout
 

@@ -18,6 +18,7 @@ from polymeter.core.installing import pip_install
 VERSION = "0.7.2"
 
 
+# Kept for the life of the process: a constant of the installed package.
 @lru_cache(maxsize=8)
 def original_prompt(name: str) -> str:
     """A template of lmms-eval, to be filled in by ``str.format``.

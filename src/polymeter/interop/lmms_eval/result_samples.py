@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.formats.task_yaml.item_errors import ItemErrors, number_of
+from polymeter.formats.task_yaml.item_errors import item_errors as errors_of
 from polymeter.interop.lmms_eval.filtered_answers import FilteredAnswers
 from polymeter.stats import PairedDifference, paired_difference, t_interval
 
@@ -88,7 +89,7 @@ def hash_text(text: str) -> str:
 
 def item_errors(
     read: Callable[[], Iterable[Sample]], score_key: str, cluster_key: str | None
-) -> dict[tuple[str, str], tuple[float | None, float | None]]:
+) -> dict[tuple[str, str], ItemErrors]:
     """lmms-eval's own two standard errors of each metric and filter, whatever its aggregation: that of the mean of the
     samples' numbers, and the clustered one. A number is a sample's value, or what a dictionary holds under
     ``score_key``.
@@ -101,34 +102,13 @@ def item_errors(
         score_key: The task's ``score_key``.
         cluster_key: The task's ``cluster_key``.
     """
-    items: dict[tuple[str, str], list[tuple[float, Any]]] = {}
+    numbers: dict[tuple[str, str], list[tuple[float, Any]]] = {}
     for sample in read():
         for score in sample["scores"]:
-            value, cluster = score["value"], sample.get("cluster")
-            if isinstance(value, Mapping):
-                cluster = value.get(cluster_key, cluster) if cluster_key else None
-                value = value.get(score_key)
-            if isinstance(value, (int, float)):
-                items.setdefault((score["metric"], score["filter"]), []).append((float(value), cluster))
-    return {key: _errors(numbers) for key, numbers in items.items()}
-
-
-def _errors(items: Sequence[tuple[float, Any]]) -> tuple[float | None, float | None]:
-    """The standard error of the mean, and the one that adds what the members of a cluster have in common: equation 4 of
-    Miller 2024, without a correction for few clusters. Samples without a cluster form one.
-    """
-    n = len(items)
-    if n < 2:
-        return None, None
-    mean = sum(value for value, _ in items) / n
-    clusters: dict[str, list[float]] = {}
-    for value, cluster in items:
-        clusters.setdefault(json.dumps(cluster, sort_keys=True), []).append(value - mean)
-    within = sum(deviation**2 for own in clusters.values() for deviation in own) / (n - 1)
-    of_mean = math.sqrt(within / n)
-    if len(clusters.keys() - {"null"}) < 2:
-        return of_mean, None
-    return of_mean, math.sqrt(within + sum(sum(own) ** 2 for own in clusters.values())) / n
+            number = number_of(score["value"], score_key, cluster_key, sample.get("cluster"))
+            if number is not None:
+                numbers.setdefault((score["metric"], score["filter"]), []).append(number)
+    return {key: errors_of(own) for key, own in numbers.items()}
 
 
 def paired_values(task: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> dict[Any, float]:

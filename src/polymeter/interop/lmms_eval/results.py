@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -21,11 +21,11 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
 from polymeter.core.parity import Parity, parity_with
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 from polymeter.interop.lmms_eval import result_samples as samples
 from polymeter.interop.lmms_eval.efficiency import overall_efficiency, task_efficiency
 from polymeter.interop.lmms_eval.filtered_answers import filters_of_task
 from polymeter.interop.lmms_eval.result_samples import hash_text
+from polymeter.reading.stored import samples_as_read
 from polymeter.store.export import read_samples
 from polymeter.store.folder import RunFolder, write_json
 
@@ -80,7 +80,10 @@ def stored_run(run: RunFolder) -> StoredRun:
     Raises:
         PlanError: if it is not finished.
     """
-    return StoredRun(run.read_manifest(), run.read_results(), lambda task: read_samples(run, task))
+    manifest = run.read_manifest()
+    return StoredRun(
+        manifest, run.read_results(), lambda task: samples_as_read(read_samples(run, task), manifest, task)
+    )
 
 
 def model_name(model_args: str) -> str:
@@ -235,7 +238,9 @@ def _row(owner: Mapping[str, Any], errors: ItemErrors = MappingProxyType({})) ->
     for result in owner["results"]:
         metric = "/".join([result["metric"], *result["subset"]])
         error, name = result["stderr"], result["filter"]
-        of_mean, clustered = (None, None) if result["subset"] else errors.get((metric, name), (None, None))
+        # What the task's own aggregation made of its items counts, as it is all that lmms-eval has by then.
+        changed = result.get("item_errors") or errors.get((metric, name))
+        of_mean, clustered = changed if changed and not result["subset"] else (None, None)
         if result["stderr_method"] == "mean":
             of_mean = error
         shown = [_NO_ERROR if number is None else number for number in (error, of_mean, clustered)]
@@ -403,7 +408,8 @@ def _seconds(moment: str | None) -> float | None:
 def _records(run: StoredRun, name: str) -> Iterator[dict[str, Any]]:
     planned = _planned(run.manifest, name)
     options = run.manifest["options"]["identity"].get("dialect_options", {}).get(planned["dialect"], {})
-    filtered = filters_of_task(planned, options.get("reasoning_tags"))
+    run_tags = run.manifest["options"]["identity"].get("reasoning_tags")
+    filtered = filters_of_task(planned, options.get("reasoning_tags", run_tags), _parity(run.manifest))
     filters = samples.filters_of(run.results["tasks"][name])
     return samples.sample_records(lambda: run.read(name), filters, _parity(run.manifest), filtered)
 

@@ -134,7 +134,7 @@ def _show_pair(pair: PairResult) -> None:
     else:
         _show_answers(pair.run)
     for file in pair.files:
-        if file.name == f"{pair.model}_{pair.dataset}.pkl":
+        if file.stem == f"{pair.model}_{pair.dataset}":
             say(f"file     {file}")
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 
 MODES = ("all", "infer", "eval")
 WORK_DIR = "./outputs"

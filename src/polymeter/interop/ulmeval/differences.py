@@ -79,6 +79,13 @@ DIFFERENCES = (
                 why="they can be answers",
                 switch="missing-words",
             ),
+            Difference(
+                rule="tables that a class of VLMEvalKit writes and reads again, the prediction file first (`xlsx`, or `PRED_FORMAT`)",
+                there="cells change: `None`, `NA` and an empty text become missing values, a column of texts that all look like numbers becomes numbers; in `xlsx` a text is cut at 32,767 characters and a link over 2,079 is lost",
+                here="the file is written too, and `load` gives the values that were written",
+                why="an answer is what the model wrote",
+                switch="spreadsheet-cells",
+            ),
         ),
     ),
     DifferenceTable(
@@ -146,6 +153,16 @@ DIFFERENCES = (
         "Scores",
         (
             Difference(
+                rule="`exact_match` of open questions in plain tables",
+                there="equality after the VQA challenge's normalisation, under which `A` equals an empty answer, `5` equals "
+                "`-5`, `C` equals `C++` and `10` equals `1,0`; a list of anything in `answer` names several references",
+                here="equality apart from letter case, a closing full stop and quotation marks around the whole; "
+                "`vqa_match` is the equality of the VQA challenge; a list of texts names several references, and `[3, 5]` "
+                "is one",
+                why="answers were right that nobody gave",
+                switch="vqa-equality",
+            ),
+            Difference(
                 rule="failed samples",
                 there="a text among the images; wrong, zero, left out or a crash, depending on the class",
                 here="left out, and counted; `failed_as_text` puts the text there",
@@ -188,6 +205,13 @@ DIFFERENCES = (
                 switch=Stays.FAILURE,
             ),
             Difference(
+                rule="a judge whose answer ended inside its reasoning (token limit)",
+                there="its text is handed to the class",
+                here="as a judge that fails",
+                why="nothing that a judge was about to think is a verdict",
+                switch=Stays.FAILURE,
+            ),
+            Difference(
                 rule="a judge's verdict that the class's own code cannot read",
                 there="as that code says (0 for WISE, left out for ImagineBench)",
                 here="the same",
@@ -195,11 +219,32 @@ DIFFERENCES = (
                 switch=Stays.SAME,
             ),
             Difference(
+                rule="the option that an answer to multiple choice chooses, in tables without a class of their own",
+                there="a capital letter among the last four words, else the text of one option anywhere, also within words (`10` in `100`)",
+                here="an announced letter, else a letter alone, else the text of one option as whole words; see *How an answer is read*",
+                why="`b`, `答案：B` and `100` beside `10` are answers, and the article A is none; classes of guests keep VLMEvalKit's rule",
+                switch="choice-reading",
+            ),
+            Difference(
+                rule="an answer to a question of yes or no, in tables without a class of their own",
+                there="whichever of `yes` and `no` is among the words, so that `**Yes**, there is no dog` is No, and `no image was provided` too",
+                here="an announced word, else the first word, else a word that ends a sentence; refusals are neither; see *How an answer is read*",
+                why="the first word is the answer, and what follows explains it; classes of guests keep VLMEvalKit's rule",
+                switch="yes-no-reading",
+            ),
+            Difference(
                 rule="an unreadable answer to multiple choice",
                 there="after three tries with a judge, an option drawn at random",
                 here="wrong without a judge, unscored with one",
                 why="a guess is not an answer",
                 switch=Stays.UNSTABLE,
+            ),
+            Difference(
+                rule='"The answer is **B**." in `can_infer` and its like',
+                there="not read where the letter is not among the last four words (also by `ms-vlmeval` 0.0.20)",
+                here="the same for names of `ulmeval`; for those of `vlmeval` the letter after `answer is` counts, as in VLMEvalKit's present tree",
+                why="each kit's classes keep that kit's rule",
+                switch="older-choice-rule",
             ),
             Difference(
                 rule="DPG-Bench with `--judge`",

@@ -10,7 +10,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from polymeter.core.environment import environment_set
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.json_text import as_number
 from polymeter.core.progress import Progress, Silence
-from polymeter.core.records import dataclass
 from polymeter.core.task import TaskSpec
 from polymeter.engine.model_pool import ModelPool
 from polymeter.formats.table.instances import check_arguments

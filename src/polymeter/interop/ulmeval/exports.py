@@ -14,7 +14,6 @@ file, which VLMEvalKit reads as well.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,7 +26,7 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
 from polymeter.core.places import stored_at
 from polymeter.core.registry import missing_package
-from polymeter.core.spreadsheets import FORMULA_SIGNS, without_formula
+from polymeter.core.spreadsheets import csv_lines, is_formula
 from polymeter.core.stored_samples import (
     StoredSample,
     answer_text,
@@ -163,7 +162,7 @@ def _write_excel(path: Path, columns: list[str], rows: Iterable[Mapping[str, Any
     sheet = book.create_sheet("Sheet1")
 
     def cell(value: Any) -> Any:
-        if not isinstance(value, str) or not value.startswith(FORMULA_SIGNS):
+        if not is_formula(value):
             return value
         text = WriteOnlyCell(sheet, value=value)
         text.data_type = "s"
@@ -199,5 +198,4 @@ def _first(own: Mapping[str, Any]) -> tuple[str, str]:
 
 def _write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
     with stored_at(path, "Writing scores"), replacing(path) as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
-        writer.writerows([["" if cell is None else without_formula(cell) for cell in row] for row in rows])
+        file.writelines(csv_lines(rows, is_all_quoted=True))

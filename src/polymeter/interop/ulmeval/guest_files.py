@@ -5,12 +5,12 @@ dataset classes, of model wrappers, or of endpoints.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from polymeter.guests.loading import load_authors_file
+from polymeter.guests.neighbours import name_in_copy
 from polymeter.guests.shims import switch_on_shims
 from polymeter.interop.ulmeval import SYSTEM
 
@@ -46,25 +46,15 @@ def load_wrappers(path: str) -> ModuleType:
     return load_guest_file(Path(path))
 
 
-def load_guest_file(file: Path, supplied: Mapping[str, Any] | None = None) -> ModuleType:
+def load_guest_file(file: Path) -> ModuleType:
     """The module of a file with dataset classes or model wrappers, in any folder.
 
     Its relative imports find its own neighbours first, then the modules of the package that it was written for.
 
-    Args:
-        file: The file.
-        supplied: Names that it may use without importing them; default: ``supplied_names``.
-
     Raises:
         PlanError: if it fails to load, or needs a package that is not installed.
     """
-    names = supplied_names if supplied is None else lambda: supplied
-    return load_authors_file(file, names, _packages(file.resolve()))
-
-
-def is_guest_file(file: Path) -> bool:
-    """Whether a file was written for one of these packages, judged by the names in it."""
-    return SYSTEM.scripts.recognise(file.read_bytes())
+    return load_authors_file(file, supplied_names, _packages(file.resolve()))
 
 
 def supplied_names() -> dict[str, Any]:
@@ -79,11 +69,13 @@ def supplied_names() -> dict[str, Any]:
 
 
 def _packages(file: Path) -> tuple[str, ...]:
-    """The packages that a file's folder may stand for, the likeliest first: judged by the folders that contain it, then
-    by the names in it.
+    """The packages that a file's folder may stand for, the likeliest first: its place in a copy of one of the two, else
+    judged by the folders that contain it, then by the names in it.
     """
     folder, source = file.parent, file.read_bytes()
+    place = name_in_copy(folder)
     roots = sorted(PACKAGES, key=lambda root: (root not in folder.parts, root.encode() not in source, root))
     trees = sorted(_TREES, key=lambda tree: roots.index(tree.partition(".")[0]))
     trees.sort(key=lambda tree: tree.rpartition(".")[2] != folder.name)
-    return (*trees, *(f"{tree}.{folder.name}" for tree in trees))
+    exact = [place] if place.partition(".")[0] in PACKAGES else []
+    return (*exact, *trees, *(f"{tree}.{folder.name}" for tree in trees))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 from polymeter.core.errors import DataError
 from polymeter.core.logs import damaged, starts_with
 from polymeter.core.places import stored_at
-from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,6 +155,7 @@ def _content(file: Path) -> pd.DataFrame:
     return _loaded(file, facts.st_mtime_ns, facts.st_size)
 
 
+# Kept for the life of the process, the last few; a changed file is read again.
 @lru_cache(maxsize=8)
 def _loaded(file: Path, changed: int, size: int) -> pd.DataFrame:
     """The table in a file, which is looked at several times. ``json`` files hold a list of rows, or columns."""

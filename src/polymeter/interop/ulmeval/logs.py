@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,6 @@ from polymeter.core.logs import (
     StatedResult,
     read_json,
 )
-from polymeter.core.records import dataclass
 from polymeter.core.task import MetricKey
 from polymeter.interop.ulmeval.log_files import (
     INDEX,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import ModelSpec
-from polymeter.core.records import dataclass
 from polymeter.core.registries import MODELS
 from polymeter.interop.ulmeval.config import Named, UlmevalConfig
 from polymeter.interop.ulmeval.results import plain_name
@@ -113,7 +112,7 @@ def judge_arguments(config: UlmevalConfig) -> dict[str, Any]:
 
 
 def _ulm(name: str, arguments: Mapping[str, Any], config: UlmevalConfig) -> Chosen:
-    from polymeter.interop.ulmeval.models.zoo import supported_ULM
+    from polymeter.interop.ulmeval.models.native import supported_ULM
 
     if config.model_path and (entry_arguments := _arguments_in_file(name, config.model_path)) is not None:
         flags = {"retry": config.retry, "verbose": config.verbose or None}
@@ -132,7 +131,8 @@ def _ulm(name: str, arguments: Mapping[str, Any], config: UlmevalConfig) -> Chos
 
 def _of_class(named: Named, config: UlmevalConfig) -> Chosen:
     """A class that a JSON file names: one in the user's file, or one of ULMEvalKit's."""
-    from polymeter.interop.ulmeval.models.zoo import CLASSES, supported_ULM
+    from polymeter.interop.ulmeval.models.native import supported_ULM
+    from polymeter.interop.ulmeval.models.zoo import CLASSES
 
     name = named.class_name
     if config.model_path and _arguments_in_file(name, config.model_path) is not None:
@@ -166,7 +166,8 @@ def _arguments_in_file(name: str, path: str) -> Mapping[str, Any] | None:
         PlanError: if the file cannot be loaded, or neither has the name.
     """
     from polymeter.interop.ulmeval.models.loading import find_wrapper
-    from polymeter.interop.ulmeval.models.zoo import CLASSES, supported_ULM
+    from polymeter.interop.ulmeval.models.native import supported_ULM
+    from polymeter.interop.ulmeval.models.zoo import CLASSES
 
     try:
         return find_wrapper(name, path).arguments

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import DataError, ModelError
+from polymeter.core.errors import DataError, ModelError, boundary
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.repeats import group_repeats
 from polymeter.core.request import GenerateImage, Output, Parameters, Request, Response
 from polymeter.core.sources import digest, is_pil
-from polymeter.data.formats import load
+from polymeter.data.expansion import check_expansion
+from polymeter.data.formats import load, require_excel
 
 _INDEX, _PREDICTION = "index", "prediction"
 _FAILED = "Failed to obtain answer"
@@ -82,7 +83,7 @@ class Predictions(BatchModel):
 
 
 def _answers(file: Path) -> dict[str, Any]:
-    table = load(file)
+    table = _read(file)
     columns = getattr(table, "columns", ())
     for name in (_INDEX, _PREDICTION):
         if name not in columns:
@@ -96,6 +97,25 @@ def _answers(file: Path) -> dict[str, Any]:
     if twice is not None:
         raise DataError(f"{file.name} has the index {twice!r} more than once.", where=str(file))
     return dict(zip(names, (_plain(value) for value in table[_PREDICTION]), strict=True))
+
+
+def _read(file: Path) -> Any:
+    """What a file holds. The answers of a spreadsheet, or of separated values, are texts as they were written: a column
+    of bare numbers is none of numbers, and "None" is an answer.
+    """
+    suffix = file.suffix.lower()
+    if suffix not in (".xlsx", ".csv", ".tsv"):
+        return load(file)
+    import pandas as pd
+
+    if suffix == ".xlsx":
+        require_excel(file)
+    with boundary(DataError, f"Reading {file}"):
+        texts: dict[str, Any] = {"dtype": {_PREDICTION: str}, "keep_default_na": False, "na_values": [""]}
+        if suffix == ".xlsx":
+            check_expansion(file)
+            return pd.read_excel(file, engine="openpyxl", **texts)
+        return pd.read_csv(file, sep="\t" if suffix == ".tsv" else ",", **texts)
 
 
 def _plain(value: Any) -> Any:

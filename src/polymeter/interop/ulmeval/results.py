@@ -17,9 +17,9 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from polymeter.core.records import dataclass
 from polymeter.formats.table.predictions import prediction_path
 from polymeter.store.folder import RunFolder, open_folder
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import TYPE_CHECKING
 
 from polymeter.library.shapes.layout import Plan, Thing
@@ -46,7 +45,6 @@ def mask(thing: Thing, width: int, height: int) -> PILImage:
     return canvas.reduce(fine) if fine > 1 else canvas
 
 
-@cache
 def _corners(shape: str) -> tuple[tuple[float, float], ...]:
     """The corners of a shape in the square from -1 to 1; y points down."""
     if shape == "square":

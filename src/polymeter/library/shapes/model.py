@@ -104,7 +104,8 @@ class ShapesModel(BatchModel):
             raise ModelError(f"The model 'shapes' edits one picture, and {len(inputs)} were shown.")
         if inputs:
             edit = slipped_edit(read_edit(prompt), self._error_rate, rng)
-            return edited(inputs[0].open(), edit) if edit else inputs[0].open().convert("RGB")
+            shown = inputs[0].shown()
+            return edited(shown, edit) if edit else shown.copy()
         width, height = parameters.size or (_SIDE, _SIDE)
         if min(width, height) < _SMALLEST:
             raise ModelError(f"The model 'shapes' draws no pictures smaller than {_SMALLEST} pixels.")

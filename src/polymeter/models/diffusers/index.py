@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.models.diffusers.settings import DiffusersSettings
 
 INDEX = "model_index.json"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.models.diffusers.index import Kind, Role, kind_of_class
 from polymeter.models.diffusers.parts import missing_parts
 from polymeter.models.diffusers.settings import DiffusersSettings

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import ModelError
 from polymeter.core.identity import canonical
 from polymeter.core.parts import Image, Text
-from polymeter.core.records import dataclass
 from polymeter.core.repeats import seed_of
 from polymeter.core.request import GenerateImage, Request
 from polymeter.models.diffusers.index import Kind, Role

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from polymeter.core.records import dataclass
 
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 OFFLOADS = ("none", "model", "sequential")

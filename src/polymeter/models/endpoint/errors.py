@@ -11,15 +11,17 @@ import json
 import math
 import re
 import time
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from polymeter.core.errors import ErrorKind, ErrorScope, ModelError, PolymeterError
 from polymeter.core.request import Response
-from polymeter.core.secrets import HIDDEN, hide_secrets
+from polymeter.core.secrets import HIDDEN, hide_secrets, scrubbed
 
 _LONGEST_MESSAGE = 300
+_MOST_SEARCHED = 8192
+"""So many characters of a body are searched for secrets, and for the message in them."""
 _TRANSIENT = (408, 409, 425)
 _PERMANENT = (501, 505)
 _MILLISECONDS = 1e12
@@ -31,7 +33,10 @@ _BAD_KEY = ("api_key_invalid", "api_key_expired", "invalid_api_key", "consumer_s
 _FILTERED = ("content_filter", "content_policy", "moderation", "responsibleai", "safety")
 _FILTERED_WORDS = ("content management policy", "content policy", "safety system", "flagged by moderation")
 _TOO_LONG = ("context_length", "string_above_max_length", "request_too_large")
-_TOO_LONG_WORDS = ("context length", "context window", "prompt is too long", "too many tokens", "max_model_len")
+_TOO_LONG_WORDS = (
+    *("context length", "context window", "prompt is too long", "too many tokens", "max_model_len"),
+    "request too large",  # with status 429: it alone exceeds the tokens of a minute
+)
 _BY_TYPE: Sequence[tuple[str, int]] = (
     ("rate_limit", 429),
     ("ratelimit", 429),
@@ -61,7 +66,7 @@ _HINTS: Mapping[int, str] = {
 }
 _SCOPES: Mapping[int, ErrorScope] = {403: "unclear", 404: "unclear", 405: "unclear", 410: "unclear"}
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|hf|xai|AIza)[-_]?[\w*-]{12,}|(?<=Bearer )\S+")
-_TITLE = re.compile(r"(?is)<title>(.*?)</title>")
+_TITLE = re.compile(r"(?i)<title>([^<]*)</title>")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
 _SPAN_UNITS: Mapping[str, float] = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
@@ -95,7 +100,7 @@ class EndpointError(ModelError):
 
 
 def error_of(
-    status: int, headers: Mapping[str, str], body: str, *, where: str, secrets: Iterable[str] = ()
+    status: int, headers: Mapping[str, str], body: str, *, where: str, secrets: Collection[str] = ()
 ) -> EndpointError:
     """The error that an answer reports.
 
@@ -115,11 +120,14 @@ def error_of(
         secrets: Keys to hide if the server repeats them.
     """
     report = _read(body)
-    message = _hidden(report.message or _without_page(body) or "no message", secrets)[:_LONGEST_MESSAGE]
+    text = report.message or _without_page(body)
+    words = text[:_LONGEST_MESSAGE].lower()  # before anything is hidden: a key may be a word, such as "context"
+    if len(text) > _MOST_SEARCHED:  # cut between words, so that no half of a secret stays
+        text = text[:_MOST_SEARCHED].rpartition(" ")[0]
+    message = _hidden(text, secrets)[:_LONGEST_MESSAGE] or "no message"
     wait_s = retry_after_s(headers) if status != 200 else None
     wait_s = report.retry_delay_s if wait_s is None else wait_s
     status = report.status if status < 400 and report.status else status
-    words = message.lower()
     is_unpaid = _has(report.codes, _UNPAID) or any(word in words for word in _UNPAID_WORDS)
     if is_unpaid or report.is_day_used_up or status == 402:
         what = f"The quota is used up: {message}"
@@ -272,11 +280,8 @@ def _has(codes: Sequence[str], words: Sequence[str]) -> bool:
     return any(word in code for word in words for code in codes)
 
 
-def _hidden(text: str, secrets: Iterable[str]) -> str:
-    for secret in secrets:
-        if secret:
-            text = text.replace(secret, HIDDEN)
-    return _KEY_LIKE.sub(HIDDEN, hide_secrets(text))
+def _hidden(text: str, secrets: Collection[str]) -> str:
+    return _KEY_LIKE.sub(HIDDEN, hide_secrets(scrubbed(text, secrets)))
 
 
 def _number(text: str) -> float | None:

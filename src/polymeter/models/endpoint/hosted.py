@@ -9,16 +9,17 @@ import json
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from polymeter.core.errors import ModelError, PlanError, did_you_mean
 from polymeter.core.model import AsyncModel
 from polymeter.core.parts import Part, Text
-from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 from polymeter.core.request import Generate, GenerateImage, Message, Output, Request, Response
 from polymeter.core.secrets import hide_secrets, remember_values
+from polymeter.models.endpoint.addresses import check_line
 from polymeter.models.endpoint.errors import EndpointError, error_of
 from polymeter.models.endpoint.http import UnreachedError
 from polymeter.models.endpoint.shapes import offers_tools
@@ -277,12 +278,13 @@ def key_from(names: Sequence[str], title: str) -> tuple[str, str]:
     """The first of these environment variables that is set, and the key in it.
 
     Raises:
-        PlanError: if none is set.
+        PlanError: if none is set, or the key has a line break.
     """
     for name in names:
         key = os.environ.get(name, "").strip()
         if key:
             remember_values([key])
+            check_line(key, "The key", name)
             return name, key
     raise PlanError(
         f"{title} needs a key, and the environment variable {' or '.join(names)} is not set.",

@@ -9,13 +9,12 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import digest
 from polymeter.data.addresses import PRIVATE_HINT, NotPublicError, UnresolvedError, public_addresses, public_socket

@@ -1,8 +1,9 @@
 """Media as endpoints send and receive it: base64 text of encoded images, audio and frames.
 
 A JPEG, PNG, WebP or GIF is sent as it is, and not kept: its base64 text costs less than the memory. It is encoded again
-only if its EXIF orientation is not upright or it is larger than the user allows; what is encoded here is encoded once.
-All of this runs on decoding threads, never on an event loop.
+only if servers would differ about it (``polymeter.core.image_headers``) or it is larger than the user allows. It is
+then encoded as every model sees it (``polymeter.core.shown_images``), once. All of this runs on decoding threads, never
+on an event loop.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, ModelError, Raised, attempt, boundary
+from polymeter.core.image_headers import is_plain_file, is_turned
 from polymeter.core.parts import Audio, Image, Video
-from polymeter.core.records import dataclass
+from polymeter.core.pixels import opened_image
+from polymeter.core.shown_images import as_shown, is_plain
 from polymeter.core.sources import sniff_audio_mime, sniff_mime
 
 if TYPE_CHECKING:
@@ -29,13 +32,6 @@ if TYPE_CHECKING:
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
 """What nearly every endpoint accepts."""
 
-_EXIF_MARKS: Mapping[str, tuple[bytes, ...]] = {
-    "image/jpeg": (b"Exif\0",),
-    "image/png": (b"eXIf", b"Raw profile type"),
-    "image/webp": (b"EXIF",),
-}
-_JPEG_HEADERS = 1 << 16
-_EXIF_ORIENTATION = 0x0112
 _JPEG_QUALITY = 95
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 _MIB = 1 << 20
@@ -92,7 +88,7 @@ class MediaEncoder:
         self._memory = _Memory(budget_mb * _MIB)
 
     def image(self, image: Image) -> Encoded:
-        """An image, as its own bytes if the endpoint accepts them.
+        """An image, as its own bytes if the endpoint accepts them and everyone decodes them alike.
 
         Raises:
             DataError: if the image is missing or broken.
@@ -102,7 +98,7 @@ class MediaEncoder:
         if data is None or mime not in self._image_types:
             return self._encode_image(image, "PNG")
         with boundary(DataError, f"Looking at the image {image.describe()}"):
-            is_changed = _is_turned(data, mime) or self._is_too_large(data)
+            is_changed = not is_plain_file(data, mime) or is_turned(data, mime) or self._is_too_large(data)
         if is_changed:
             return self._encode_image(image, "JPEG" if mime == "image/jpeg" else "PNG")
         return Encoded(mime, base64.b64encode(data))
@@ -144,22 +140,28 @@ class MediaEncoder:
 
     def _encode_image(self, image: Image, kind: str) -> Encoded:
         key = f"image:{image.content_hash()}"
-        return self._memory.get(key, lambda: (_encode_pixels(self._scaled(image.open()), kind),))[0]
+        return self._memory.get(key, lambda: (_encode_pixels(self._pixels(image, kind), kind),))[0]
+
+    def _pixels(self, image: Image, kind: str) -> PILImage:
+        """What is sent of an image. A PNG keeps two levels or a palette, which take less space than RGB."""
+        decoded = image.open()
+        is_kept = kind == "PNG" and is_plain(decoded) and not self._is_longer(decoded.size)
+        return decoded if is_kept else self._scaled(image.shown(keeps_grey=True))
 
     def _encode_frames(self, video: Video) -> tuple[Encoded, ...]:
         from polymeter.data.video import frames
 
         images = frames(video, n=self._num_frames, fps=self._fps)
-        return tuple(_encode_pixels(self._scaled(image), "JPEG") for image in images)
+        return tuple(_encode_pixels(self._scaled(as_shown(image)), "JPEG") for image in images)
 
     def _is_too_large(self, data: bytes) -> bool:
         if self._max_side_px is None:
             return False
-        from PIL import Image as pil
+        with opened_image(data) as image:  # reads the header only
+            return self._is_longer(image.size)
 
-        with pil.open(io.BytesIO(data)) as image:  # reads the header only
-            longest: int = max(image.size)
-        return longest > self._max_side_px
+    def _is_longer(self, size: tuple[int, int]) -> bool:
+        return self._max_side_px is not None and max(size) > self._max_side_px
 
     def _scaled(self, image: PILImage) -> PILImage:
         longest = max(image.size)
@@ -169,8 +171,7 @@ class MediaEncoder:
 
         factor = self._max_side_px / longest
         size = (max(1, round(image.width * factor)), max(1, round(image.height * factor)))
-        plain = image if image.mode in ("L", "RGB", "RGBA") else image.convert("RGB")
-        return plain.resize(size, pil.Resampling.LANCZOS)
+        return image.resize(size, pil.Resampling.LANCZOS)
 
 
 async def received_image(encoded: bytes | str, *, where: str) -> PILImage:
@@ -254,27 +255,12 @@ def _has_content(part: Audio | Video) -> bool:
     )
 
 
-def _is_turned(data: bytes, mime: str) -> bool:
-    """Whether a viewer that ignores EXIF would show the image rotated. The header is read only if there is a mark of
-    EXIF data, which in a JPEG is near the beginning.
-    """
-    end = _JPEG_HEADERS if mime == "image/jpeg" else len(data)
-    if all(data.find(mark, 0, end) < 0 for mark in _EXIF_MARKS.get(mime, ())):
-        return False
-    from PIL import Image as pil
-
-    with pil.open(io.BytesIO(data)) as image:
-        return bool(image.getexif().get(_EXIF_ORIENTATION, 1) != 1)
-
-
 def _encode_pixels(image: PILImage, kind: str) -> Encoded:
     buffer = io.BytesIO()
     if kind == "JPEG":
-        plain = image if image.mode in ("L", "RGB") else image.convert("RGB")
-        plain.save(buffer, "JPEG", quality=_JPEG_QUALITY)
+        image.save(buffer, "JPEG", quality=_JPEG_QUALITY)
     else:
-        plain = image if image.mode in ("1", "L", "LA", "P", "RGB", "RGBA") else image.convert("RGB")
-        plain.save(buffer, "PNG", compress_level=1)
+        image.save(buffer, "PNG", compress_level=1)
     return Encoded(f"image/{kind.lower()}", base64.b64encode(buffer.getvalue()))
 
 

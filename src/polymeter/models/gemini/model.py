@@ -19,6 +19,8 @@ from typing import Any
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request
+from polymeter.core.shown_images import rate_identity
+from polymeter.models.endpoint.addresses import checked_address
 from polymeter.models.endpoint.hosted import (
     NEUTRAL_HERE,
     HostedModel,
@@ -131,6 +133,7 @@ class GeminiModel(HostedModel):
         if self._kind == "imagen" and not vertexai:
             raise PlanError("Imagen is served by Vertex AI only.", where=label, hint="Add vertexai=true and project=….")
         self.address = base_url or os.environ.get(_URL_NAMES[vertexai]) or _URLS[vertexai]
+        checked_address(self.address, "base_url")
         self._address = {"base_url": base_url.rstrip("/") or None, "api_version": api_version or None}
         self._cloud = {"project": project or None, "location": location or None} if vertexai else {}
         self._thinking, room = _thinking(thinking)
@@ -150,7 +153,7 @@ class GeminiModel(HostedModel):
             "safety": safety,
             "video": video,
             "num_frames": num_frames if sends_frames else None,
-            "fps": fps,
+            "fps": rate_identity(fps) if sends_frames else fps,
             "max_image_side": max_image_side,
             "extra_body": self._extra_body,
         }
@@ -259,6 +262,10 @@ class GeminiModel(HostedModel):
             "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
             "generationConfig": {"maxOutputTokens": 1},
         }
+
+    async def probe(self) -> bool:
+        """Ask for one token, or look up a model that makes images."""
+        return await super().probe() and self._kind == "text"
 
     async def _hello(self, client: Any) -> str:
         """Ask for one token. A model that makes images is only looked up, because images cost money."""

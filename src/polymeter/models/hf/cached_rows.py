@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     import torch

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary
 from polymeter.core.parts import Modality
-from polymeter.core.records import dataclass
 from polymeter.models.hf.settings import HfSettings
 
 _AUTO_CLASSES = (

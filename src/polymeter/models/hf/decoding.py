@@ -8,12 +8,12 @@ task and the plan, so that two checkpoints are measured alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from polymeter.core.reasoning import REASONING_TAGS
-from polymeter.core.records import dataclass
-from polymeter.core.request import Generate
+from polymeter.core.request import Generate, Tags
+from polymeter.reading.reasoning import last_marks, may_open
 
 FALLBACK_MAX_NEW_TOKENS = 1024
 """Maximum tokens of an answer if neither the task nor the plan sets a limit."""
@@ -51,8 +51,8 @@ _OURS = {
 }
 _TOKENS = {"eos_token_id": "", "pad_token_id": "What fills up a batch is in no answer."}
 _NEAR = 0.8
-_THINKING, _THOUGHT = zip(*REASONING_TAGS, strict=True)
 _SLACK_TOKENS = 8
+_KNOWN_TAG_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,23 +239,36 @@ class OwnTokens:
 
 
 class StopStrings:
-    """A stopping criterion: a row ends when its answer contains a stop string after its reasoning.
+    """A stopping criterion: a row ends when its answer contains a stop string, behind its reasoning and the white space
+    before the answer.
 
-    Only the newest tokens are decoded, as many as a stop string can span. The engine cuts the answer; this only saves
-    computation.
+    Only the newest tokens are decoded, as many as a stop string can span. What is left of the answer is decided when it
+    is read; this only saves computation.
 
     Args:
         stops: The stop strings.
-        tokenizer: Decodes the tokens.
+        decode: Gives the text of tokens.
         is_thinking: For each row, whether its answer begins inside reasoning.
+        tags: For each row, the tags around reasoning.
     """
 
-    def __init__(self, stops: Sequence[str], tokenizer: Any, is_thinking: Sequence[bool]) -> None:
+    def __init__(
+        self,
+        stops: Sequence[str],
+        decode: Callable[[Sequence[int]], str],
+        is_thinking: Sequence[bool],
+        tags: Sequence[Tags | None],
+    ) -> None:
         self._stops = stops
-        self._tokenizer = tokenizer
+        self._decode = decode
         self._is_thinking = list(is_thinking)
+        self._tags = tags
         self._tokens: list[list[int]] = [[] for _ in is_thinking]
-        self._window = max(len(text.encode()) for text in (*stops, *_THOUGHT)) + _SLACK_TOKENS
+        self._answers = [0 for _ in is_thinking]
+        """For each row, the number of the token with which its answer begins."""
+        marks = (mark for own in tags for pair in (own or ()) for mark in pair)
+        longest = max((len(text.encode()) for text in (*stops, *marks)), default=0)
+        self._window = max(longest, _KNOWN_TAG_BYTES) + _SLACK_TOKENS
         self.ends: list[int | None] = [None] * len(self._tokens)
 
     def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
@@ -274,33 +287,20 @@ class StopStrings:
                 self.ends[row] = len(self._tokens[row])
 
     def _has_stopped(self, row: int) -> bool:
-        text = self._tokenizer.decode(self._tokens[row][-self._window :], skip_special_tokens=True)
-        begun = max(text.rfind(mark) for mark in _THINKING)
-        ended = max((text.rfind(mark) + len(mark) for mark in _THOUGHT if mark in text), default=-1)
+        tokens, answer = self._tokens[row], self._answers[row]
+        first = max(answer, len(tokens) - self._window)
+        text = self._decode(tokens[first:])
+        begun, ended = last_marks(text, self._tags[row])
         if max(begun, ended) >= 0:
+            # What comes behind a closing tag is looked at from the next token on.
             self._is_thinking[row] = begun > ended
-        return not self._is_thinking[row] and any(text.find(stop, max(ended, 0)) >= 0 for stop in self._stops)
-
-
-def begins_in_thought(prompt: str) -> bool:
-    """Whether a prompt ends inside reasoning that its template has begun."""
-    return any(
-        prompt.rfind(begin) > prompt.rfind(end) and not prompt[prompt.rfind(begin) + len(begin) :].strip()
-        for begin, end in zip(_THINKING, _THOUGHT, strict=True)
-    )
-
-
-def split_thought(text: str, *, is_finished: bool) -> tuple[str | None, str]:
-    """Reasoning and answer of a text that begins inside reasoning. Of several end marks the last one counts that stands
-    before reasoning is begun again. Without an end mark, the text is all reasoning if it was cut off, and all answer if
-    the model finished, because then it did not reason.
-    """
-    first = min((start for mark in _THOUGHT if (start := text.find(mark)) >= 0), default=-1)
-    if first < 0:
-        return (None, text) if is_finished else (text.strip(), "")
-    begun = min((start for mark in _THINKING if (start := text.find(mark, first)) >= 0), default=len(text))
-    start, mark = max((text.rfind(mark, first, begun), mark) for mark in _THOUGHT)
-    return text[:start].strip(), text[start + len(mark) :].lstrip("\n")
+            self._answers[row] = len(tokens)
+            return False
+        if self._is_thinking[row]:
+            return False
+        shown = text.lstrip() if first == answer else text
+        found = [place for stop in self._stops if stop and (place := shown.find(stop)) >= 0]
+        return bool(found) and not may_open(shown[min(found) :], self._tags[row])
 
 
 def warper_names() -> tuple[str, ...]:

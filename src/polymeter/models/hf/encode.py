@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, boundary
-from polymeter.core.records import dataclass
 from polymeter.core.request import Generate, Request
 from polymeter.models.hf.load import Loaded
 from polymeter.models.hf.prompts import Prompt, Prompter
@@ -67,6 +66,7 @@ class Encoder:
         is_plain = is_plain or (isinstance(parameters, Generate) and parameters.template == "none")
         prompt = self._prompter.read(request, is_plain=is_plain)
         prompt.is_raw = is_plain and self._loaded.is_chat
+        prompt.reasoning_tags = None if request.origin is None else request.origin.reasoning_tags
         return prompt
 
     def encode(

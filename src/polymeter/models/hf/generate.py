@@ -7,21 +7,20 @@ from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.repeats import seed_of
-from polymeter.core.request import Error, Generate, Output, Request, Response, Usage
+from polymeter.core.request import Error, Generate, Output, Request, Response, Tags, Usage
 from polymeter.models.hf.decoding import (
     FALLBACK_MAX_NEW_TOKENS,
     Decoding,
     OwnTokens,
     RowNoise,
     StopStrings,
-    begins_in_thought,
     decoding_of,
-    split_thought,
 )
 from polymeter.models.hf.encode import Batch, Encoder
 from polymeter.models.hf.load import Loaded
 from polymeter.models.hf.prompts import Prompt
 from polymeter.models.memory import within_memory
+from polymeter.reading.reasoning import begins_inside, split_from_inside
 
 _SPEECH_START = 4
 """Maximum number of tokens that Whisper begins with: start, language, task, no timestamps."""
@@ -95,30 +94,42 @@ def answers_together(
     per_row: Sequence[Any],
 ) -> list[Output]:
     """The output of each row."""
-    stops = per_row[0].stop
+    stops, tags = per_row[0].stop, [tags_of(loaded, prompt) for prompt in prompts]
     if not decoding.is_sampled:
-        return _pass(loaded, batch, decoding, stops, None)
+        return _pass(loaded, batch, decoding, stops, tags, None)
     seeds = [seed_of(parameters) for parameters in per_row]
     if decoding.has_beams:
         # Sampled beams use one generator for the whole batch, so each row is computed alone.
         return [
-            _seeded_pass(loaded, encoder.encode([prompt]), decoding, stops, seed)
-            for prompt, seed in zip(prompts, seeds, strict=True)
+            _seeded_pass(loaded, encoder.encode([prompt]), decoding, stops, own, seed)
+            for prompt, own, seed in zip(prompts, tags, seeds, strict=True)
         ]
-    return _pass(loaded, batch, decoding, stops, seeds)
+    return _pass(loaded, batch, decoding, stops, tags, seeds)
 
 
-def _seeded_pass(loaded: Loaded, batch: Batch, decoding: Decoding, stops: Sequence[str], seed: int) -> Output:
+def tags_of(loaded: Loaded, prompt: Prompt) -> Tags | None:
+    """The tags around reasoning in the answer to a prompt: those of its task, else those of the checkpoint."""
+    return loaded.reasoning_tags if prompt.reasoning_tags is None else prompt.reasoning_tags
+
+
+def _seeded_pass(
+    loaded: Loaded, batch: Batch, decoding: Decoding, stops: Sequence[str], tags: Tags | None, seed: int
+) -> Output:
     import torch
 
     devices = [loaded.device] if loaded.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
-        return _pass(loaded, batch, decoding, stops, None)[0]
+        return _pass(loaded, batch, decoding, stops, [tags], None)[0]
 
 
 def _pass(
-    loaded: Loaded, batch: Batch, decoding: Decoding, stops: Sequence[str], seeds: Sequence[int] | None
+    loaded: Loaded,
+    batch: Batch,
+    decoding: Decoding,
+    stops: Sequence[str],
+    tags: Sequence[Tags | None],
+    seeds: Sequence[int] | None,
 ) -> list[Output]:
     """One answer for each row.
 
@@ -127,6 +138,7 @@ def _pass(
         batch: The rows.
         decoding: How tokens are chosen.
         stops: Where an answer may end.
+        tags: The tags around reasoning of each row.
         seeds: One for each row, if tokens are drawn row by row.
     """
     arguments: dict[str, Any] = dict(decoding.search)
@@ -137,18 +149,18 @@ def _pass(
     eos_ids = decoding.eos_ids or loaded.eos_ids
     with boundary(ModelError, "The generation settings"):
         arguments["logits_processor"] = processors_of(loaded, batch.inputs, decoding, eos_ids, seeds)
-    is_thinking = [begins_in_thought(text) for text in batch.texts]
+    is_thinking = [begins_inside(text, own) for text, own in zip(batch.texts, tags, strict=True)]
     criterion = None
     if stops and not decoding.has_beams:
-        criterion = StopStrings(stops, loaded.tokenizer, is_thinking)
+        criterion = StopStrings(stops, loaded.text_of, is_thinking, tags)
         arguments["stopping_criteria"] = [criterion]
     with boundary(ModelError, "generate"):
         generated = within_memory(lambda: _generate(loaded, batch, arguments, eos_ids))
     rows = generated[:, _n_before(loaded, batch, generated) :].tolist()
     ends = criterion.ends if criterion else [None] * len(rows)
     return [
-        output_of(loaded, row, end, n_tokens, eos_ids, is_in_thought=is_in_thought)
-        for row, end, n_tokens, is_in_thought in zip(rows, ends, batch.n_tokens, is_thinking, strict=True)
+        output_of(loaded, row, end, n_tokens, eos_ids, own if is_in_thought else ())
+        for row, end, n_tokens, own, is_in_thought in zip(rows, ends, batch.n_tokens, tags, is_thinking, strict=True)
     ]
 
 
@@ -199,9 +211,11 @@ def most_new_tokens(loaded: Loaded, decoding: Decoding) -> int:
 
 
 def output_of(
-    loaded: Loaded, tokens: list[int], end: int | None, n_input: int, eos_ids: Sequence[int], *, is_in_thought: bool
+    loaded: Loaded, tokens: list[int], end: int | None, n_input: int, eos_ids: Sequence[int], inside: Tags | None
 ) -> Output:
-    """A row's answer: what it generated up to its end; the rest is padding."""
+    """A row's answer: what it generated up to its end; the rest is padding. ``inside``: the tags around the reasoning
+    that its prompt has begun; none if it begins with the answer.
+    """
     eos = next((position for position, token in enumerate(tokens) if token in eos_ids), None)
     if eos is not None and (end is None or eos < end):
         end = eos + 1
@@ -211,10 +225,10 @@ def output_of(
         loaded.kind.is_speech and not is_finished
     ):  # windows of audio are joined with padding, which does not mark an end
         own = _without_fill(own, loaded.pad_id)
-    text = loaded.tokenizer.decode(own, skip_special_tokens=True)
+    text = loaded.text_of(own)
     reasoning = None
-    if is_in_thought:
-        reasoning, text = split_thought(text, is_finished=is_finished)
+    if inside != ():
+        reasoning, text = split_from_inside(text, inside, is_finished=is_finished)
     usage = Usage(None if loaded.kind.is_speech else n_input, len(own))
     return Output(text=text, reasoning=reasoning, finish_reason="stop" if is_finished else "length", usage=usage)
 

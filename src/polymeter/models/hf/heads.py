@@ -8,9 +8,9 @@ have heads: what a medium becomes depends on more than its tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from polymeter.core.records import dataclass
 from polymeter.models.hf.plain_cache import gathered, keeps_everything, shortened
 from polymeter.models.hf.score_rows import accepted
 

@@ -7,12 +7,11 @@ because kernels round differently for different numbers of rows. So an image dep
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.core.repeats import seed_of
 from polymeter.core.request import Error, Generate, GenerateImage, Output, Request, Response, Usage
 from polymeter.models.hf.decoding import RowNoise, decoding_of, warper_names

@@ -10,13 +10,21 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.repeats import seed_of
 from polymeter.core.request import Generate, Request, Response
 from polymeter.models.hf.cached_rows import CachedRows
-from polymeter.models.hf.decoding import Decoding, StopStrings, begins_in_thought
+from polymeter.models.hf.decoding import Decoding, StopStrings
 from polymeter.models.hf.encode import Batch, Encoder
-from polymeter.models.hf.generate import answers_together, fitting_batch, most_new_tokens, output_of, processors_of
+from polymeter.models.hf.generate import (
+    answers_together,
+    fitting_batch,
+    most_new_tokens,
+    output_of,
+    processors_of,
+    tags_of,
+)
 from polymeter.models.hf.load import Loaded
 from polymeter.models.hf.prompts import Prompt
 from polymeter.models.hf.refill import Refiller, Row, choose
 from polymeter.models.memory import within_memory
+from polymeter.reading.reasoning import begins_inside
 
 
 def answer_in_turn(
@@ -113,7 +121,7 @@ class _Turns:
             self._answer_together(fitting, own, batch)
             return
         begun, logits = self._refiller.begin(batch.inputs)
-        rows = self._begun(fitting, batch)
+        rows = self._begun(fitting, own, batch)
         going = self._advanced(rows, logits)
         if going:
             self._cached.add(begun, going)
@@ -132,12 +140,13 @@ class _Turns:
                 going.append(number)
         return going
 
-    def _begun(self, positions: Sequence[int], batch: Batch) -> list[Row]:
+    def _begun(self, positions: Sequence[int], prompts: Sequence[Prompt], batch: Batch) -> list[Row]:
         ids, mask = batch.inputs["input_ids"], batch.inputs["attention_mask"].bool()
         stops = self._parameters(positions[0]).stop
         rows = []
         for number, position in enumerate(positions):
-            prompt, is_thinking = ids[number][mask[number]], begins_in_thought(batch.texts[number])
+            prompt, tags = ids[number][mask[number]], tags_of(self._loaded, prompts[number])
+            is_thinking = begins_inside(batch.texts[number], tags)
             seeds = [seed_of(self._parameters(position))] if self._decoding.is_sampled else None
             inputs: Mapping[str, Any] = {"input_ids": prompt[None], "attention_mask": mask[number][mask[number]][None]}
             with boundary(ModelError, "The generation settings"):
@@ -148,8 +157,8 @@ class _Turns:
                     batch.n_tokens[number],
                     prompt.tolist() if self._decoding.penalties else [],
                     processors,
-                    StopStrings(stops, self._loaded.tokenizer, [is_thinking]) if stops else None,
-                    is_thinking,
+                    StopStrings(stops, self._loaded.text_of, [is_thinking], [tags]) if stops else None,
+                    tags if is_thinking else (),
                 )
             )
         return rows
@@ -165,7 +174,7 @@ class _Turns:
             self._responses[position] = Response((output,))
 
     def _output(self, row: Row) -> Any:
-        return output_of(self._loaded, row.tokens, row.end, row.n_prompt, self._eos_ids, is_in_thought=row.is_thinking)
+        return output_of(self._loaded, row.tokens, row.end, row.n_prompt, self._eos_ids, row.inside)
 
     def _parameters(self, position: int) -> Generate:
         parameters = self._requests[position].parameters

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from types import MethodType
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package, processor_of
+from polymeter.core.request import Tags
 from polymeter.models.hf.config import Kind
 from polymeter.models.hf.decoding import without_decoding_defaults
 from polymeter.models.hf.settings import HfSettings
+from polymeter.reading.reasoning import CHANNEL_MARKS, REASONING_TAGS
 
 _SHOWN = 5
 
@@ -35,6 +37,7 @@ class Loaded:
         eos_ids: Tokens that end an answer.
         pad_id: The padding token.
         max_length: Maximum tokens of prompt and answer together; 0: unlimited.
+        reasoning_tags: The tags around reasoning in its answers; ``None``: those that are known.
     """
 
     network: Any
@@ -49,6 +52,21 @@ class Loaded:
     eos_ids: tuple[int, ...]
     pad_id: int
     max_length: int
+    reasoning_tags: Tags | None = None
+    tag_tokens: Mapping[int, str] = field(default_factory=dict)
+    """Special tokens that are tags around reasoning: their texts, by number. Decoding would leave them out."""
+
+    def text_of(self, tokens: Sequence[int]) -> str:
+        """The text of generated tokens without special tokens, but with those that are tags around reasoning."""
+        pieces, piece = [], list[int]()
+        for token in tokens if self.tag_tokens else ():
+            if token in self.tag_tokens:
+                pieces += [self.tokenizer.decode(piece, skip_special_tokens=True), self.tag_tokens[token]]
+                piece = []
+            else:
+                piece.append(token)
+        last = piece if self.tag_tokens else list(tokens)
+        return "".join([*pieces, self.tokenizer.decode(last, skip_special_tokens=True)])
 
 
 def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tuple[Any, Any] | None = None) -> Loaded:
@@ -88,6 +106,14 @@ def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tupl
         pad_id,
         settings.max_length or kind.max_length,
     )
+
+
+def tag_tokens(tokenizer: Any, tags: Tags | None) -> dict[int, str]:
+    """The special tokens of a tokenizer that are tags around reasoning, or marks of gpt-oss's channels."""
+    wanted = {tag.casefold() for pair in (REASONING_TAGS if tags is None else tags) for tag in pair if tag}
+    texts = {str(text) for text in tokenizer.all_special_tokens}
+    wanted |= CHANNEL_MARKS if texts >= CHANNEL_MARKS else set()
+    return {tokenizer.convert_tokens_to_ids(text): text for text in texts if text.casefold() in wanted}
 
 
 def check_places(settings: HfSettings) -> None:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.records import dataclass
 from polymeter.core.request import ChoiceLogprob, Error, Loglikelihood, Output, Request, Response, Usage
 from polymeter.models.hf.agreement import scores_agree
 from polymeter.models.hf.encode import Batch, Encoder

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import DataError, boundary
 from polymeter.core.parts import Audio, Image, Video
-from polymeter.core.records import dataclass
+from polymeter.core.shown_images import as_shown
 from polymeter.models.hf.settings import HfSettings
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _TICKS_PER_S = 1000
 _UNTIMED_FPS = 1.0
-_BYTE = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +50,12 @@ class Clip:
 
 
 def image_of(part: Image) -> PILImage:
-    """An image, decoded, in RGB; transparent pixels are shown on white, and 16 bits of grey as 8.
+    """An image, decoded, in RGB, as every model sees it.
 
     Raises:
         DataError: if it cannot be read.
     """
-    image = part.open()
-    if image.mode == "RGB":
-        return image
-    with boundary(DataError, f"Making an RGB image of {part.describe()}"):
-        return _in_rgb(image)
-
-
-def _in_rgb(image: PILImage) -> PILImage:
-    if image.mode.startswith("I"):
-        levels = image.convert("I")
-        brightest: Any = levels.getextrema()[1]
-        if image.mode != "I" or brightest > _BYTE:  # Pillow would clip brighter values to white
-            levels = levels.point(lambda level: level * (1 / 256))
-        return levels.convert("L").convert("RGB")
-    if "A" in image.getbands() or "transparency" in image.info:
-        from PIL import Image as pil
-
-        layered = image.convert("RGBA")
-        return pil.alpha_composite(pil.new("RGBA", layered.size, "white"), layered).convert("RGB")
-    return image.convert("RGB")
+    return part.shown()
 
 
 def clip_of(part: Video, settings: HfSettings) -> Clip:
@@ -88,7 +68,7 @@ def clip_of(part: Video, settings: HfSettings) -> Clip:
     from polymeter.data.video import timed_frames
 
     frames = timed_frames(part, n=settings.video_frames, fps=settings.video_fps or None)
-    return Clip([image.convert("RGB") for _, image in frames], [time for time, _ in frames])
+    return Clip([as_shown(image).convert("RGB") for _, image in frames], [time for time, _ in frames])
 
 
 def sound_of(part: Audio, rate: int) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 from polymeter.core.errors import PlanError
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.registry import missing_package
-from polymeter.core.request import Error, Generate, GenerateImage, Parameters, Request, Response
+from polymeter.core.request import Error, Generate, GenerateImage, Parameters, Request, Response, Tags
+from polymeter.core.shown_images import rate_identity
 from polymeter.models.hf.config import commit_of, kind_of, read_config
 from polymeter.models.hf.decoding import decoding_of, ignored, known_settings
 from polymeter.models.hf.digest import checkpoint_digest, package_version
@@ -20,7 +21,7 @@ from polymeter.models.hf.encode import Encoder
 from polymeter.models.hf.generate import answer
 from polymeter.models.hf.images import can_draw, draw, ignored_image_settings, known_image_settings
 from polymeter.models.hf.in_turn import answer_in_turn
-from polymeter.models.hf.load import Loaded, check_places, load_network, load_processor, template_of
+from polymeter.models.hf.load import Loaded, check_places, load_network, load_processor, tag_tokens, template_of
 from polymeter.models.hf.loglikelihood import Scorer
 from polymeter.models.hf.refill import Refiller, searches_plainly
 from polymeter.models.hf.settings import (
@@ -37,6 +38,7 @@ from polymeter.models.hf.settings import (
 )
 from polymeter.models.memory import free_memory
 from polymeter.models.quiet import quiet_transformers
+from polymeter.reading.reasoning import tags_in_force, tags_in_template
 
 _SAME_IMAGES = ("mllama", "paligemma", "blip-2", "instructblip", "fuyu", "kosmos-2", "kosmos-2.5", "florence2", "udop")
 """Families whose processors need the same number of images in every row of a batch."""
@@ -204,7 +206,7 @@ class HfModel(BatchModel):
             "chat_template_args": settings.chat_template_args,
             "processor_args": settings.processor_args,
             "max_length": settings.max_length,
-            "video": [settings.video_as, settings.video_frames, settings.video_fps],
+            "video": [settings.video_as, settings.video_frames, rate_identity(settings.video_fps)],
             "cut_sounds": settings.cut_sounds,
             **({"cut_prompts": True} if settings.cut_prompts else {}),
             "allow_missing_weights": settings.allow_missing_weights,
@@ -241,7 +243,9 @@ class HfModel(BatchModel):
         if self.parity.on("cut-prompts"):
             settings = replace(settings, cut_prompts=True)
         with quiet_transformers():
-            self._loaded = load_network(settings, self._config, self._kind, self._processing)
+            loaded = load_network(settings, self._config, self._kind, self._processing)
+            tags = self._tags()
+            self._loaded = replace(loaded, reasoning_tags=tags, tag_tokens=tag_tokens(loaded.tokenizer, tags))
             self._encoder = Encoder(self._loaded, drops_system=self.parity.on("refused-system"))
             self._scorer = Scorer(
                 self._loaded,
@@ -294,6 +298,10 @@ class HfModel(BatchModel):
             for response in answer(self._loaded, self._encoder, requests[start : start + at_once])
         ]
 
+    def _tags(self) -> Tags | None:
+        """The tags around reasoning in its answers: those of the run, else the known ones and those of the template."""
+        return tags_in_force(None, self.reasoning_tags, self.traits.reasoning_tags)
+
     def _traits(self) -> ModelTraits:
         kind = self._kind
         modalities = dict(kind.modalities)
@@ -304,6 +312,7 @@ class HfModel(BatchModel):
             requests={"generate": True, "loglikelihood": True, "generate_image": can_draw(self._config)},
             modalities=modalities,
             is_completion=not kind.is_speech and not template_of(*self._processing),
+            reasoning_tags=tags_in_template(template_of(*self._processing)),
         )
 
 

@@ -6,10 +6,10 @@ Each token sees its prefix and its own tail, and positions begin anew with each 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from polymeter.core.records import dataclass
 from polymeter.models.hf.score_rows import Row, RowScores, right_padded
 
 if TYPE_CHECKING:

@@ -7,13 +7,12 @@ the token's first character, so that it cannot take the place of an image.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary, count
 from polymeter.core.parts import Audio, Image, Modality, Part, Text, Video
-from polymeter.core.records import dataclass
-from polymeter.core.request import Request
+from polymeter.core.request import Request, Tags
 from polymeter.models.hf.load import Loaded
 from polymeter.models.hf.media import Clip, clip_of, image_of, sound_of
 
@@ -52,6 +51,7 @@ class Prompt:
         clips: Videos, likewise.
         sounds: Samples of shape ``(n,)``, likewise.
         is_raw: Whether it is read as a base model reads it: no template, and the tokenizer's own special tokens.
+        reasoning_tags: The tags around reasoning that its task names; ``None``: it names none.
     """
 
     text: str = ""
@@ -59,6 +59,7 @@ class Prompt:
     clips: list[Clip] = field(default_factory=list)
     sounds: list[Any] = field(default_factory=list)
     is_raw: bool = False
+    reasoning_tags: Tags | None = None
 
 
 class Prompter:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.errors import is_out_of_memory
-from polymeter.core.records import dataclass
+from polymeter.core.request import Tags
 from polymeter.models.hf.agreement import distributions_agree
 from polymeter.models.hf.cached_rows import Begun, CachedRows
 from polymeter.models.hf.decoding import Decoding, StopStrings
@@ -49,7 +49,7 @@ class Row:
         prompt: Those tokens, where a processor looks back at them.
         processors: What is done to its scores before the largest is taken.
         stopping: Its stop strings.
-        is_thinking: Whether it begins inside reasoning.
+        inside: The tags around the reasoning that its prompt has begun; none if it begins with the answer.
         tokens: The answer so far.
     """
 
@@ -58,7 +58,7 @@ class Row:
     prompt: list[int]
     processors: list[Callable[[Any, Any], Any]]
     stopping: StopStrings | None
-    is_thinking: bool
+    inside: Tags | None
     tokens: list[int] = field(default_factory=list)
 
     @property

@@ -8,9 +8,9 @@ lm-evaluation-harness (``get_rolling_token_windows`` and ``make_disjoint_window`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.core.request import ChoiceLogprob
 from polymeter.models.hf.score_rows import LOGIT_BYTES, RowScores, accepted, right_padded, vocabulary
 from polymeter.models.hf.score_tokens import Tail

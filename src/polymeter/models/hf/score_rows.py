@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from polymeter.core.records import dataclass
 from polymeter.core.request import ChoiceLogprob
 from polymeter.models.hf.score_tokens import Tail
 

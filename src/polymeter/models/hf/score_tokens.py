@@ -12,8 +12,7 @@ of the continuation ("Answer: " + "B" is scored as "Answer:" + " B").
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from polymeter.core.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

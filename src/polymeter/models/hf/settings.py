@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 
 DTYPES = ("auto", "float64", "float32", "float16", "bfloat16")
 VIDEO_AS = ("auto", "video", "images")

@@ -6,18 +6,21 @@ An address does not determine the answers, so it is not part of the model's iden
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from polymeter.core.errors import PlanError
-from polymeter.core.records import dataclass
-from polymeter.core.secrets import hide_secrets, remember, remember_values
+from polymeter.core.secrets import hidden_address, hide_secrets, remember, remember_values
+from polymeter.models.endpoint.addresses import check_headers, check_line, checked_address
 
 _OPENAI = "https://api.openai.com/v1"
 _OPENAI_HOST = "api.openai.com"
 _AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+_BETWEEN = re.compile(r",(?!.*@)|,(?=\s*https?://)")
+"""The commas between addresses; a user may hold others."""
 _OPERATIONS = ("/chat/completions", "/completions", "/models", "/images/generations", "/images/edits")
 
 
@@ -64,9 +67,9 @@ def find_addresses(name: str, *, base_url: str, **given: Any) -> Sequence[Addres
     """
     azure = given.get("azure_endpoint")
     listed = "" if azure and not base_url else base_url or os.environ.get("OPENAI_BASE_URL", "")
-    urls = [url.strip() for url in listed.split(",")]
+    urls = [url.strip() for url in _BETWEEN.split(listed)]
     if len(urls) > 1 and not all(urls):
-        raise PlanError(f"There is an empty address in {hide_secrets(listed)!r}.", where="base_url")
+        raise PlanError(f"There is an empty address in {hidden_address(listed)!r}.", where="base_url")
     found = [find_address(name, base_url=url, **given) for url in urls]
     for address in found:
         if sum(address.chat_url == other.chat_url for other in found) > 1:
@@ -93,13 +96,14 @@ def find_address(
     """The address that a model's arguments and the environment give. Arguments win over the environment.
 
     Raises:
-        PlanError: if a URL is malformed, OpenAI itself is used without a key, or Azure without an API version.
+        PlanError: if a URL is malformed, OpenAI itself is used without a key, or Azure without an API version; if a key
+            has a line break, or is given besides a user.
     """
     azure = azure_endpoint.rstrip("/")
     if azure and base_url:
         raise PlanError("Both base_url and azure_endpoint are given.", where="--model-args", hint="Give one of them.")
     base = azure or _base(base_url)
-    parts = _checked(base)
+    parts = checked_address(base, "base_url")
     host = parts.hostname or ""
     is_azure = bool(azure) or host.endswith(_AZURE_HOSTS)
     key_env = api_key_env or ("AZURE_OPENAI_API_KEY" if is_azure else "OPENAI_API_KEY")
@@ -111,8 +115,10 @@ def find_address(
         )
     remember({"headers": dict(headers), "base_url": base})
     remember_values([key])
+    check_line(key, "The key", key_env)
     sent = {"api-key": key} if is_azure else {"Authorization": f"Bearer {key}"}
     sent = {**(sent if key else {}), **({"OpenAI-Organization": organization} if organization else {}), **headers}
+    check_headers(sent, parts, key_env if key else "headers")
     stem, query = (f"{base}/openai/deployments/{quote(name)}", _version(api_version)) if azure else (base, "")
     if not azure and api_version:
         query = f"?api-version={quote(api_version)}"
@@ -137,28 +143,6 @@ def _base(base_url: str) -> str:
     for operation in _OPERATIONS:
         base = base.removesuffix(operation)
     return base
-
-
-def _checked(base: str) -> _Parts:
-    try:
-        parts = urlsplit(base)
-        checked = _Parts(parts.hostname, parts.port, parts.password)
-    except ValueError as error:
-        raise PlanError(f"The base URL {hide_secrets(base)!r} is not valid: {error}.", where="base_url") from None
-    if parts.scheme not in ("http", "https") or not checked.hostname:
-        raise PlanError(
-            f"The base URL {hide_secrets(base)!r} is not valid.",
-            where="base_url",
-            hint="Write it with its scheme, as in http://localhost:8000/v1",
-        )
-    return checked
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    hostname: str | None
-    port: int | None
-    password: str | None
 
 
 def _version(api_version: str) -> str:

@@ -63,11 +63,25 @@ def usage_of(payload: Mapping[str, Any]) -> Usage | None:
     counts = payload.get("usage")
     if not isinstance(counts, dict):
         return None
+    sent = counts.get("prompt_tokens_details") or counts.get("input_tokens_details")
+    answered = counts.get("completion_tokens_details") or counts.get("output_tokens_details")
+    prompt = count(counts, "prompt_tokens", "input_tokens")
+    read = count(sent, "cached_tokens")
+    written = count(sent, "cache_write_tokens", "cache_creation_tokens")
+    read = count(counts, "prompt_cache_hit_tokens") if read is None else read
+    is_named_apart = read is None and written is None
+    read = count(counts, "cache_read_input_tokens") if read is None else read
+    written = count(counts, "cache_creation_input_tokens") if written is None else written
+    cached = (read or 0) + (written or 0)
+    # By Anthropic's names what a cache holds is no part of the prompt, and more than a prompt is no part of it either.
+    if prompt is not None and (is_named_apart or cached > prompt):
+        prompt += cached
     return Usage(
-        count(counts, "prompt_tokens", "input_tokens"),
+        prompt,
         count(counts, "completion_tokens", "output_tokens"),
-        count(counts.get("completion_tokens_details"), "reasoning_tokens"),
-        count(counts.get("prompt_tokens_details"), "cached_tokens"),
+        count(answered, "reasoning_tokens"),
+        read,
+        written,
     )
 
 

@@ -14,7 +14,7 @@ from polymeter.core.errors import ModelError
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Message
 from polymeter.models.endpoint.media import MediaEncoder
-from polymeter.models.openai.settings import Settings
+from polymeter.models.openai.settings import DETAILS, Settings
 
 
 @dataclass(eq=False)
@@ -36,7 +36,7 @@ class ContentWriter:
     def __init__(self, settings: Settings, media: MediaEncoder) -> None:
         self._settings = settings
         self._media = media
-        self._detail = f',"detail":{json.dumps(settings.image_detail)}'.encode() if settings.image_detail else b""
+        self._detail = _detail(settings.image_detail)
         self._held: WeakValueDictionary[int, Content] = WeakValueDictionary()
 
     def shared(self, messages: Sequence[Message]) -> Content:
@@ -76,10 +76,6 @@ class ContentWriter:
             )
         return "\n\n".join(text for message in messages if (text := message.text))
 
-    def assistant(self, text: str) -> bytes:
-        """A message of the model in JSON."""
-        return dumps({"role": "assistant", "content": text})
-
     def _message(self, message: Message) -> Iterator[bytes]:
         role = self._settings.system_role if message.role == "system" else message.role
         yield b'{"role":%s,"content":' % dumps(role)
@@ -99,7 +95,7 @@ class ContentWriter:
         if isinstance(part, Text):
             yield (dumps({"type": "text", "text": part.text}),)
         elif isinstance(part, Image):
-            yield self._image(_remote(part) or self._media.image(part).data_url)
+            yield self._image(_remote(part) or self._media.image(part).data_url, part)
         elif isinstance(part, Audio):
             yield self._audio(part)
         elif self._settings.video == "url" and part.start_s is None and part.end_s is None:
@@ -108,8 +104,8 @@ class ContentWriter:
             for frame in self._media.frames(part):
                 yield self._image(frame.data_url)
 
-    def _image(self, url: Sequence[bytes]) -> Sequence[bytes]:
-        return _linked(b"image_url", url, self._detail)
+    def _image(self, url: Sequence[bytes], image: Image | None = None) -> Sequence[bytes]:
+        return _linked(b"image_url", url, self._detail or _written_detail(image))
 
     def _audio(self, audio: Audio) -> Sequence[bytes]:
         url = _remote(audio)
@@ -127,6 +123,17 @@ def dumps(value: Any) -> bytes:
 
 def _linked(kind: bytes, url: Sequence[bytes], more: bytes = b"") -> Sequence[bytes]:
     return b'{"type":"%s","%s":{"url":"' % (kind, kind), *url, b'"%s}}' % more
+
+
+def _detail(detail: str) -> bytes:
+    return b',"detail":%s' % dumps(detail) if detail else b""
+
+
+def _written_detail(image: Image | None) -> bytes:
+    """The ``detail`` of an image that stands in the item of a message which its author wrote."""
+    item = image.given.item if image is not None and image.given is not None else None
+    detail = item.get("detail") if item else None
+    return _detail(detail) if detail in DETAILS else b""
 
 
 def _remote(part: Image | Audio | Video) -> Sequence[bytes] | None:

@@ -12,13 +12,12 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urljoin
 
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.parts import Image
-from polymeter.core.records import dataclass
 from polymeter.core.request import GenerateImage, Output, Request, Response
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import from_data_url, is_elsewhere

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import astuple, dataclass
 from typing import Any, get_args
 
 from polymeter.core.errors import ModelError
-from polymeter.core.records import dataclass
-from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output
+from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output, Usage
 from polymeter.models.endpoint.errors import EndpointError
 from polymeter.models.openai.answers import choices_of, usage_of
 from polymeter.models.openai.client import Client
@@ -29,12 +29,14 @@ from polymeter.models.openai.scoring import (
     first_tokens,
     from_offset,
     prompt_tokens,
+    repeats,
     spelled,
     total,
 )
 from polymeter.models.openai.settings import Api, Way
 
 _N_TOP = 20
+_SHOWN = 40
 _ONE: Mapping[str, Any] = {"max_tokens": 1, "temperature": 1.0}
 """Temperature 1 leaves log-probabilities as they are at servers that scale them."""
 
@@ -55,6 +57,8 @@ class Context:
 
 
 Answer = Callable[[Context, Loglikelihood], Awaitable[Output]]
+Used = list[Usage | None]
+"""What each call for one request took."""
 
 
 class Ways:
@@ -141,10 +145,11 @@ class Likelihood:
         return await ways[way](context, parameters)
 
     async def _by_prompt(self, context: Context, parameters: Loglikelihood) -> Output:
-        scored = await _together([self._prompt_choice(context, text) for text in parameters.continuations])
-        return Output(logprobs=tuple(scored), note="log-probabilities: prompt_logprobs")
+        used: Used = []
+        scored = await _together([self._prompt_choice(context, text, used) for text in parameters.continuations])
+        return Output(logprobs=tuple(scored), usage=_summed(used), note="log-probabilities: prompt_logprobs")
 
-    async def _prompt_choice(self, context: Context, continuation: str) -> ChoiceLogprob:
+    async def _prompt_choice(self, context: Context, continuation: str, used: Used) -> ChoiceLogprob:
         # The model's turn begins without a space: templates strip it, or it would change the tokens.
         own = continuation if context.prefill else continuation.lstrip() or continuation
         message = dumps({"role": "assistant", "content": context.prefill + own})
@@ -155,56 +160,75 @@ class Likelihood:
             "continue_final_message": True,
         }
         payload = await self._client.chat(_appended(context.messages, message), settings)
+        used.append(usage_of(payload))
         tokens = prompt_tokens(payload, choices_of(payload, where=self._where)[0], where=self._where)
         scored = spelled(tokens, own)
         if scored is not None:
             return scored
-        n_context = await self._n_context(context)
+        n_context = await self._n_context(context, used)
         if not 0 < n_context < len(tokens):
             raise ModelError(f"The endpoint's tokens do not spell the continuation {own[:80]!r}.", where=self._where)
         return total(tokens[n_context:])
 
-    async def _n_context(self, context: Context) -> int:
+    async def _n_context(self, context: Context, used: Used) -> int:
         """How many tokens precede the continuation."""
         messages, settings = context.messages, dict(_ONE)
         if context.prefill:
             messages = _appended(messages, dumps({"role": "assistant", "content": context.prefill}))
             settings.update(add_generation_prompt=False, continue_final_message=True)
         usage = usage_of(await self._client.chat(messages, settings))
+        used.append(usage)
         return (usage.input_tokens if usage else None) or 0
 
     async def _by_echo(self, context: Context, parameters: Loglikelihood) -> Output:
         if context.text is None:
             raise MissingFieldError("it shows no media")
-        scored = await _together([self._echo_choice(context.text, text) for text in parameters.continuations])
-        return Output(logprobs=tuple(scored), note="log-probabilities: echo, without a chat template")
+        used: Used = []
+        scored = await _together([self._echo_choice(context.text, text, used) for text in parameters.continuations])
+        note = "log-probabilities: echo, without a chat template"
+        return Output(logprobs=tuple(scored), usage=_summed(used), note=note)
 
     async def _by_whole_text(self, parameters: Loglikelihood) -> Output:
         """Texts that stand for themselves. No server tells the log-probability of a text's first token."""
-        scored = await _together([self._echo_text(text) for text in parameters.continuations])
-        return Output(logprobs=tuple(scored), note="log-probabilities: echo, without the first token of a text")
+        used: Used = []
+        scored = await _together([self._echo_text(text, used) for text in parameters.continuations])
+        note = "log-probabilities: echo, without the first token of a text"
+        return Output(logprobs=tuple(scored), usage=_summed(used), note=note)
 
-    async def _echo_text(self, text: str) -> ChoiceLogprob:
+    async def _echo_text(self, text: str, used: Used) -> ChoiceLogprob:
         if not text:
             return ChoiceLogprob(0.0, True, 0)
-        tokens, _ = await self._echoed(text)
+        tokens, _ = await self._echoed(text, used)
         return total(tokens[1:] if tokens[0].logprob is None else tokens)
 
-    async def _echoed(self, text: str) -> tuple[list[Token], list[int]]:
-        """The tokens of a text, and where in it each begins."""
+    async def _echoed(self, text: str, used: Used) -> tuple[list[Token], list[int]]:
+        """The tokens of a text, and where in it each begins and the last one ends.
+
+        Raises:
+            MissingFieldError: if there are none, or if they are those of another text: a prompt that the server cuts,
+                normalises or puts into a template has other log-probabilities.
+        """
         settings = {"max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
         payload = await self._client.completion(dumps(text), settings)
         usage = usage_of(payload)
+        used.append(usage)
         n_new = usage.output_tokens if usage and usage.output_tokens is not None else 1
-        return echoed_tokens(choices_of(payload, where=self._where)[0], n_new, where=self._where)
+        tokens, offsets = echoed_tokens(choices_of(payload, where=self._where)[0], n_new, where=self._where)
+        if not repeats(tokens, text):
+            shown = "".join(token.text for token in tokens)
+            what = f"its echo is another text than was sent: {_ends(shown)}, not {_ends(text)}"
+            raise MissingFieldError(what, where=self._where)
+        return tokens, offsets
 
-    async def _echo_choice(self, context: str, continuation: str) -> ChoiceLogprob:
-        tokens, offsets = await self._echoed(context + continuation)
+    async def _echo_choice(self, context: str, continuation: str, used: Used) -> ChoiceLogprob:
+        tokens, offsets = await self._echoed(context + continuation, used)
         joined = "".join(token.text for token in tokens)
         if joined.endswith(context + continuation) or not offsets:
             scored = spelled(tokens, continuation)
         else:  # the bytes of a character are spread over tokens: only the server knows where each token begins
-            scored = from_offset(tokens, offsets, len(context))
+            # Counted from the end: a token that begins every text has a length, too.
+            end = offsets[len(tokens)] if len(offsets) > len(tokens) else len(context + continuation)
+            scored = from_offset(tokens, offsets, end - len(continuation))
         if scored is None:
             what = f"The endpoint's tokens do not spell the continuation {continuation[:80]!r}."
             raise ModelError(what, where=self._where)
@@ -223,9 +247,21 @@ class Likelihood:
         return Output(logprobs=scored.choices, usage=usage_of(payload), note=note)
 
 
+def _ends(text: str) -> str:
+    """The beginning and the end of a text, for a message."""
+    return repr(text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]}…{text[-_SHOWN:]}")
+
+
 def _appended(messages: bytes, message: bytes) -> bytes:
     comma = b"," if len(messages) > 2 else b""
     return b"%s%s%s]" % (messages[:-1], comma, message)
+
+
+def _summed(used: Used) -> Usage | None:
+    """What all calls took; a count that one of them does not say is unknown."""
+    counts = zip(*(astuple(one or Usage()) for one in used), strict=True)
+    summed = [None if None in column else sum(column) for column in counts]
+    return None if all(count is None for count in summed) else Usage(*summed)
 
 
 async def _together(questions: list[Any]) -> list[ChoiceLogprob]:

@@ -12,14 +12,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.generation_names import OF_ENDPOINTS, OF_IMAGES
 from polymeter.core.model import AsyncModel, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.records import dataclass
 from polymeter.core.request import (
     Generate,
     GenerateImage,
@@ -30,6 +29,7 @@ from polymeter.core.request import (
     RequestKind,
     Response,
 )
+from polymeter.core.shown_images import rate_identity
 from polymeter.models.endpoint.errors import EndpointError, response_or_error
 from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
 from polymeter.models.endpoint.media import MediaEncoder
@@ -43,7 +43,7 @@ from polymeter.models.openai.images import Drawing, ImageMaker
 from polymeter.models.openai.likelihood import Context, Likelihood, Ways
 from polymeter.models.openai.preflight import ask_little, check_all
 from polymeter.models.openai.quirks import Quirks, refuses_several
-from polymeter.models.openai.settings import MEANINGLESS, Api, Settings, Way
+from polymeter.models.openai.settings import DETAILS, MEANINGLESS, Api, Settings, Way
 
 _LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
 _FIRST_ONLY = "only the first token of each choice is looked at"
@@ -133,7 +133,7 @@ class OpenAIModel(AsyncModel):
         _one_of("api", api, ("auto", *get_args(Api)))
         _one_of("images_via", images_via, ("images", "chat"))
         _one_of("system_role", system_role, ("system", "developer"))
-        _one_of("image_detail", image_detail, ("", "auto", "low", "high"))
+        _one_of("image_detail", image_detail, ("", *DETAILS))
         _one_of("video", video, ("frames", "url"))
         _one_of("max_tokens_key", max_tokens_key, ("auto", *_LENGTH_KEYS))
         _one_of("logprobs", logprobs, ("auto", *get_args(Way), "none"))
@@ -160,7 +160,7 @@ class OpenAIModel(AsyncModel):
             extra_body={**effort, **_mapping("extra_body", extra_body)},
             is_hosted=addresses[0].is_hosted,
         )
-        self._media_settings = {"max_side_px": max_image_side, "num_frames": num_frames, "fps": fps}
+        self._media_settings = {"max_side_px": max_image_side, "num_frames": num_frames, "fps": rate_identity(fps)}
         self._logprobs = logprobs
         self._join_repeats = bool(join_repeats)
         self.traits = _traits(self._settings, logprobs)
@@ -192,7 +192,7 @@ class OpenAIModel(AsyncModel):
             "logprobs": self._logprobs,
             **self._media_settings,
             **({"images_via": "chat"} if settings.draws_in_chat else {}),
-            **({"join_repeats": True} if self._join_repeats else {}),
+            **({"join_repeats": True} if self._join_repeats else {}),  # parity is part of the run's identity
         }
 
     def _connect(self, address: Address) -> None:
@@ -215,9 +215,19 @@ class OpenAIModel(AsyncModel):
         return self._instances or (self,)
 
     @property
+    def sends_stops(self) -> bool | None:
+        """Whether stop strings are sent with chat requests, as far as it is decided: for all addresses alike."""
+        return self._quirks.sends_stops
+
+    @sends_stops.setter
+    def sends_stops(self, value: bool | None) -> None:
+        self._quirks.sends_stops = value
+
+    @property
     def joins_repeats(self) -> bool:
-        """If its user wants it, and for images that have no individual seeds to lose."""
-        return self._join_repeats or (self._settings.api == "images" and not self._maker.sends_seeds)
+        """If its user or the system to be matched wants it, and for images that have no individual seeds to lose."""
+        is_wanted = self._join_repeats or self.parity.on("answers-at-once")
+        return is_wanted or (self._settings.api == "images" and not self._maker.sends_seeds)
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model rejected in the
@@ -252,7 +262,10 @@ class OpenAIModel(AsyncModel):
             content = Content(dumps(self._writer.prompt(request.messages)))
         else:
             content = self._writer.shared(request.messages)
-        return Prepared(content, self._settings.of(parameters))
+        settings = self._settings.of(parameters)
+        if self._settings.api == "chat" and self.sends_stops is False:
+            settings.pop("stop", None)  # the answer is cut when it is read, behind its reasoning
+        return Prepared(content, settings)
 
     async def respond(self, request: Request) -> Response:
         """Answer one request that was not prepared; its media are encoded on a thread."""
@@ -291,7 +304,7 @@ class OpenAIModel(AsyncModel):
         return [*responses, *await asyncio.gather(*alone)]
 
     async def preflight(self) -> None:
-        """Ask for one token at each address; a model that only makes images is looked up in the endpoint's list.
+        """Ask for a few tokens at each address; a model that only makes images is looked up in the endpoint's list.
 
         Raises:
             PlanError: if the endpoint cannot be reached, rejects the key, does not know the model, or is not an
@@ -300,6 +313,8 @@ class OpenAIModel(AsyncModel):
         clients = [one._client for one in self._instances] or [self._client]
         try:
             await check_all(clients, self._settings)
+            if self._settings.api == "chat":
+                self._quirks.decide_stops(self.reasoning_tags)
         finally:
             for client in clients:
                 await client.aclose()
@@ -316,7 +331,7 @@ class OpenAIModel(AsyncModel):
             ModelError: if there is no answer.
         """
         await ask_little(self._client, self._settings)
-        return True
+        return self._settings.api != "images"
 
     async def aclose(self) -> None:
         """Close connections."""

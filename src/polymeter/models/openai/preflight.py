@@ -20,6 +20,8 @@ from polymeter.models.openai.settings import Settings
 
 _LOG = logging.getLogger("polymeter")
 _DEADLINE_S = 30.0
+_SEEN_TOKENS = 16
+"""Enough for the tag that begins reasoning, which many tokenizers take apart."""
 _N_PAGES = 2
 _MISSING_WORDS = ("not found", "not exist", "unknown model", "invalid model", "no such model", "not a valid model")
 _MAX_NAMES = 8
@@ -85,15 +87,15 @@ async def ask_little(client: Client, settings: Settings) -> None:
     if settings.api == "images":
         await _listed(client)
     else:
-        await _ask(client, settings, _least(settings))
+        await _ask(client, settings, _least(settings, 1))
 
 
-def _least(settings: Settings) -> dict[str, Any]:
-    return {"max_tokens": 1, **({"temperature": 0} if "temperature" not in settings.omit else {})}
+def _least(settings: Settings, n_tokens: int) -> dict[str, Any]:
+    return {"max_tokens": n_tokens, **({"temperature": 0} if "temperature" not in settings.omit else {})}
 
 
 async def _ping(client: Client, settings: Settings) -> None:
-    settings_sent = _least(settings)
+    settings_sent = _least(settings, _SEEN_TOKENS if settings.api == "chat" else 1)
     for pages_left in reversed(range(_N_PAGES)):  # a proxy may show a page for a moment
         try:
             return await _ask(client, settings, settings_sent)
@@ -112,7 +114,16 @@ async def _ask(client: Client, settings: Settings, settings_sent: Mapping[str, A
     elif settings.api == "completions":
         await client.completion(dumps("ping"), settings_sent)
     else:
-        await client.chat(dumps([{"role": "user", "content": "ping"}]), settings_sent)
+        payload = await client.chat(dumps([{"role": "user", "content": "ping"}]), settings_sent)
+        client.quirks.shown += _texts(payload)
+
+
+def _texts(payload: Mapping[str, Any]) -> list[str]:
+    """The texts of an answer, whatever else it is."""
+    choices = payload.get("choices")
+    messages = [choice.get("message") for choice in choices or () if isinstance(choice, dict)]
+    texts = [message.get("content") for message in messages if isinstance(message, dict)]
+    return [text for text in texts if isinstance(text, str)]
 
 
 async def _look_up(client: Client, settings: Settings) -> None:

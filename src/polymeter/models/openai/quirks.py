@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from polymeter.core.request import Tags
 from polymeter.models.endpoint.errors import EndpointError
+from polymeter.reading.reasoning import separated
 
 _LOG = logging.getLogger("polymeter")
 _UNKNOWN = (
@@ -46,7 +48,16 @@ class Quirks:
         self._dropped: set[str] = set()
         self._most_top: int | None = None
         self.takes_n = True
+        self.shown: list[str] = []
+        self.sends_stops: bool | None = None
         self.refused: dict[str, str] = {}
+
+    def decide_stops(self, tags: Tags | None) -> None:
+        """Decide, once, whether stop strings are sent with chat requests: not if the texts that the preflight request
+        was answered with (``shown``) hold reasoning, begun or ended.
+        """
+        if self.sends_stops is None:
+            self.sends_stops = not any(separated(text, tags).has_reasoning for text in self.shown)
 
     @property
     def takes_seeds(self) -> bool:

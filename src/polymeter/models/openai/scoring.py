@@ -7,12 +7,14 @@ template before it nor a token that joins context and continuation can shift the
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
+from unicodedata import normalize
 
 from polymeter.core.errors import ModelError
-from polymeter.core.records import dataclass
 from polymeter.core.request import ChoiceLogprob
 from polymeter.models.endpoint.shapes import logprob, malformed
 
@@ -21,6 +23,14 @@ _AT_A_POSITION = 2
 """Entries of ``prompt_logprobs`` at a position: the prompt's own token and the likeliest. Among more than these, the
 own one cannot be told."""
 _WORD_STARTS = "▁Ġ"
+_SPACES = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
+"""How servers that show tokens as their vocabulary has them write spaces and the ends of lines."""
+_SPECIAL = re.compile(r"(?:<[^<>\s]*>|<[|｜][^<>]*[|｜]>|\[[^\[\]\s]*\])* ?")
+"""What may come before an echo: tokens that begin every text, and the space that some tokenizers add. Between bars a
+token's name may have spaces, as which the ``▁`` in that of DeepSeek is read.
+"""
+_UNSPELLED = re.compile(r"bytes: ?(?:\\x[0-9a-fA-F]{2})+|<0x[0-9a-fA-F]{2}>|\ufffd+")
+"""How tokens are shown that hold a part of a character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ def _prompt_token(position: Any, where: str) -> Token:
 
 def echoed_tokens(choice: Mapping[str, Any], n_new: int, *, where: str) -> tuple[list[Token], list[int]]:
     """The tokens of a completion with ``echo``, without the ``n_new`` at the end that the model added, and where in the
-    prompt each begins (empty if the endpoint does not say).
+    prompt each begins and the last one ends (empty if the endpoint does not say).
 
     Raises:
         MissingFieldError: if there are none.
@@ -97,7 +107,7 @@ def echoed_tokens(choice: Mapping[str, Any], n_new: int, *, where: str) -> tuple
         _echoed(text, value, best, where)
         for text, value, best in zip(texts[:n_tokens], logprobs, likeliest, strict=False)
     ]
-    return tokens, known[:n_tokens]
+    return tokens, known[: n_tokens + 1]
 
 
 def _echoed(text: Any, value: Any, best: Any, where: str) -> Token:
@@ -112,6 +122,32 @@ def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise malformed("the text of a token is no text", where=where)
     return value
+
+
+def repeats(tokens: Sequence[Token], text: str) -> bool:
+    """Whether the tokens of an echo spell the text that was sent. Special tokens may come before it, and tokens that
+    hold a part of a character may stand for any text.
+    """
+    shown, text = (_plainly(one) for one in ("".join(token.text for token in tokens), text))
+    if shown.endswith(text):
+        return _SPECIAL.fullmatch(shown, 0, len(shown) - len(text)) is not None
+    first, *others = _UNSPELLED.split(shown)
+    start = next((own for own in (first, _SPECIAL.sub("", first, 1)) if text.startswith(own)), None)
+    if start is None or not others:
+        return False
+    *between, last = others
+    place = len(start)
+    for piece in between:
+        found = text.find(piece, place)
+        if found < 0:
+            return False
+        place = found + len(piece)
+    return text.endswith(last) and place + len(last) <= len(text)
+
+
+def _plainly(text: str) -> str:
+    """A text as it can be compared with one that went through a tokenizer, many of which normalise it."""
+    return normalize("NFC", text.translate(_SPACES))
 
 
 def spelled(tokens: Sequence[Token], continuation: str) -> ChoiceLogprob | None:
@@ -130,8 +166,9 @@ def spelled(tokens: Sequence[Token], continuation: str) -> ChoiceLogprob | None:
 
 
 def from_offset(tokens: Sequence[Token], offsets: Sequence[int], start: int) -> ChoiceLogprob | None:
-    """The log-probability of everything from a character of the prompt on; ``None`` without offsets."""
-    if len(offsets) != len(tokens):
+    """The log-probability of everything from a character of the prompt on; ``None`` without offsets that grow."""
+    offsets = offsets[: len(tokens)]
+    if len(offsets) != len(tokens) or min(offsets, default=0) < 0 or list(offsets) != sorted(offsets):
         return None
     ends = [*offsets[1:], math.inf]
     return total([token for token, end in zip(tokens, ends, strict=True) if end > start])

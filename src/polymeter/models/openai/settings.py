@@ -5,14 +5,16 @@ generation settings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from polymeter.core.records import dataclass
 from polymeter.core.request import Generate
 
 Api = Literal["chat", "completions", "images"]
 Way = Literal["prompt_logprobs", "echo", "first_token"]
+
+DETAILS = ("auto", "low", "high")
+"""How closely OpenAI's models look at an image."""
 
 MAX_STOPS = 4
 """How many stop strings most endpoints accept; the engine applies all of them to the answer."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.records import dataclass
 from polymeter.models.hf.digest import file_digest
 from polymeter.models.served.kinds import ServerKind
 

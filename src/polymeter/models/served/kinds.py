@@ -7,10 +7,9 @@ Arguments*, the README of llama.cpp's ``tools/server``, and ``transformers serve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from polymeter.core.records import dataclass
 from polymeter.models.served.guided import as_grammar, as_guided, as_regex
 
 HOST = "127.0.0.1"

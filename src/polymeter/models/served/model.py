@@ -131,8 +131,17 @@ class ServedModel(AsyncModel):
 
     @property
     def joins_repeats(self) -> bool:
-        """If its user wants it."""
-        return self._model.joins_repeats
+        """If its user or the system to be matched wants it."""
+        return self._model.joins_repeats or self.parity.on("answers-at-once")
+
+    @property
+    def sends_stops(self) -> bool | None:
+        """Whether stop strings are sent with chat requests; decided when servers have started."""
+        return self._model.sends_stops
+
+    @sends_stops.setter
+    def sends_stops(self, value: bool | None) -> None:
+        self._model.sends_stops = value
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """What endpoints ignore, and what this server has no name for."""
@@ -167,7 +176,11 @@ class ServedModel(AsyncModel):
         tell = self.surroundings.tell if self.surroundings else _tell_nobody
         try:
             servers.start(self._start_timeout_s, tell, self._is_interrupted)
+            decided = self._model.sends_stops
             self._model = self._client_at(*(f"http://{HOST}:{one.port}/v1" for one in servers.all))
+            self._model.sends_stops, self._model.reasoning_tags = decided, self.reasoning_tags
+            for one in self._model.instances:
+                one.reasoning_tags = self.reasoning_tags
             self._shown_gpus = [gpu_names(visible_gpus() if gpus is None else gpus) for gpus in self._gpus]
             asyncio.run(self._ask_once(servers.all))
         except BaseException:
@@ -320,10 +333,6 @@ class _Instance(AsyncModel):
     @property
     def identity(self) -> Mapping[str, Any]:
         return self._model.identity
-
-    @property
-    def joins_repeats(self) -> bool:
-        return self._model.joins_repeats
 
     @property
     def place(self) -> str:

@@ -149,6 +149,7 @@ class ServerProcess:
 
     def _get(self, path: str) -> tuple[int, bytes]:
         """The status and body of one request; 0 if there is no answer."""
+        # The client of the standard library: a thread asks a server of its own machine, past all proxies.
         connection = http.client.HTTPConnection(HOST, self.port, timeout=_ASK_S)
         try:
             with closing(connection):

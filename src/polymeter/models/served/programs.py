@@ -11,11 +11,11 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
 from polymeter.core.installing import installed_version, pip_install
-from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 from polymeter.models.served.kinds import ServerKind
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from importlib import import_module
 
 from polymeter.viewer.content.media import MediaFiles
@@ -24,7 +23,6 @@ def blocks(view: SampleView) -> list[Block]:
     return [replace(block, key=view.key) for block in made] if view.key else made
 
 
-@lru_cache(maxsize=1)
 def _makers() -> tuple[Callable[[SampleView], Block | None], ...]:
     """What makes the blocks, in their order."""
     found = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]

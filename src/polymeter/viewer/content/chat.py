@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import clip, count, duration, one_line
 from polymeter.viewer.content.media import Picture
 from polymeter.viewer.content.players import Played, played
@@ -215,7 +215,7 @@ def _outcome(output: Mapping[str, Any]) -> list[str]:
     elif isinstance(reason, str) and reason != "stop":
         facts.append(f"ended by {one_line(reason)}")
     usage = output.get("usage")
-    words = ("{} in", "{} out", "{} of them reasoning", "{} in from a cache")
+    words = ("{} in", "{} out", "{} of them reasoning", "{} in from a cache", "{} in written to a cache")
     counts = usage if isinstance(usage, list) else []
     facts += [word.format(count(n, "token")) for n, word in zip(counts, words, strict=False) if isinstance(n, int)]
     return facts

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import number, one_line
 from polymeter.viewer.content.text import Shown, visible
 from polymeter.viewer.content.view import Block, SampleView, as_text, entry, messages_of, outputs_of, parts_of

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from polymeter.core.records import dataclass
+from dataclasses import dataclass
+
 from polymeter.viewer.content.drawn import Drawing, drawings_of
 from polymeter.viewer.content.view import Block, SampleView
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import clip, one_line
 from polymeter.viewer.content.media import Picture
 from polymeter.viewer.content.text import Shown, visible

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import clip, count, number, one_line
 from polymeter.viewer.content.chat import MOST_EXCHANGES, Exchange, exchanges_of
 from polymeter.viewer.content.view import Block, SampleView, entry

@@ -9,11 +9,12 @@ from __future__ import annotations
 import wave
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.records import dataclass
+from polymeter.core.pixels import opened_image
 from polymeter.core.sources import sniff_audio_mime, sniff_mime, sniff_video_mime
 from polymeter.report.formatting import clip, one_line
 from polymeter.store.media import media_path
@@ -56,7 +57,6 @@ class Clip:
     Attributes:
         kind: ``video`` or ``audio``.
         url: Where it can be played; empty if the run does not keep it.
-        mime: Its MIME type.
         seconds: How long it is; ``None`` if that is not known.
         source: What it was made from.
         span: The segment that the model was shown; ``None``: all of it.
@@ -68,7 +68,6 @@ class Clip:
 
     kind: str
     url: str = ""
-    mime: str = ""
     seconds: float | None = None
     source: str = ""
     span: tuple[float | None, float | None] | None = None
@@ -121,7 +120,7 @@ class MediaFiles:
         bounds = (_seconds(note.get("start_s")), _seconds(note.get("end_s")))
         span = None if bounds == (None, None) else bounds
         width, height = _pixels(note.get("width")), _pixels(note.get("height"))
-        strip, url, mime = None, "", ""
+        strip, url = None, ""
         for name in ("clip", "file"):
             file = note.get(name)
             head = self._head(file) if isinstance(file, str) and file else None
@@ -129,12 +128,11 @@ class MediaFiles:
                 continue
             if sniff_mime(head) is not None:
                 strip = self.picture({"file": file})
-            elif not url and (mime := playable(head) or ""):
+            elif not url and (mime := playable(head)):
                 url = self.url_of(str(file)) + _fragment(span)
                 seconds = self._wave_seconds(str(file)) if seconds is None and mime == "audio/wav" else seconds
-        return Clip(
-            kind, url, mime, seconds, source, span, strip, width, height, "" if url else _why_absent(kind, note)
-        )
+        why_absent = "" if url else _why_absent(kind, note)
+        return Clip(kind, url, seconds, source, span, strip, width, height, why_absent)
 
     def _path(self, name: str) -> Path | None:
         """The path of a file; ``None`` if there is none, or the name leads out of the folder."""
@@ -156,13 +154,11 @@ class MediaFiles:
 
     def _size(self, name: str) -> tuple[int, int] | None:
         """Width and height of an image file as browsers show it: upright. Its pixels are not decoded."""
-        from PIL import Image
-
         path = self._path(name)
         if path is None:
             return None
         try:
-            with boundary(DataError, "Reading the head of an image"), Image.open(path) as image:
+            with boundary(DataError, "Reading the head of an image"), opened_image(path) as image:
                 turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
                 return (image.height, image.width) if turned else (image.width, image.height)
         except DataError:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import as_float, number, one_line
 from polymeter.viewer.content.text import Shown, Span, visible
 from polymeter.viewer.content.view import Block, SampleView, as_text, entry, objects

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import clip, count, listing, one_line
 from polymeter.viewer.content.media import Picture
 from polymeter.viewer.content.shapes import (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from polymeter.core.records import dataclass
+from dataclasses import dataclass
+
 from polymeter.report.formatting import duration
 from polymeter.viewer.content.media import Clip
 from polymeter.viewer.content.view import Block, SampleView, media_of, messages_of

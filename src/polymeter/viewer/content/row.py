@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.report.formatting import one_line
 from polymeter.viewer.content.text import Shown, visible
 from polymeter.viewer.content.view import Block, SampleView, as_json, as_text, entry

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
-
-from polymeter.core.records import dataclass
 
 Scale = Literal["pixels", "unit", "thousand", "percent"]
 SCALES: dict[Scale, str] = {"pixels": "pixels", "unit": "0–1", "thousand": "0–1000", "percent": "0–100"}

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-
-from polymeter.core.records import dataclass
+from dataclasses import dataclass
 
 Span = tuple[int, int, str]
 """Start and end of a part of a text, and what it is: ``missed`` or ``added``."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from polymeter.core.records import dataclass
 from polymeter.viewer.content.media import MediaFiles
 
 Place = Literal["wide", "side", "main"]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polymeter.core.json_text import json_text
-from polymeter.core.spreadsheets import without_formula
+from polymeter.core.spreadsheets import csv_lines
 from polymeter.core.stored_samples import answer_text, error_text, first_messages, named, numbers_of, text_of, tokens_of
 from polymeter.viewer.browsing import Browsed, browsed
 from polymeter.viewer.site import Asked, NotFoundError, Page, Viewer
@@ -74,19 +74,10 @@ def _columns(own: Browsed) -> list[str]:
 
 
 def _csv(own: Browsed, positions: Any) -> Iterator[bytes]:
-    """Texts that a spreadsheet would take for formulas begin with an apostrophe."""
     columns = _columns(own)
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(map(without_formula, columns))
-    for rows in _rows(own, positions):
-        for row in rows:
-            cells = (row.get(name) for name in columns)
-            writer.writerow(["" if cell is None else without_formula(cell) for cell in cells])
-        yield buffer.getvalue().encode("utf-8", "replace")
-        buffer.seek(0)
-        buffer.truncate()
-    yield buffer.getvalue().encode("utf-8", "replace")
+    for rows in chain([[dict(zip(columns, columns, strict=True))]], _rows(own, positions)):
+        cells = ([row.get(name) for name in columns] for row in rows)
+        yield "".join(csv_lines(cells)).encode("utf-8", "replace")
 
 
 def _jsonl(own: Browsed, positions: Any) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ as what it is.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -36,7 +37,7 @@ def show(viewer: Viewer, asked: Asked) -> Response:
     if "\0" in name or "\\" in name or Path(name).name != name or name in (".", ".."):
         raise NotFoundError("There is no such media file.", where=name)
     path = media_path(viewer.shelf.open(run).media, name)
-    if not path.is_file() or not viewer.shelf.is_inside(path):
+    if not os.path.isfile(path) or not viewer.shelf.is_inside(path):
         raise NotFoundError("There is no such media file.", where=name)
     with path.open("rb") as file:
         kind = media_kind(file.read(_HEAD_BYTES))

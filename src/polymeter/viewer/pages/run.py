@@ -13,6 +13,7 @@ from polymeter.report.formatting import one_line
 from polymeter.report.provenance import headline
 from polymeter.report.scales import Bar, bars
 from polymeter.report.table import Line, footnotes, table_lines, title_of
+from polymeter.report.usage_table import usage_table
 from polymeter.store.failures import FailureKind, failures_of_run
 from polymeter.store.folder import RunFolder
 from polymeter.viewer.notes import read_notes, tag_counts
@@ -36,11 +37,13 @@ def show(viewer: Viewer, asked: Asked) -> Response:
     results = viewer.results(run, folder)
     lines = table_lines(results)
     drawn = [*zip(lines, bars(lines), strict=True)]
+    manifest = folder.read_manifest()
     return viewer.run_html(
         "run.html",
         run,
         PATH,
-        head=headline(folder.read_manifest(), results),
+        head=headline(manifest, results),
+        usage=usage_table(manifest, results),
         rows=[row for row in drawn if not row[0].subset],
         columns=page_columns(lines),
         subsets=[*_subsets(results, drawn)],

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _AT_ONCE = 100
-_STATUSES = ("complete", "running", "interrupted", "stopped", "unreadable")
+_STATUSES = ("complete", "running", "interrupted", "stopped", "failed", "unreadable")
 
 
 def show(viewer: Viewer, asked: Asked) -> Response:

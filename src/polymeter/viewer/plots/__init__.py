@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -30,7 +29,6 @@ def plots_of(columns: Columns, results: Mapping[str, Any]) -> list[PlotView]:
     return [plot for make in _makers() for plot in make(columns, results)]
 
 
-@lru_cache(maxsize=1)
 def _makers() -> tuple[_Make, ...]:
     """What makes the plots, in their order."""
     found = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-from polymeter.core.records import dataclass
 from polymeter.report.extract import script_json
 
 MOST_BINS = 20

@@ -12,6 +12,7 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.guests import shims as finder
+from polymeter.guests.shim_tables import ShimNames
 
 
 @pytest.fixture(autouse=True)
@@ -41,8 +42,8 @@ def test_what_one_root_lacks_another_has() -> None:
 
 @pytest.mark.needs_system("lm_eval")
 def test_a_root_whose_other_is_not_there_has_its_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = finder._ShimFinder()
-    monkeypatch.delitem(found._roots, "lmms_eval")
+    found = ShimNames()
+    monkeypatch.delitem(found.roots, "lmms_eval")
     assert found.serves("lm_eval.api.filter")
     assert not found.serves("lm_eval.protocol")
 

@@ -10,9 +10,10 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.guests.sources import files_behind
-from polymeter.interop.ulmeval.guest_files import is_guest_file, load_guest_file
+from polymeter.interop.ulmeval import SYSTEM
+from polymeter.interop.ulmeval.guest_files import load_guest_file
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
-from polymeter.interop.ulmeval.models.zoo import supported_ULM
+from polymeter.interop.ulmeval.models.native import supported_ULM
 
 DATASET = """
     import pandas as pd
@@ -230,11 +231,9 @@ def test_files_of_other_kinds_keep_their_meaning(tmp_path: Path) -> None:
         load_file(tmp_path / "task.py")
 
 
-def test_what_a_file_was_written_for(tmp_path: Path) -> None:
-    write(
-        tmp_path, {"a.py": "from ulmeval.smp import *\n", "b.py": "def generate_inner(): ...\n", "c.py": "import os\n"}
-    )
-    assert [is_guest_file(tmp_path / name) for name in ("a.py", "b.py", "c.py")] == [True, True, False]
+def test_what_a_file_was_written_for() -> None:
+    files = (b"from ulmeval.smp import *\n", b"def generate_inner(): ...\n", b"import os\n")
+    assert [SYSTEM.scripts.recognise(file) for file in files] == [True, True, False]
 
 
 def test_a_wrapper_that_is_called_like_the_package_that_it_wraps(

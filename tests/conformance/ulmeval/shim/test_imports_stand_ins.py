@@ -134,12 +134,23 @@ def test_a_lazy_module_that_is_not_installed_says_so_when_it_is_used() -> None:
 
 
 def test_what_differs_in_nothing_is_one_module_under_both_names() -> None:
-    assert importlib.import_module("vlmeval.utils") is importlib.import_module("ulmeval.utils")
-    assert importlib.import_module("vlmeval.smp.file") is importlib.import_module("ulmeval.smp.file")
+    assert importlib.import_module("vlmeval.utils.mp_util") is importlib.import_module("ulmeval.utils.mp_util")
+    assert importlib.import_module("vlmeval.smp.misc") is importlib.import_module("ulmeval.smp.misc")
     assert (
         importlib.import_module("vlmeval.config").supported_VLM
         is importlib.import_module("ulmeval.config").supported_ULM
     )
+
+
+def test_what_differs_is_each_kit_s_own_and_the_rest_is_shared() -> None:
+    rules, older_rules = (importlib.import_module(f"{kit}.utils") for kit in ("vlmeval", "ulmeval"))
+    assert rules.can_infer is not older_rules.can_infer
+    assert rules.can_infer is importlib.import_module("vlmeval.utils.matching_util").can_infer
+    assert rules.can_infer_text is older_rules.can_infer_text
+    files, older_files = (importlib.import_module(f"{kit}.smp.file") for kit in ("vlmeval", "ulmeval"))
+    assert files.get_pred_file_format is not older_files.get_pred_file_format
+    assert files.get_pred_file_format is importlib.import_module("vlmeval.smp").get_pred_file_format
+    assert files.load is older_files.load
 
 
 def test_the_bases_are_the_same_classes_under_both_names() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.cli.main import main
-from polymeter.interop.ulmeval.models.zoo import supported_ULM
+from polymeter.interop.ulmeval.models.native import supported_ULM
 from tests.helpers.openai_stub import OpenAIStub, chat
 
 DATASET = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 import subprocess
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,9 @@ def test_what_a_text_of_a_message_is(tmp_path: Path) -> None:
     assert smp.parse_file("dog") == (None, "dog")
     assert smp.parse_file(str(tmp_path / "notes.xyz1"))[0] == "unknown"
     assert smp.parse_file("https://example.org/page") == ("url", "https://example.org/page")
+    assert smp.parse_file("Été") == (None, "Été")
+    (tmp_path / unicodedata.normalize("NFD", "Été.png")).touch()
+    assert smp.parse_file(str(tmp_path / "Été.png")) == ("image/png", str(tmp_path / "Été.png"))
     assert smp.parse_file("x" * 5000) == (None, "x" * 5000)
     packed = "data:image/png;base64," + base64.b64encode(Path(path).read_bytes()).decode()
     mime, kept = smp.parse_file(packed)

@@ -13,6 +13,7 @@ from polymeter.interop.ulmeval.shim.vlmeval.multiple_choice import (
     report_acc_MMT,
     report_acc_MMVP,
 )
+from polymeter.interop.ulmeval.shim.vlmeval.vqa_eval import relaxed_correctness
 
 
 def test_an_ability_is_the_mean_of_its_tasks_and_not_of_its_questions() -> None:
@@ -49,3 +50,19 @@ def test_a_pair_is_right_where_both_are_and_nothing_without_a_verdict() -> None:
 def test_open_questions_become_a_choice() -> None:
     made = MMMU_preproc(pd.DataFrame({"A": ["x", None], "B": ["y", None], "answer": ["A", "42"]}))
     assert made.to_dict("list") == {"A": ["x", "42"], "B": ["y", "Other Answers"], "answer": ["A", "42"]}
+
+
+@pytest.mark.parametrize(
+    ("target", "answer", "expected", "why"),
+    [
+        ("nan", "nan", False, "a missing reference is like nothing, as in VLMEvalKit"),
+        ("nan", "5", False, "also not like a number"),
+        ("inf", "inf", False, "nor is an infinite one"),
+        ("nan", "x", False, "nor like a text"),
+        ("5", "5.2", True, "within 5 %"),
+        ("0", "0", True, "a reference of 0 is a text"),
+        ("Nan", "nancy", False, "another word"),
+    ],
+)
+def test_what_is_close_to_a_reference(target: str, answer: str, expected: bool, why: str) -> None:
+    assert relaxed_correctness(target, answer) is expected, why

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from polymeter import evaluate
 from polymeter.core.errors import UnscoredError
 from polymeter.core.guest_context import answering_through
 from polymeter.data.formats import dump
@@ -18,7 +19,12 @@ from polymeter.formats.table.classes.questions.datasets import (
     ImageYORNDataset,
     TextQADataset,
 )
-from polymeter.formats.table.classes.questions.scoring import by_rules, infer_yes_or_no, main_metric
+from polymeter.formats.table.classes.questions.scoring import (
+    by_rules,
+    infer_yes_or_no,
+    main_metric,
+    needs_no_judge,
+)
 from tests.formats.table.classes.kit import Judge, played, results, served, write_table
 
 
@@ -35,12 +41,13 @@ def test_the_prompt_is_the_question_alone(root: Path) -> None:
 
 
 def test_gold_answers_have_full_marks_and_empty_ones_none(root: Path, tmp_path: Path) -> None:
-    dataset = served(root, rows("red", '["two", "2"]', "['a cat', 'cat']"))
-    gold = results(dataset, played(dataset, ["Red.", "2", "the cat"]), tmp_path)
-    empty = results(dataset, played(dataset, ["", "", ""]), tmp_path)
-    assert list(gold) == ["exact_match", "anls"]
-    assert gold["exact_match"].value == 1
-    assert [found.value for found in empty.values()] == [0, 0]
+    dataset = served(root, rows("red", '["two", "2"]', "['a cat', 'cat']", "a"))
+    gold = results(dataset, played(dataset, ["Red.", "2", "Cat", "A."]), tmp_path)
+    empty = results(dataset, played(dataset, ["", "", "", ""]), tmp_path)
+    assert list(gold) == ["exact_match", "vqa_match", "anls"]
+    assert (gold["exact_match"].value, gold["vqa_match"].value) == (1, 1)
+    # The VQA challenge removes articles, so that an empty answer is one.
+    assert [found.value for found in empty.values()] == [0, 0.25, 0]
 
 
 def test_any_of_several_golds_will_do(root: Path) -> None:
@@ -57,6 +64,34 @@ def test_ten_annotators_make_vqa_accuracy(root: Path) -> None:
     assert dataset.evaluate_sample(dataset.data.iloc[0], "pink")["vqa_accuracy"] == 1
 
 
+class Derived(CustomVQADataset):
+    """A class of a guest."""
+
+
+def test_what_a_guest_inherits_or_calls_keeps_the_rule_of_vlmevalkit(root: Path, tmp_path: Path) -> None:
+    table = rows("C", "[3, 5]", image_path="x.png")
+    write_table(root / "mine.tsv", table)
+    derived, own = Derived(dataset="mine"), CustomVQADataset(dataset="mine")
+    said = ["C++", "3"]
+    for dataset, expected in ((derived, [1, 1]), (own, [0, 0])):
+        found = [dataset.evaluate_sample(dataset.data.iloc[place], said[place]) for place in range(2)]
+        assert [each["exact_match"] for each in found] == expected
+        path = str(tmp_path / "m_mine.pkl")
+        dump(pd.DataFrame(table).assign(prediction=said), path)
+        assert dataset.evaluate(path).to_dict("records") == [{"Overall": 100.0}]
+
+
+def test_several_references_are_shown_as_texts(root: Path, tmp_path: Path) -> None:
+    write_table(root / "mine.tsv", rows('["couch", "sofa"]', "[3, 5]", '["red"]'))
+    result = evaluate("mock", str(root / "mine.tsv"), output=tmp_path / "run", model_args={"mode": "gold"})
+    assert [(sample.target, sample.answer) for sample in result.samples()] == [
+        ("couch | sofa", "couch"),
+        ("[3, 5]", "[3, 5]"),
+        ("red", "red"),
+    ]
+    assert result.value("mine", "exact_match") == 1
+
+
 def test_the_judge_is_asked_only_where_no_gold_is_met(root: Path) -> None:
     dataset = served(root, rows("red"))
     judge = Judge("A", "B")
@@ -66,6 +101,24 @@ def test_the_judge_is_asked_only_where_no_gold_is_met(root: Path) -> None:
     assert [score["exact_match"] for score in scores] == [1, 0, 0, 0]
     assert len(judge.asked) == 2
     assert scores[1]["explanation"] == "how compared: judge; right: red"
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "expected"),
+    [
+        ("the cat", "A cat.", True),
+        ("two", "2", True),
+        ("don't", "dont", True),
+        ("5", "-5", False),
+        ("C", "C++", False),
+        ("10", "1,0", False),
+        ("A", "", False),
+        ("0", "none", False),
+        ("red", "crimson", False),
+    ],
+)
+def test_only_what_is_right_beyond_doubt_needs_no_judge(reference: str, answer: str, expected: bool) -> None:
+    assert needs_no_judge([reference], answer) is expected
 
 
 def test_no_verdict_is_no_score(root: Path) -> None:

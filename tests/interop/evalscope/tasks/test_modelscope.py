@@ -13,7 +13,7 @@ import pytest
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.guest_context import guest_context_with
-from polymeter.data.modelscope import _without_its_bars, files_of_configs, open_repository
+from polymeter.data.modelscope import files_of_configs, open_repository
 from polymeter.interop.evalscope.tasks.datasets import open_hub, snapshot
 from tests.helpers.fake_modelscope import ModelScope, fake_modelscope
 
@@ -112,7 +112,7 @@ def test_a_program_that_reads_a_dataset_runs_in_modelscopes_loader(
 
     def load(**kwargs: Any) -> SimpleNamespace:
         asked.append(kwargs)
-        return SimpleNamespace(_hf_ds=[{"answer": "red"}])
+        return SimpleNamespace(to_hf_dataset=lambda: [{"answer": "red"}])
 
     package, loader = ModuleType("modelscope"), ModuleType("modelscope.msdatasets")
     loader.MsDataset = SimpleNamespace(load=load)  # type: ignore[attr-defined]
@@ -232,15 +232,3 @@ def test_what_the_client_says_in_chinese_is_said_in_english(
     monkeypatch.setattr("modelscope_hub._legacy_api.LegacyClient.list_repo_files", fail)
     with pytest.raises(DataError, match=r"about dataset made/colours failed: no answer in time.*--data made/colours="):
         answers(tmp_path)
-
-
-def test_the_bars_of_the_client_are_drawn_again_afterwards() -> None:
-    from tqdm.auto import tqdm
-
-    one, other = _without_its_bars(), _without_its_bars()
-    one.__enter__()
-    other.__enter__()
-    one.__exit__(None, None, None)
-    assert tqdm(disable=None).disable
-    other.__exit__(None, None, None)
-    assert not tqdm(disable=False).disable

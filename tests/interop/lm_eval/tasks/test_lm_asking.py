@@ -14,7 +14,7 @@ from polymeter.core.parity import parity_with
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, Loglikelihood, Response
 from polymeter.core.task import Rollout
-from polymeter.engine.answers import finish_response
+from polymeter.engine.answers import AnswerReader, stops_of
 from polymeter.interop.lm_eval.tasks import FORMAT
 from tests.helpers.differences import difference
 from tests.interop.lm_eval.tasks.folders import ask, instances_of, load, logprobs, open_in, opened, task_text, write
@@ -154,11 +154,18 @@ def test_a_temperature_of_the_run_means_sampling(tmp_path: Path, parity: str, ex
     assert parameters(task).temperature == expected
 
 
-@difference("stop-in-reasoning", here="<think>a. b</think>c", there="<think>a")
+@difference("stop-in-reasoning", here="c", there="<think>a")
 def test_stop_strings_behind_reasoning(tmp_path: Path, parity: str, expected: str) -> None:
     task = opened(tmp_path, "generation_kwargs: {until: ['.']}\n", parity=parity_with(parity))
     answer = Response.of_text("<think>a. b</think>c. d")
-    assert finish_response(ask(task)[0], answer).text == expected
+    assert AnswerReader().read("model", stops_of(ask(task)[0]), answer, task.reading).text == expected
+
+
+@difference("reasoning-kept", here="c", there="<think>a b</think>c")
+def test_reasoning_is_removed_before_filters(tmp_path: Path, parity: str, expected: str) -> None:
+    task = opened(tmp_path, "generation_kwargs: {until: ['.']}\n", parity=parity_with(parity))
+    answer = Response.of_text("<think>a b</think>c. d")
+    assert AnswerReader().read("model", stops_of(ask(task)[0]), answer, task.reading).text == expected
 
 
 def test_a_setting_that_is_no_number_is_told_with_its_line(tmp_path: Path) -> None:

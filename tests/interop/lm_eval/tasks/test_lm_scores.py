@@ -16,7 +16,8 @@ from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.parity import parity_with
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.tasks.choice_scores import _largest, _largest_per
-from polymeter.interop.lm_eval.tasks.fields import count_inputs
+from polymeter.interop.lm_eval.tasks.config import validate
+from polymeter.interop.lm_eval.tasks.fields import bind_fields, count_inputs
 from polymeter.interop.lm_eval.tasks.metrics import KNOWN, metric_names
 from tests.helpers.differences import difference
 from tests.interop.lm_eval.tasks.kit import Columns, scored, scorer, values
@@ -37,22 +38,28 @@ def is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+@pytest.mark.parametrize("parity", ["none", "lm-eval"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["config"]["output_type"])
-def test_values_are_those_of_lm_eval(case: dict[str, Any]) -> None:
+def test_values_are_those_of_lm_eval(case: dict[str, Any], parity: str) -> None:
     config = dict(case["config"])
-    n_inputs = count_inputs(Columns(config), case["doc"])
-    scores = scorer(config.pop("output_type"), multiple_input=n_inputs, **config)
+    expected = case.get("here", case["expected"]) if parity == "none" else case["expected"]
+    target = case["doc"].get(config.get("doc_to_target"))
+    known = {
+        "multiple_input": count_inputs(Columns(config), case["doc"]),
+        "multiple_target": len(target) if isinstance(target, list) else 0,
+        "parity": parity_with(parity),
+    }
+    scores = scorer(config.pop("output_type"), **known, **config)
     is_likelihood = config.get("doc_to_choice") is not None or isinstance(case["results"][0], list)
     answers = [tuple(item) if is_likelihood and isinstance(item[0], float) else item for item in case["results"]]
     if isinstance(case["results"][0], list) and isinstance(
         case["results"][0][0], str
     ):  # several answers that all count
-        scores = scorer(
-            filter_list=[{"name": "none", "filter": [{"function": "custom", "filter_fn": _as_is}]}], **config
-        )
+        listed = [{"name": "none", "filter": [{"function": "custom", "filter_fn": _as_is}]}]
+        scores = scorer(filter_list=listed, **known, **config)
     found = values(scores, case["doc"], *answers)
-    assert found.keys() == case["expected"].keys()
-    assert all(is_same(found[name], case["expected"][name]) for name in found), found
+    assert found.keys() == expected.keys()
+    assert all(is_same(found[name], expected[name]) for name in found), found
 
 
 def _as_is(resps: Any, docs: Any) -> Any:
@@ -205,6 +212,31 @@ def test_of_several_targets_the_nearest_counts(parity: str, expected: float) -> 
 
     scores = scorer(metric_list=[{"metric": share}], parity=parity_with(parity), multiple_target=2)
     assert values(scores, {"a": ["abcd", "ax"]}, "ab y") == {"share": expected}
+
+
+@difference("exact-as-written", here=[1.0, 1.0, 0.0, 1.0], there=[0.0, 0.0, 1.0, 0.0])
+def test_texts_are_compared_code_point_by_code_point(parity: str, expected: list[float]) -> None:
+    cases: list[tuple[dict[str, Any], str, str]] = [
+        ({}, "café", "cafe\u0301"),
+        ({"ignore_case": True}, "Straße", "STRASSE"),
+        ({"ignore_punctuation": True}, "C", "C++"),
+        ({}, "Paris", " Paris"),
+    ]
+    for value, (more, target, answer) in zip(expected, cases, strict=True):
+        scores = scorer(metric_list=[{"metric": "exact_match", **more}], parity=parity_with(parity))
+        assert values(scores, {"a": target}, answer) == {"exact_match": value}
+
+
+@difference("printed-targets", here=(1.0, 0.0, 1.0), there=(0.0, 1.0, 1.0))
+def test_a_printed_list_is_several_targets(parity: str, expected: tuple[float, float, float]) -> None:
+    config = validate({"task": "t", "doc_to_text": "q", "doc_to_target": "{{a}}"}, str, Path("t.yaml"))
+    fields = bind_fields(config, ("q", "a"), str)
+    scores = scorer(parity=parity_with(parity), multiple_target=2)
+
+    def value(target: str, answer: str) -> float:
+        return float(values(scores, {"a": fields.target({"a": target})}, answer)["exact_match"])
+
+    assert (value("[3, 5]", "[3, 5]"), value("[3, 'a']", "a"), value("['a', 'b']", "b")) == expected
 
 
 @difference("repeated-answers", here="x", there=["x", "x"])

@@ -242,7 +242,7 @@ def test_packages_with_relative_and_absolute_imports(tmp_path: Path, monkeypatch
     dotted = LmmsModel(path="my_models.inner.model")
     assert dotted.identity["class"] == "Mine"
     (tmp_path / "my_models/shared.py").write_text("WORD = 'blue'\n")
-    from polymeter.guests.packages import forget_modules
+    from polymeter.guests.held import forget_modules
 
     forget_modules()
     assert LmmsModel(path=str(tmp_path / "my_models")).identity != whole.identity
@@ -293,7 +293,7 @@ MANIFESTS = [ModelManifest("pointed", simple_class_path=f"{__name__}.Pointed", a
 
 
 def test_a_wrapper_that_was_loaded_before_keeps_its_sources(tmp_path: Path) -> None:
-    from polymeter.guests.packages import forget_modules
+    from polymeter.guests.held import forget_modules
 
     code = "from polymeter.core.errors import boundary\nfrom contextlib import contextmanager\n"
     code += f"@register_model('kept')\nclass Kept(lmms):\n    manage = contextmanager(boundary)\n    {ANSWERS}".replace(

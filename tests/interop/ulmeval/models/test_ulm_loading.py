@@ -13,7 +13,7 @@ from polymeter.core.guest_context import weights_from
 from polymeter.core.registries import MODELS
 from polymeter.interop.ulmeval.models import UlmModel, ulm_model
 from polymeter.interop.ulmeval.models.loading import find_wrapper
-from polymeter.interop.ulmeval.models.zoo import supported_ULM
+from polymeter.interop.ulmeval.models.native import supported_ULM
 
 ONE = """
 from ulmeval.ulm.base import BaseModel

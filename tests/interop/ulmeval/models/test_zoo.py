@@ -18,8 +18,8 @@ from polymeter.core.parts import Text
 from polymeter.core.request import GenerateImage, Message, Request
 from polymeter.interop.ulmeval.models import UlmModel, ulm_model
 from polymeter.interop.ulmeval.models.base import BaseModel
-from polymeter.interop.ulmeval.models.native import sort_arguments
-from polymeter.interop.ulmeval.models.zoo import CLASSES, ENTRIES, Zoo, listed_names, native_backend, supported_ULM
+from polymeter.interop.ulmeval.models.native import NativeModel, sort_arguments, supported_ULM
+from polymeter.interop.ulmeval.models.zoo import CLASSES, ENTRIES, Zoo, listed_names, native_backend
 from polymeter.models.diffusers import DiffusersModel
 from polymeter.models.hf import HfModel
 from tests.helpers.janus import JANUS_SIZE, make_unified
@@ -72,8 +72,8 @@ def placed(janus: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_every_name_is_there() -> None:
-    assert set(Zoo()) == NAMES
-    assert all(callable(make) for make in Zoo().values())
+    assert set(Zoo(NativeModel)) == NAMES
+    assert all(callable(make) for make in Zoo(NativeModel).values())
     assert ABSENT == [
         "BAGEL-7B-MoT", "JanusFlow-1.3B", "NextStep-1-Large", "Show-o", "Show-o-512x512", "Show-o-w-clip-vit",
         "Show-o-w-clip-vit-512x512", "T2IR1",
@@ -101,7 +101,7 @@ def test_unknown_names_and_other_spellings() -> None:
 
 
 def test_ours_can_be_replaced() -> None:
-    zoo = Zoo()
+    zoo = Zoo(NativeModel)
     zoo["Show-o"] = zoo["Mine"] = BaseModel
     assert set(zoo.added) == {"Show-o", "Mine"}
     assert (zoo.built_in("Show-o"), zoo.built_in("show_o_512x512"), zoo.built_in("Mine")) == ("", "Show-o-512x512", "")

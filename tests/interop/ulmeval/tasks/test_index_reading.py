@@ -113,6 +113,15 @@ def test_names_are_inherited_within_a_file_and_belong_to_the_most_derived_class(
     assert "evaluate" in owner.methods
 
 
+@pytest.mark.parametrize("custom", ["CustomMCQDataset", "CustomTextMCQDataset", "CustomVQADataset"])
+def test_a_class_for_any_file_owns_none_of_the_names_that_it_inherits(tmp_path: Path, custom: str) -> None:
+    theirs = "class ImageMCQDataset(ImageBaseDataset):\n    DATASET_URL = {'MMBench': 'a'}\n"
+    found = read(tmp_path, f"{theirs}class {custom}(ImageMCQDataset):\n    def load_data(self, dataset): ...\n")
+    assert names(found) == {"MMBench": "ImageMCQDataset"}
+    alone = read(tmp_path, f"class {custom}(ImageMCQDataset):\n    DATASET_URL = {{'Own': 'a'}}\n")
+    assert names(alone) == {"Own": custom}
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [

@@ -9,7 +9,7 @@ import pytest
 import polymeter
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelSpec
-from polymeter.core.request import Request
+from polymeter.core.request import Output, Request, Response
 from polymeter.models.mock import MockBatch
 from tests.helpers.toy_datasets import png_base64, run_toy, samples_of, write_class
 
@@ -104,6 +104,26 @@ def test_a_sample_is_scored_by_the_judge(tmp_path: Path) -> None:
     assert values(run) == {"score": 3.0}
     assert len(seen) == 3
     assert run.result("Toy", "score").no_interval == "fewer than 20 samples"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        Output(text="<think>perhaps 3", finish_reason="length"),
+        Output(text="", reasoning="perhaps 3", finish_reason="length"),
+    ],
+)
+def test_a_judge_that_was_cut_off_in_its_reasoning_leaves_the_sample_unscored(tmp_path: Path, output: Output) -> None:
+    body = """
+    def evaluate_sample(self, line, prediction, **judge_kwargs):
+        from ulmeval.dataset.utils import build_judge
+        judge = build_judge(model=judge_kwargs['model'])
+        return {'score': float('3' in judge.generate('Rate ' + line['prompt']))}
+    """
+    judge = MockBatch(lambda request: Response((output,)), identity={"backend": "thinker"})
+    run = run_toy(write_class(tmp_path / "lib", body), tmp_path / "run", roles={"judge": judge})
+    assert run.results["tasks"]["Toy"]["statuses"] == {"unscored": 3}
+    assert "ended inside its reasoning (token limit)" in samples_of(run)[0]["error"]["message"]
 
 
 @pytest.mark.needs_system("lmms_eval")

@@ -10,12 +10,12 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from polymeter.core.errors import PlanError, boundary, count
 from polymeter.core.machine import available_cores
 from polymeter.core.options import RunOptions
-from polymeter.core.records import dataclass
 from polymeter.core.registry import missing_package
 
 WHERE = "--executor ray"

@@ -11,13 +11,13 @@ import queue
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.core.errors import Raised, attempt
 from polymeter.core.options import RunOptions
-from polymeter.core.records import dataclass
 from polymeter.core.secrets import scrubbed
 from polymeter.engine.dispatchers import CLOSE_S
 from polymeter.engine.executors.hosts import Computed, HostListener, Place, ReplicaHost, Room, Setup, Wanted, Work

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from polymeter.core.guest_context import guest_context
-from polymeter.data.tables import read_texts, read_words
-from polymeter.data.text_tables import TextTable, read_text_table
+from polymeter.data.explaining import refuse_equal_names
+from polymeter.data.tables import columns_of, read_texts, read_words
 from polymeter.formats.table.base import ImageBaseDataset
 from polymeter.guests.own_classes import is_own_class, own_class
 
@@ -22,6 +21,7 @@ class BuiltIn:
     DATASET_URL: ClassVar[dict[str, str]] = {}
     DATASET_MD5: ClassVar[dict[str, str]] = {}
 
+    data: pd.DataFrame
     data_path: str
     dataset_name: str
 
@@ -30,26 +30,6 @@ class BuiltIn:
         def _row(self, line: Any) -> Any: ...
         def _found(self, url: str, file_md5: str | None) -> Path: ...
         def dump_image(self, line: Any) -> list[str]: ...
-
-    def _opened(self, dataset: str) -> Any:
-        """The table of a dataset. One that only Polymeter's code reads need not be a frame."""
-        is_parity = guest_context().parity.on("missing-words")
-        if self._is_own and not self.DATASET_URL.get(dataset) and not is_parity:
-            table = read_text_table(self._found("", self.DATASET_MD5.get(dataset)))
-            if table is not None:
-                return table
-        return super()._opened(dataset)  # type: ignore[misc]
-
-    @property
-    def data(self) -> pd.DataFrame:
-        """The table, as every dataset class has it."""
-        if isinstance(self._held, TextTable):
-            return self._held.frame()
-        return self._held
-
-    @data.setter
-    def data(self, table: pd.DataFrame | TextTable) -> None:
-        self._held: pd.DataFrame | TextTable = table
 
     @property
     def is_thread_safe(self) -> bool:
@@ -63,9 +43,13 @@ class BuiltIn:
         guest's class that derives from this one gets numbers where it expects them.
 
         Raises:
-            DataError: if there is no such file, or it is not a table of text in UTF-8.
+            DataError: if there is no such file, or it is not a table of text in UTF-8, or two columns have one name.
         """
-        return read_texts(path) if self._is_own else read_words(path)
+        if not self._is_own:
+            return read_words(path)
+        if Path(path).is_file():
+            refuse_equal_names(columns_of(path), Path(path))
+        return read_texts(path)
 
     @property
     def _is_own(self) -> bool:
@@ -75,11 +59,6 @@ class BuiltIn:
     def images_of(self, row: Any) -> list[dict[str, str]]:
         """The images of a row as items of a message."""
         return [{"type": "image", "value": str(path)} for path in self.dump_image(row)]
-
-
-def held_table(instance: BuiltIn) -> pd.DataFrame | TextTable:
-    """The table of an instance as it was read, for code that takes it in either form."""
-    return instance._held
 
 
 @own_class

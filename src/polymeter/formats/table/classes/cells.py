@@ -12,6 +12,7 @@ from polymeter.core.errors import DataError
 from polymeter.data.tables import is_nothing
 from polymeter.formats.table.cells import NOT_LITERAL, cell_name
 from polymeter.formats.table.classes.columns import OPTION_COLUMNS
+from polymeter.reading.lists import texts_in
 
 
 def is_empty(cell: Any) -> bool:
@@ -37,6 +38,18 @@ def options_of(line: Mapping[str, Any]) -> dict[str, str]:
     """The options of a row: letter → text, without the empty ones."""
     cells = {letter: line[letter] for letter in OPTION_COLUMNS if letter in line}
     return {letter: text_of(cell) for letter, cell in cells.items() if not is_empty(cell)}
+
+
+def references_of(line: Mapping[str, Any], name: str) -> list[str]:
+    """The right answers in a cell: the texts of a list of texts, or else the whole cell as one. A cell of a frame may
+    be a list itself.
+    """
+    cell = line.get(name)
+    if isinstance(cell, (list, tuple)):
+        return [text_of(item) for item in cell if not is_empty(item)]
+    text = text_of(cell).strip()
+    texts = texts_in(text)
+    return [text] if text and texts is None else [item for item in texts or () if not is_empty(item)]
 
 
 def list_of(line: Mapping[str, Any], name: str) -> list[str]:

@@ -42,19 +42,18 @@ def type_of(columns: Collection[str]) -> str | None:
     return "IT2I" if _has_image(columns) else "T2I"
 
 
-def class_for(columns: Sequence[str], *, where: str = "") -> type[Any]:
+def class_for(columns: Sequence[str]) -> type[Any]:
     """The dataset class that serves a table.
 
     Args:
         columns: The names of its columns.
-        where: The file, for the message.
 
     Raises:
         DataError: if no rule fits; the message says what is missing, its hint what the rules are.
     """
     kind = type_of(columns)
     if kind is None:
-        raise DataError(why_not(columns), where=where, hint=RULES)
+        raise DataError(why_not(columns), hint=RULES)
     module, without_image, with_image = _CLASSES[kind]
     name = with_image if _has_image(columns) else without_image
     cls: type[Any] = getattr(import_module(f"{_HERE}.{module}"), name)

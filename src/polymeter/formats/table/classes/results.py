@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
-from polymeter.data.text_tables import TextTable
 from polymeter.formats.table.classes.cells import text_of
 from polymeter.metrics.basic import MEAN
+from polymeter.reading.choices import UNPARSED
 from polymeter.stats import MetricPlan, RowReduction
 
 if TYPE_CHECKING:
     import pandas as pd
 
-UNPARSED, ROTATION = "unparsed", "rotation_acc"
+ROTATION = "rotation_acc"
 OF_WHOLE = frozenset({UNPARSED, ROTATION})
 """Metrics that are computed for the whole table only."""
 GROUP_COLUMNS = ("split", "l2-category", "category", "tag")
@@ -26,7 +26,7 @@ _NO_FILTER = "none"
 
 def sorted_results(
     rows: Iterable[ScoredRow],
-    data: pd.DataFrame | TextTable,
+    data: pd.DataFrame,
     metrics: Mapping[str, bool],
     context: ReduceContext,
     ranges: Mapping[str, Bounds] = MappingProxyType({}),

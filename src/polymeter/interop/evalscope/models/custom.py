@@ -21,12 +21,13 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.identity import fingerprint, source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.pixels import check_pixels
+from polymeter.core.pixels import opened_image
 from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Error, Generate, GenerateImage, Output, Request, RequestKind, Response, Usage
 from polymeter.core.rows import RowAccess
 from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import is_pil
+from polymeter.core.usage import told_once
 from polymeter.guests import contained
 from polymeter.interop.evalscope.tasks.prompts import JSON_NOTE, is_own_form
 from polymeter.models.endpoint.shapes import count
@@ -224,12 +225,12 @@ def _responses(answer: Any, n: int, doing: str, read: Callable[[Any], Output]) -
         return [Response(error=Error.from_exception(problem))] * n
     usage = answer.get("usage") or {}
     if outputs and usage:
-        counts = Usage(count(usage, "prompt_tokens") or 0, count(usage, "completion_tokens") or 0)
+        counts = Usage(count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
         outputs = (replace(outputs[0], usage=counts), *outputs[1:])
     if len(outputs) != n:
         wrong = ModelError(f"The model gave {len(outputs)} outputs where {n} were asked for.")
         return [Response(error=Error.from_exception(wrong))] * n
-    return [Response((output,)) for output in outputs]
+    return told_once([Response((output,)) for output in outputs])
 
 
 def _output(prompt: Mapping[str, Any], choice: Any) -> Output:
@@ -271,11 +272,10 @@ def _image_output(prompt: Mapping[str, Any], choice: Any) -> Output:
 
 
 def _opened(path: Path) -> Any:
-    from PIL import Image
-
-    with boundary(ModelError, f"Opening the image {str(path)!r}"), Image.open(path) as opened:
-        check_pixels(opened.size, f"The image {str(path)!r}")
-        return opened.convert("RGB")
+    name = f"The image {str(path)!r}"
+    with boundary(ModelError, f"Opening the image {str(path)!r}"), opened_image(path, name) as opened:
+        # Transparent parts stay: what is made of them is a rule of the metric.
+        return opened.convert("RGBA" if opened.has_transparency_data else "RGB")
 
 
 def _content(choice: Any) -> Any:

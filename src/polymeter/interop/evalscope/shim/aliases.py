@@ -24,7 +24,10 @@ _JUDGE = same_names(f"{_TASKS}.judging", "LLMJudge")
 _METRICS = same_names(f"{_TASKS}.metrics", "Metric metric_registry")
 _REPORT = same_names(f"{_TASKS}.report", "Category Report ReportKey Subset")
 _TABLES = same_names(f"{_TASKS}.report_tables", "gen_table get_data_frame get_report_list")
-_BENCHMARK = same_names(f"{_TASKS}.registration", "Benchmark BenchmarkMeta")
+_BENCHMARK = {
+    **same_names(f"{_SHIM}.benchmarks", "Benchmark"),
+    **same_names(f"{_TASKS}.registration", "BenchmarkMeta"),
+}
 _ADAPTER = same_names(f"{_TASKS}.base", "DataAdapter")
 _CUSTOM = same_names(f"{_HERE}.models.custom", "CustomModel")
 _DUMMY = same_names(f"{_HERE}.models.custom", "DummyCustomModel")

@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Problem, Root
-from polymeter.core.errors import PlanError
+from polymeter.core.catalog import Catalog, Entry, Root
+from polymeter.core.errors import PlanError, Problem
 from polymeter.core.format import Format, HubSource, Loaded, OpenContext, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec

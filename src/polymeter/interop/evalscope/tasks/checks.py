@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from polymeter.core.catalog import Entry, Problem
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.catalog import Entry
+from polymeter.core.errors import PlanError, Problem, did_you_mean
 from polymeter.core.parity import Parity
 from polymeter.guests.sources import files_behind
 from polymeter.interop.evalscope.tasks.code_needs import check_code_needs

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import fsum, isnan, nan
 from pathlib import Path
@@ -21,9 +22,9 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.json_text import json_text
 from polymeter.core.needs import Needs
 from polymeter.core.parts import Modality
-from polymeter.core.records import dataclass
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import (
+    ReadingRules,
     ReduceContext,
     Result,
     Rollout,
@@ -225,6 +226,7 @@ def compile_collection(
         is_guest=True,
         is_thread_safe=False,
         limits_subsets=True,
+        reading=ReadingRules(is_separated=False),
         keeps_answers_only=options.predict_only,
         notes=tuple(dict.fromkeys(member.benchmark.mode.note for member in members if member.benchmark.mode.note)),
     )

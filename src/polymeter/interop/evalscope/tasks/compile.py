@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from polymeter.core.codec import jsonable
-from polymeter.core.errors import did_you_mean
+from polymeter.core.errors import DataError, boundary, did_you_mean
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import canonical, fingerprint, seed_for, source_hash
 from polymeter.core.model import ModelTraits
@@ -19,8 +20,10 @@ from polymeter.core.parts import Modality
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Origin
 from polymeter.core.rows import RowFunctions
-from polymeter.core.task import RolloutSteps, Sample, SampleView, Task, TaskSpec
+from polymeter.core.task import ReadingRules, RolloutSteps, Sample, SampleView, Task, TaskSpec
+from polymeter.guests import contained, seeded
 from polymeter.guests.opened_sources import add_sources
+from polymeter.guests.packages import GUEST_LOCK
 from polymeter.guests.sources import files_behind
 from polymeter.interop.evalscope.tasks.code_needs import check_code_needs
 from polymeter.interop.evalscope.tasks.collection import COLLECTION, Member, compile_collection, open_collection
@@ -65,6 +68,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     benchmark = open_benchmark(spec, traits, options, context)
     adapter, mode, records = benchmark.adapter, benchmark.mode, benchmark.records
     form = _form(benchmark, context)
+    if not (options.predict_only or context.is_begun):
+        _check_references(benchmark, context.seed)
     samples = RecordSamples(spec.name, records)
     judging, review = _scoring(benchmark, options)
     reports = ReportSlot()
@@ -90,6 +95,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         is_guest=True,
         is_thread_safe=False,  # an adapter keeps what it likes on itself
         limits_subsets=True,
+        reading=ReadingRules(is_separated=False),
         num_fewshot=int(adapter.few_shot_num or 0),
         keeps_answers_only=options.predict_only,
         notes=tuple(_notes(benchmark, options)),
@@ -181,6 +187,32 @@ def _rollout(benchmark: OpenBenchmark, form: RequestForm, sample: Sample, *, run
     seeds = [seed_for(run_seed, benchmark.name, sample.id, number) for number in range(form.n)]
     repeats = repeats_of(requests[0], seeds)
     yield repeats if len(repeats) > 1 else repeats[0]
+
+
+def _check_references(benchmark: OpenBenchmark, seed: int) -> None:
+    """Try the reference of the first record, so that a field that no record has shows before answers are paid for.
+
+    Raises:
+        DataError: if the adapter reads such a field.
+    """
+    records = [item.record for item in benchmark.records]
+    if not all(isinstance(record, Mapping) for record in records):
+        return
+    what = f"The reference of benchmark {benchmark.name!r}"
+    for record in records[:1]:
+        try:
+            with GUEST_LOCK, contained(), seeded(seed), boundary(DataError, what):
+                benchmark.adapter.get_gold_answer(copy.deepcopy(record))
+        except DataError as error:
+            cause = error.__cause__
+            field = cause.args[0] if isinstance(cause, KeyError) and cause.args else None
+            if not isinstance(field, str) or any(field in one for one in records):
+                return  # a failure of this record alone, as far as it shows
+            raise DataError(
+                f"The adapter of benchmark {benchmark.name!r} reads {field!r} for its reference, which no record has.",
+                where=error.where,
+                hint=f"{did_you_mean(field, record)} Its records have: {', '.join(map(str, record))}.".strip(),
+            ) from error
 
 
 def _roles(options: AdapterRunOptions, judging: JudgeUse) -> frozenset[str]:

@@ -297,7 +297,8 @@ def _open_by_script(
                 dataset_name=name, split=part, cache_dir=work_dir, hub=HubType.MODELSCOPE, **named, **kwargs
             )
         # ModelScope wraps a dataset of the package ``datasets``, which is what reads fastest.
-        return _records(getattr(loaded, "_hf_ds", loaded), f"split {part!r} of {name}")
+        plain = loaded.to_hf_dataset() if hasattr(loaded, "to_hf_dataset") else loaded
+        return _records(plain, f"split {part!r} of {name}")
 
     return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import ModelTraits
 from polymeter.core.opened_files import is_of_row
 from polymeter.core.parity import Parity
-from polymeter.core.records import dataclass
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, seeded
+from polymeter.guests.held import file_of
 from polymeter.guests.loading import authors_code, load_authors_file
 from polymeter.guests.named_data import naming_its_place
-from polymeter.guests.opened_sources import loading_sources
+from polymeter.guests.opened_sources import add_sources, loading_sources
 from polymeter.guests.packages import GUEST_LOCK
+from polymeter.guests.sources import files_behind
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType, OutputType
@@ -120,7 +122,7 @@ def open_benchmark(
         PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
         DataError: if its dataset is missing or empty.
     """
-    meta = _load_meta(spec)
+    meta = load_meta(spec)
     changes = _changes(meta, options, context)
     adapter, mode = _make_adapter(meta, changes, traits, options, context.parity)
     with naming_its_place(spec.file, partial(line_of_data, spec.file, spec.name)):
@@ -158,7 +160,7 @@ def open_member(
     Raises:
         PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
     """
-    adapter, mode = _make_adapter(_load_meta(spec), changes, traits, options, context.parity)
+    adapter, mode = _make_adapter(load_meta(spec), changes, traits, options, context.parity)
     return OpenBenchmark(DataCollection.NAME, adapter, changes, mode, records, _image_folder(context))
 
 
@@ -171,7 +173,7 @@ def make_all_prompts(
         PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
         DataError: if its data is missing.
     """
-    meta = _load_meta(spec)
+    meta = load_meta(spec)
     options = AdapterRunOptions(dataset_args={meta.name: dict(changes)})
     with GUEST_LOCK, contained(), authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"):
         adapter = meta.get_data_adapter(_changes(meta, options, context))
@@ -185,7 +187,7 @@ def load_lines(spec: TaskSpec, options: AdapterRunOptions, context: OpenContext)
         PlanError: if its code cannot be loaded.
         DataError: if its file is missing or broken.
     """
-    meta = _load_meta(spec)
+    meta = load_meta(spec)
     changes = _changes(meta, options, context)
     with GUEST_LOCK, contained(), authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"):
         adapter = meta.get_data_adapter(changes)
@@ -205,7 +207,7 @@ def _image_folder(context: OpenContext) -> Path:
     return (context.cache_dir or Path(tempfile.gettempdir()) / "polymeter") / "generated_images"
 
 
-def _load_meta(spec: TaskSpec) -> BenchmarkMeta:
+def load_meta(spec: TaskSpec) -> BenchmarkMeta:
     """What the file of a benchmark registers under its name. Runs the file, unless the user has run it himself.
 
     Raises:
@@ -250,6 +252,9 @@ def _make_adapter(
         authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"),
     ):
         adapter = meta.get_data_adapter(changes)
+    home = file_of(type(adapter))
+    if home and not type(adapter).__module__.startswith("polymeter."):
+        add_sources(files_behind([Path(home)]))  # a script may have put its own class into a registration
     mode = choose_mode(
         meta.name,
         str(adapter.model_adapter or OutputType.GENERATION),

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.catalog import Catalog, Entry, Root
 from polymeter.core.codec import jsonable
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, Problem
 from polymeter.core.folders import files_below
 from polymeter.core.format import HubSource, Loaded, OpenContext
 from polymeter.core.identity import source_hash

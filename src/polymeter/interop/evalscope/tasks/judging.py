@@ -12,6 +12,7 @@ import re
 
 from polymeter import judge
 from polymeter.core.guest_context import guest_context
+from polymeter.core.request import Response
 
 GRADE_PROMPT_THERE = """Your job is to look at a question, a gold target, and a predicted answer, and return a letter \
 "A" or "B" to indicate whether the predicted answer is correct or incorrect.
@@ -81,6 +82,15 @@ class LLMJudge(judge.LLMJudge):
             if score is not None:
                 return score
         return super().get_score(response)
+
+    def _shown(self, answer: str) -> str:
+        return answer if guest_context().parity.on("judge-prompt") else super()._shown(answer)
+
+    def _said(self, response: Response) -> str:
+        is_as_there = response.error is None and guest_context().parity.on("judge-reading")
+        return (
+            ((response.outputs[0].text if response.outputs else None) or "") if is_as_there else super()._said(response)
+        )
 
     def _read_as_there(self, response: str | None) -> float | None:
         """EvalScope's reading: the first match anywhere, and 0 for a grade that is missing or unknown."""

@@ -11,7 +11,6 @@ import logging
 import re
 import string
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from polymeter.core.guest_context import guest_context
@@ -165,7 +164,8 @@ def lmsys_parser(completion: str, output_format: str) -> Any:
     """
     if output_format == "[[rating]]":
         match = _RATING.search(completion) or _LOOSE_RATING.search(completion)
-        return ast.literal_eval(match.group(1)) if match else _unread(completion, -1)
+        rating = _number(match.group(1)) if match else None
+        return _unread(completion, -1) if rating is None else rating
     if output_format == "[[rating_a,rating_b]]":
         return _pair(completion)
     if output_format == "[[A]]":
@@ -195,9 +195,18 @@ def _first_capital(text: str, options: Sequence[str] | None) -> str:
     return next((letter for letter in text if letter.isupper() and letter in options), "")
 
 
-@lru_cache(maxsize=64)
 def _compiled(templates: tuple[str, ...], either: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(template.replace("{X}", either)) for template in templates)
+
+
+def _number(digits: str) -> float | None:
+    """A number, also ``05`` or in another script's digits, at which EvalScope fails; ``None`` if Python reads no number
+    of that length.
+    """
+    try:
+        return float(digits) if "." in digits else int(digits)
+    except ValueError:
+        return None
 
 
 def _pair(completion: str) -> tuple[str, list[float]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from polymeter.core.errors import DataError
-from polymeter.core.records import dataclass
 from polymeter.guests.sources import bytes_of, packages_needed, tree_of
 
 UNKNOWN: Final = "?"

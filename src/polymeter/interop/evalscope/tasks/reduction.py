@@ -5,6 +5,7 @@ become results with their errors.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from typing import Any
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
-from polymeter.core.records import dataclass
 from polymeter.core.spread import UNBOUNDED
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.guests import contained

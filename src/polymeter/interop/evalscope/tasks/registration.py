@@ -16,8 +16,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.guests.packages import PREFIX
+from polymeter.core.errors import GUEST_PREFIX, PlanError, did_you_mean
 from polymeter.interop.evalscope.tasks.constants import OutputType
 
 if TYPE_CHECKING:
@@ -164,6 +163,7 @@ class _Registered(Mapping[str, BenchmarkMeta]):
         return len(self._by_name)
 
 
+# Of the process, because a decorator registers without naming a run. A file that is loaded again replaces its own.
 BENCHMARK_MAPPINGS = _Registered()
 
 
@@ -193,7 +193,7 @@ class Benchmark:
                 where=where,
                 hint=did_you_mean(unknown[0], SETTABLE) or f"It takes {', '.join(SETTABLE)}.",
             )
-        is_guest = caller is not None and str(caller.f_globals.get("__name__", "")).startswith(PREFIX)
+        is_guest = caller is not None and str(caller.f_globals.get("__name__", "")).startswith(GUEST_PREFIX)
 
         def add(data_adapter: C) -> C:
             meta = BenchmarkMeta(name=name, dataset_id=dataset_id, data_adapter=data_adapter, **kwargs)

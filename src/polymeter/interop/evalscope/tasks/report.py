@@ -21,7 +21,6 @@ from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Message, Request
 from polymeter.core.role_client import RoleClient
 from polymeter.interop.evalscope.tasks.metrics import macro_mean, micro_mean
-from polymeter.interop.evalscope.tasks.report_tables import ReportKey, report_rows
 from polymeter.judge.prompts import ANALYSIS_PROMPT
 
 if TYPE_CHECKING:
@@ -31,6 +30,19 @@ __all__ = ["Category", "Metric", "Report", "ReportGenerator", "ReportKey", "Subs
 
 _DIGITS = 4
 _MOST_ANALYSIS_TOKENS = 2048
+
+
+class ReportKey:
+    """Names of the columns of a report's table."""
+
+    model_name = "Model"
+    dataset_name = "Dataset"
+    metric_name = "Metric"
+    category_name = "Category"
+    category_prefix = "Cat."
+    subset_name = "Subset"
+    num = "Num"
+    score = "Score"
 
 
 @dataclass
@@ -272,6 +284,23 @@ class ReportGenerator:
         )
 
 
+def report_rows(
+    report: Report, flatten_metrics: bool = True, flatten_categories: bool = True, add_overall_metric: bool = False
+) -> list[dict[str, Any]]:
+    """The rows of a report's table, all with the same columns; see ``Report.to_dataframe``."""
+    rows = []
+    for metric in report.metrics if flatten_metrics else report.metrics[:1]:
+        leaves = [
+            (category.name, subset.name, subset.num, subset.score)
+            for category in metric.categories
+            for subset in category.subsets
+        ]
+        if add_overall_metric and len(leaves) > 1:
+            leaves.append((("-",), "OVERALL", metric.num, metric.score))
+        rows += [_row(report, metric.name, *leaf) for leaf in leaves]
+    return _with_levels(rows) if flatten_categories else rows
+
+
 def analyse(report: Report, role_client: RoleClient) -> str:
     """A judge's text about a report: for readers, never a score.
 
@@ -289,6 +318,27 @@ def analyse(report: Report, role_client: RoleClient) -> str:
     if response.error is not None:
         raise ScoreError(f"The judge wrote no analysis of {report.name!r}: {response.error.message}")
     return response.text.strip()
+
+
+def _row(report: Report, metric: str, category: Sequence[str], subset: str, num: int, score: float) -> dict[str, Any]:
+    return {
+        ReportKey.model_name: report.model_name,
+        ReportKey.dataset_name: report.dataset_name,
+        ReportKey.metric_name: metric,
+        ReportKey.category_name: category,
+        ReportKey.subset_name: subset,
+        ReportKey.num: num,
+        ReportKey.score: score,
+    }
+
+
+def _with_levels(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with a column for each level of their categories."""
+    depth = max((len(row[ReportKey.category_name]) for row in rows), default=0)
+    for row in rows:
+        levels = row.pop(ReportKey.category_name)
+        row.update({f"{ReportKey.category_prefix}{i}": levels[i] if i < len(levels) else None for i in range(depth)})
+    return rows
 
 
 def _restore(node: Any, data: Mapping[str, Any]) -> None:

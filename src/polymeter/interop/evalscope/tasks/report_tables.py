@@ -1,58 +1,25 @@
-"""Reports as tables: rows, data frames, and the grid that is printed."""
+"""Tables of several reports: data frames, and the grid that is printed."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, PlanError
+from polymeter.interop.evalscope.tasks.report import Report, report_rows
 
 if TYPE_CHECKING:
     import pandas
 
-    from polymeter.interop.evalscope.tasks.report import Report
-
 _LOG = logging.getLogger("polymeter")
-
-
-class ReportKey:
-    """Names of the columns of a report's table."""
-
-    model_name = "Model"
-    dataset_name = "Dataset"
-    metric_name = "Metric"
-    category_name = "Category"
-    category_prefix = "Cat."
-    subset_name = "Subset"
-    num = "Num"
-    score = "Score"
-
-
-def report_rows(
-    report: Report, flatten_metrics: bool = True, flatten_categories: bool = True, add_overall_metric: bool = False
-) -> list[dict[str, Any]]:
-    """The rows of a report's table, all with the same columns; see ``Report.to_dataframe``."""
-    rows = []
-    for metric in report.metrics if flatten_metrics else report.metrics[:1]:
-        leaves = [
-            (category.name, subset.name, subset.num, subset.score)
-            for category in metric.categories
-            for subset in category.subsets
-        ]
-        if add_overall_metric and len(leaves) > 1:
-            leaves.append((("-",), "OVERALL", metric.num, metric.score))
-        rows += [_row(report, metric.name, *leaf) for leaf in leaves]
-    return _with_levels(rows) if flatten_categories else rows
 
 
 def get_report_list(reports_path_list: Iterable[str | Path]) -> list[Report]:
     """The reports in folders and all folders below, by model and benchmark. JSON that is not a report is
     skipped with a warning.
     """
-    from polymeter.interop.evalscope.tasks.report import Report
-
     reports = []
     for folder in reports_path_list:
         for file in sorted(Path(folder).rglob("*.json")):
@@ -113,27 +80,6 @@ def gen_table(
     columns = list(dict.fromkeys(name for row in rows for name in row))
     table = [[row.get(name) for name in columns] for row in rows]
     return str(tabulate(table, headers=columns, tablefmt="grid", showindex=False))
-
-
-def _row(report: Report, metric: str, category: Sequence[str], subset: str, num: int, score: float) -> dict[str, Any]:
-    return {
-        ReportKey.model_name: report.model_name,
-        ReportKey.dataset_name: report.dataset_name,
-        ReportKey.metric_name: metric,
-        ReportKey.category_name: category,
-        ReportKey.subset_name: subset,
-        ReportKey.num: num,
-        ReportKey.score: score,
-    }
-
-
-def _with_levels(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with a column for each level of their categories."""
-    depth = max((len(row[ReportKey.category_name]) for row in rows), default=0)
-    for row in rows:
-        levels = row.pop(ReportKey.category_name)
-        row.update({f"{ReportKey.category_prefix}{i}": levels[i] if i < len(levels) else None for i in range(depth)})
-    return rows
 
 
 def _check_any(reports: Sequence[Report]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Number, Real
 from typing import Any, TypedDict
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.records import dataclass
 from polymeter.core.request import Response
 from polymeter.core.task import MetricKey, Rollout, Sample, Score
 from polymeter.interop.evalscope.tasks.base import DataAdapter

@@ -5,7 +5,7 @@ generation settings that count where the run sets none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from polymeter.core.generation import image_parameters, text_parameters
 from polymeter.core.model import ModelTraits
 from polymeter.core.options import Options, identity, runtime
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.records import dataclass
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Parameters, RequestKind
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.constants import EvalType, OutputType

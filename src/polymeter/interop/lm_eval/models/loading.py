@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeGuard
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.guests import contained
 from polymeter.guests.packages import GUEST_LOCK
 from polymeter.guests.shims import switch_on_shims

@@ -8,14 +8,13 @@ own. A log-likelihood is asked once however often it is repeated, because a mode
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.generation import text_parameters
 from polymeter.core.parity import Parity
 from polymeter.core.parts import Modality, Part, Text
-from polymeter.core.records import dataclass
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Generate, Loglikelihood, Message, Request, Response
 from polymeter.core.task import Sample

@@ -7,11 +7,11 @@ that has ended, with one filter object for the whole run.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, ScoreError, UnscoredError, boundary, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.guests import name_of, resolve
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.tasks.filters import FILTERS, TakeFirstFilter, find_filter

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ScoreError
 from polymeter.formats.task_yaml.choices import softmax
+from polymeter.formats.task_yaml.empty_options import in_places, offered, refuse_empty
 from polymeter.metrics.choice_targets import NO_CHOICE, choice_indices
 
 if TYPE_CHECKING:
     from polymeter.interop.lm_eval.tasks.scoring import Fields
+
+_NEVER = (-math.inf, False)
 
 
 def choice_scores(
@@ -40,14 +43,18 @@ def choice_scores(
     Raises:
         ScoreError: if the target names no choice, or there are not as many results as choices.
     """
-    choices = [str(choice) for choice in fields.choices(doc)]
-    n = len(choices)
+    every = fields.choices(doc)
+    choices = [str(choice) for choice in every]
+    n = len(offered(every))
     pairs = [_pair(result) for result in results]
     if len(pairs) != n and not (len(pairs) == 2 * n and "acc_mutual_info" in names):
         raise ScoreError(f"There are {len(pairs)} log-likelihoods for {n} choices.")
-    sums, bare = [logprob for logprob, _ in pairs[:n]], [logprob for logprob, _ in pairs[n:]]
+    bare = in_places([logprob for logprob, _ in pairs[n:]], every, 0.0) if len(pairs) > n else []
+    pairs, n = in_places(pairs[:n], every, _NEVER), len(choices)
+    sums = [logprob for logprob, _ in pairs]
     target = fields.text(doc) if has_several_inputs else fields.target(doc)
     indices = right_indices(target, choices, takes_no_choice=takes_no_choice)
+    refuse_empty(indices, every)
     reference: Any = indices if isinstance(target, (list, tuple)) else indices[0]
     taken = _largest(sums)
     values: dict[str, Any] = {}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.format import OpenContext
-from polymeter.core.records import dataclass
 from polymeter.core.task import Sample
 from polymeter.data import Rows, make_rows
 from polymeter.formats.task_yaml.rows import full_row

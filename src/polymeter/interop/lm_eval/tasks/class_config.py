@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.interop.lm_eval.tasks.config import FEWSHOT_KEYS, GENERATE, MOST_TOKENS, LmTaskConfig
 
 _OF_TASKS = ("process_docs", "fewshot_delimiter", "target_delimiter", "gen_prefix")

@@ -15,7 +15,7 @@ from polymeter.core.needs import Needs
 from polymeter.core.parity import Parity
 from polymeter.core.request import Loglikelihood, RequestKind
 from polymeter.core.rows import RowFunctions
-from polymeter.core.task import Rollout, RolloutSteps, Sample, Score, Task, TaskSpec
+from polymeter.core.task import ReadingRules, Rollout, RolloutSteps, Sample, Score, Task, TaskSpec
 from polymeter.formats.task_yaml.extensions import check_code_needs
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.output_types import Provenance
@@ -94,6 +94,7 @@ def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, opt
         score_digest=fingerprint([spec.source_hash, scorer.digest if scorer is not None else None]),
         is_guest=True,
         num_fewshot=asked.n_fewshot,
+        reading=ReadingRules(is_separated=False, stops_anywhere=context.parity.on("stop-in-reasoning")),
         keeps_answers_only=options.predict_only,
     )
 

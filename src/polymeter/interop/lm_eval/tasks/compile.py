@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -13,14 +13,14 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
 from polymeter.core.opened_files import is_of_row
 from polymeter.core.parity import Parity
-from polymeter.core.reasoning import REASONING_TAGS, Tags
-from polymeter.core.request import Loglikelihood
+from polymeter.core.request import Loglikelihood, Tags
 from polymeter.core.rows import RowFunctions
-from polymeter.core.task import Rollout, RolloutSteps, Sample, Samples, Score, Task, TaskSpec
+from polymeter.core.task import ReadingRules, Rollout, RolloutSteps, Sample, Samples, Score, Task, TaskSpec
 from polymeter.data import Rows
 from polymeter.formats.task_yaml.extensions import check_code_needs
 from polymeter.formats.task_yaml.output_types import Provenance
-from polymeter.formats.task_yaml.rows import full_row
+from polymeter.formats.task_yaml.right_choices import equal_choices
+from polymeter.formats.task_yaml.rows import full_row, is_written
 from polymeter.formats.task_yaml.task_code import load_task_code
 from polymeter.guests import contained
 from polymeter.guests.opened_sources import loading_sources
@@ -34,7 +34,7 @@ from polymeter.interop.lm_eval.tasks.config import (
     config_of,
 )
 from polymeter.interop.lm_eval.tasks.docs import open_docs, wanted_samples
-from polymeter.interop.lm_eval.tasks.examples import Shown, example_notes, examples
+from polymeter.interop.lm_eval.tasks.examples import Shown, example_notes, examples, repeated_notes
 from polymeter.interop.lm_eval.tasks.fields import Fields, bind_fields, count_inputs
 from polymeter.interop.lm_eval.tasks.instances import Instances, choice_delimiter
 from polymeter.interop.lm_eval.tasks.load import provenance
@@ -49,9 +49,11 @@ from polymeter.interop.lm_eval.tasks.settings import (
     read_run_options,
     run_metadata,
 )
+from polymeter.reading.reasoning import REASONING_TAGS
 
 T = TypeVar("T")
 _MOST_TRIES = 3
+_LOOKED_AT = 2000
 _MUTUAL = "acc_mutual_info"
 
 
@@ -84,15 +86,17 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     docs = open_docs(spec, config, context, options, n_fewshot, locate)
     rows = docs.measured
     samples = wanted_samples(spec, rows, options)
-    fields = bind_fields(config, rows.columns, locate)
+    is_ours = is_written(spec, as_read=context.parity.on("written-rows"))
+    fields = bind_fields(config, rows.columns, locate, has_blanks=rows.has_blanks or is_ours, is_written=is_ours)
     sees_media = bool(rows.media) and (has_code or config.doc_to_image is not None or config.doc_to_audio is not None)
     with contained():
         n_inputs, n_targets = _tried(samples, partial(_counts, fields, sees_media))
+    facts = TaskFacts(fields, n_inputs, n_targets)
     # Answers alone need no metric, and so none of what metrics need.
-    facts = TaskFacts(fields, n_inputs, n_targets, options.predict_only)
     scorer = None if options.predict_only else make_scorer(spec, config, facts, context.parity)
     shown = Shown(
-        config, docs, samples, 0 if options.samples.get(spec.name) else context.offset, n_fewshot, bool(n_inputs)
+        *(config, docs, samples, 0 if options.samples.get(spec.name) else context.offset),
+        *(n_fewshot, bool(n_inputs), is_ours),
     )
     contexts = _contexts(spec, shown, fields, context, options)
     instances = _instances(config, contexts, sees_media=sees_media)
@@ -101,6 +105,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         shown_modalities = _tried(samples, lambda sample: modalities(instances.of(sample)))
     is_generated = config.output_type == GENERATE
     notes = (*docs.notes, *(example_notes(shown, context) if n_fewshot else ()))
+    notes += (*(_equal_choices(config, fields, samples) if is_ours else ()),)
+    notes += (*repeated_notes(contexts.examples, context.measured(len(samples))),)
     return Task(
         spec=spec,
         needs=Needs(frozenset({"generate" if is_generated else "loglikelihood"}), shown_modalities),
@@ -117,14 +123,31 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         parameters=(asking.settings(instances.generation_kwargs)[1] if is_generated else Loglikelihood(()),),
         fingerprint=f"{rows.fingerprint}:{config.eval_split}",
         score_digest=fingerprint(
-            [spec.source_hash, scorer.digest if scorer is not None else None, bool(n_inputs), bool(n_targets)]
+            [
+                *(spec.source_hash, scorer.digest if scorer is not None else None, bool(n_inputs), bool(n_targets)),
+                # How cells are written is not in the values that identify the rows.
+                *([rows.written_fingerprint] if rows.written_fingerprint else []),
+            ]
         ),
         is_guest=has_code or (scorer is not None and scorer.is_guest),
         is_thread_safe=config.metadata.get("thread_safe") is True,
         num_fewshot=n_fewshot,
+        reading=_reading(options.think_end_token, context.parity, is_own=scorer is None or scorer.is_guest),
         keeps_answers_only=options.predict_only,
         notes=(*(f"Task {spec.name!r}: {note}" for note in notes), *(scorer.notes if scorer is not None else ())),
     )
+
+
+def _equal_choices(config: LmTaskConfig, fields: Fields, samples: Samples) -> Iterator[str]:
+    """A note if rows of a task without code have choices that are the same text. Code may draw at random from one row
+    to the next, so its rows are read in their order alone.
+    """
+    if config.output_type != MULTIPLE_CHOICE or config.use_prompt is not None:
+        return
+    looked_at = (samples[index] for index in range(min(len(samples), _LOOKED_AT)))
+    note = equal_choices(((one.id, partial(fields.choices, one.doc)) for one in looked_at), is_lettered=False)
+    if note:
+        yield f"{note}."
 
 
 def _contexts(spec: TaskSpec, shown: Shown, fields: Fields, context: OpenContext, options: LmRunOptions) -> Contexts:
@@ -174,11 +197,21 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
     )
 
 
-def _reasoning_tags(think_end: str, parity: Parity) -> Tags:
+def _reasoning_tags(think_end: str, parity: Parity) -> Tags | None:
     """The tags around reasoning, in which stop strings do not count; one that a run names is among them."""
-    known = () if parity.on("stop-in-reasoning") else REASONING_TAGS
-    is_known = any(closing == think_end for _, closing in known)
-    return known if is_known or not think_end else (*known, (think_end, think_end))
+    if parity.on("stop-in-reasoning"):
+        return (("", think_end),) if think_end else ()
+    is_known = any(closing == think_end for _, closing in REASONING_TAGS)
+    return None if is_known or not think_end else (*REASONING_TAGS, ("", think_end))
+
+
+def _reading(think_end: str, parity: Parity, *, is_own: bool) -> ReadingRules:
+    """How a task's answers are read; ``is_own``: whether its own code scores them, or nothing does."""
+    return ReadingRules(
+        _reasoning_tags(think_end, parity),
+        is_separated=not is_own and not parity.on("reasoning-kept"),
+        stops_anywhere=parity.on("stop-in-reasoning"),
+    )
 
 
 def _counts(fields: Fields, sees_media: bool, sample: Sample) -> tuple[int, int]:

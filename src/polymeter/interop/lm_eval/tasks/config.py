@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.core.task import TaskSpec
 from polymeter.formats.task_yaml.config import Code, Form
 from polymeter.interop.lm_eval.tasks.dialect import fields_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import PlanError
@@ -221,8 +222,12 @@ class ConfigurableTask(Task):
             spec = TaskSpec(self.task_name, "lm_eval", told.directory / f"{self.task_name}.yaml", {}, "")
             methods = _Methods(self)
             n_inputs = count_inputs(methods, self.eval_docs[0]) if self.OUTPUT_TYPE == MULTIPLE_CHOICE else 0
-            facts = TaskFacts(methods, n_inputs)
-            self._made["scorer"] = make_scorer(spec, self._typed(), facts, guest_context().parity)
+            parity = guest_context().parity
+            first = self.doc_to_target(self.eval_docs[0]) if parity.on("first-row-targets") else None
+            facts = TaskFacts(methods, n_inputs, len(first) if isinstance(first, list) else 0)
+            # What a class inherits keeps the rule of the system that it was written for.
+            parity = replace(parity, switched=parity.switched | {"exact-as-written", "printed-targets"})
+            self._made["scorer"] = make_scorer(spec, self._typed(), facts, parity)
         return self._made["scorer"]  # type: ignore[no-any-return]
 
 

@@ -10,15 +10,24 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.format import OpenContext
-from polymeter.core.records import dataclass
 from polymeter.core.task import Sample, Samples, SampleView, TaskSpec
-from polymeter.data import Rows, Source, make_rows, media_folder_notes, open_plain, open_splits
-from polymeter.formats.task_yaml.rows import RowSamples, placed
+from polymeter.data import (
+    Opening,
+    Rows,
+    Source,
+    know_written,
+    make_rows,
+    media_folder_notes,
+    open_plain,
+    open_splits,
+    rows_from_files,
+)
+from polymeter.formats.task_yaml.rows import RowSamples, is_written, placed
 from polymeter.guests import resolve, seeded
 from polymeter.interop.lm_eval.tasks.config import ExampleConfig, LmTaskConfig, Locate
 from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, run_metadata, seed_of
@@ -117,10 +126,30 @@ class _Opening:
         names = list(dict.fromkeys(split.name for split in wanted))
         plain = None if any(split.process for split in wanted) else self._plain(names)
         if plain is not None:
+            for name, rows in plain.items():
+                self._know(rows, None, name)
             return {split: plain[split.name] for split in wanted}
-        opened = self._opened(names)
+        try:
+            opened = self._opened(names)
+        except DataError:
+            # Each row alone can be read where no type fits a whole column.
+            held = rows_from_files(self._source(), names, self._context.data) if self._is_written else None
+            if held is None:
+                raise
+            return {split: held[split.name] for split in wanted}
         self.notes = media_folder_notes(opened[wanted[-1].name])
         return {split: self._rows(split, opened[split.name]) for split in wanted}
+
+    @property
+    def _is_written(self) -> bool:
+        return is_written(self._spec, as_read=self._context.parity.on("written-rows"))
+
+    def _know(self, rows: Rows, dataset: Any, split: str) -> None:
+        """Let rows that no code sees hold what is written in their files."""
+        if self._is_written:
+            context = self._context
+            with placed(self._config, self._locate):
+                know_written(rows, dataset, Opening(self._source(), split, context.data, context.cache_dir))
 
     def samples(self, told: ExampleConfig) -> Rows:
         """The rows that ``fewshot_config`` lists under ``samples``, or that a function there returns."""
@@ -182,12 +211,14 @@ class _Opening:
                 if not hasattr(data, "features"):
                     data = list(data)
         with placed(self._config, self._locate, "dataset_path" if split.process is None else "process_docs"):
-            return make_rows(
+            rows = make_rows(
                 data,
                 what=f"split {split.name!r} of task {name!r}",
                 base_fingerprint=f"{self._spec.source_hash}:{split.name}:{context.seed}",
                 cache_dir=context.cache_dir,
             )
+        self._know(rows, data, split.name)
+        return rows
 
 
 class _Chosen(SampleView):

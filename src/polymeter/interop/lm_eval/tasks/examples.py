@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, PolymeterError, enumerated
 from polymeter.core.format import OpenContext
-from polymeter.core.records import dataclass
 from polymeter.core.task import Samples
+from polymeter.formats.task_yaml.same_question import as_shown
 from polymeter.guests import resolve
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, Locate
 from polymeter.interop.lm_eval.tasks.docs import TaskDocs
@@ -17,6 +19,7 @@ from polymeter.interop.lm_eval.tasks.prompts import Turn, example_turns
 from polymeter.interop.lm_eval.tasks.samplers import FIRST_N, NAMES, ClassRows, Doc, DrawnRows, ReadAhead
 from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, seed_of
 
+_MOST_LOOKED_AT = 2000
 _MOST_KEPT = 20_000
 """Examples whose turns are kept, so that they take the same memory however many rows there are."""
 
@@ -32,6 +35,7 @@ class Shown:
         offset: The position of the sample for which the first examples are drawn.
         n: How many examples come before a question.
         has_several_inputs: Whether each choice is a question of its own.
+        is_written: Whether rows hold what is written in their files.
     """
 
     config: LmTaskConfig
@@ -40,6 +44,7 @@ class Shown:
     offset: int
     n: int
     has_several_inputs: bool = False
+    is_written: bool = False
 
     @property
     def leaves_out_by_rule(self) -> bool:
@@ -58,7 +63,9 @@ def examples(
     config, pool, n = shown.config, shown.docs.pool, shown.n
     assert pool is not None  # opened whenever examples are wanted
     told, offset = config.examples, shown.offset
-    forms = bind_examples(config, fields, shown.docs.measured.columns, locate)
+    columns = shown.docs.measured.columns
+    has_blanks = pool.has_blanks or shown.is_written
+    forms = bind_examples(config, fields, columns, locate, has_blanks=has_blanks, is_written=shown.is_written)
     rows, measured = ReadAhead(pool), ReadAhead(shown.docs.measured)
     is_whole = len(shown.samples) == len(measured)
 
@@ -97,7 +104,85 @@ def examples(
                 made[number] = known
         return known
 
-    return lambda index: [turn for number in drawn.of(max(index - offset, 0)) for turn in turns_of(number)]
+    is_same = _same_question(shown, fields, question, rows) if not context.parity.on("fewshot-leak") else None
+    return _Written(drawn, turns_of, is_same, offset)
+
+
+class _Written:
+    """From the position of a sample to the turns of its examples.
+
+    Args:
+        drawn: The numbers of the rows that are drawn.
+        turns_of: From the number of a row to its turns.
+        is_same: Whether an example is the question itself; ``None``: that is not looked at.
+        offset: The position of the sample for which the first examples are drawn.
+    """
+
+    def __init__(
+        self,
+        drawn: DrawnRows,
+        turns_of: Callable[[int], Sequence[Turn]],
+        is_same: Callable[[int, int], bool] | None,
+        offset: int,
+    ) -> None:
+        self._drawn, self._turns_of, self._is_same, self._offset = drawn, turns_of, is_same, offset
+
+    def __call__(self, index: int) -> list[Turn]:
+        position = max(index - self._offset, 0)
+        numbers = [number for number in self._drawn.of(position) if not self._repeats(position, number)]
+        return [turn for number in numbers for turn in self._turns_of(number)]
+
+    def repeated(self, index: int) -> bool:
+        """Whether an example of a sample is left out because it is the question itself."""
+        position = max(index - self._offset, 0)
+        return any(self._repeats(position, number) for number in self._drawn.of(position))
+
+    def _repeats(self, position: int, number: int) -> bool:
+        return self._is_same is not None and self._is_same(position, number)
+
+
+def repeated_notes(written: Callable[[int], Sequence[Turn]] | None, indices: Sequence[int]) -> list[str]:
+    """A note if examples are left out because they are the question itself.
+
+    Args:
+        written: From the position of a sample to the turns of its examples.
+        indices: The positions that are measured.
+    """
+    if not isinstance(written, _Written):
+        return []
+    looked_at = indices[:_MOST_LOOKED_AT]
+    found = [index for index in looked_at if written.repeated(index)]
+    if not found:
+        return []
+    return [
+        f"{len(found)} of {len(looked_at)} samples: an example that was drawn asks the same question "
+        f"({enumerated('sample', found)}) and is left out."
+    ]
+
+
+def _same_question(
+    shown: Shown, fields: Fields, question: Callable[[int], Doc], rows: ReadAhead
+) -> Callable[[int, int], bool] | None:
+    """From the position of a question and the number of an example's row to whether the example is the question, with
+    its answer; ``None`` if code or media make that a matter of more than text.
+    """
+    config, pool = shown.config, shown.docs.pool
+    forms = (config.doc_to_text, config.doc_to_choice, config.examples.doc_to_text)
+    if any(map(callable, forms)) or pool is None or pool.media or config.use_prompt is not None:
+        return None
+
+    def asked(row: Doc) -> Any:
+        text = fields.text(row)
+        return None if not as_shown(text) else (as_shown(text), list(map(as_shown, fields.choices(row))))
+
+    def is_same(position: int, number: int) -> bool:
+        try:
+            own = asked(question(position))
+            return own is not None and own == asked(rows[number])
+        except PolymeterError:  # a row that has no prompt fails by itself, with its reason
+            return False
+
+    return is_same
 
 
 def example_notes(shown: Shown, context: OpenContext) -> list[str]:

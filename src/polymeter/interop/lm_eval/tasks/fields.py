@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.records import dataclass
+from polymeter.formats.task_yaml.empty_options import listed, options_of
 from polymeter.formats.task_yaml.forms import Form, guest
+from polymeter.formats.task_yaml.target_cells import compared
 from polymeter.formats.task_yaml.templates import compile_template
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, Locate
 from polymeter.interop.lm_eval.tasks.named_prompts import NamedPrompt, named_prompt
+from polymeter.reading.lists import PrintedList
 
 Doc = Mapping[str, Any]
 
@@ -87,15 +90,31 @@ class _Binding:
     columns: frozenset[str]
     has_choices: bool
     where: Locate
+    has_blanks: bool
+    is_written: bool
 
 
-def bind_fields(config: LmTaskConfig, columns: tuple[str, ...], where: Locate) -> Fields:
+def bind_fields(
+    config: LmTaskConfig,
+    columns: tuple[str, ...],
+    where: Locate,
+    *,
+    has_blanks: bool = False,
+    is_written: bool = False,
+) -> Fields:
     """The fields of a task over rows with these columns.
+
+    Args:
+        config: The task.
+        columns: Names of columns.
+        where: From a field's name to its ``file:line``.
+        has_blanks: Whether a cell without a value is shown as nothing, and not as ``None``.
+        is_written: Whether rows hold what is written in their files, and empty options are none.
 
     Raises:
         PlanError: if a template is not valid, or a named prompt cannot be had.
     """
-    binding = _binding(config, columns, where)
+    binding = _binding(config, columns, where, has_blanks, is_written)
     prompt = _prompt_of(config, where)
     if prompt is not None:
         return Fields(
@@ -118,13 +137,22 @@ def bind_fields(config: LmTaskConfig, columns: tuple[str, ...], where: Locate) -
     )
 
 
-def bind_examples(config: LmTaskConfig, fields: Fields, columns: tuple[str, ...], where: Locate) -> ExampleFields:
-    """The fields of examples. A name counts as a column where the *measured* rows have it.
+def bind_examples(
+    config: LmTaskConfig,
+    fields: Fields,
+    columns: tuple[str, ...],
+    where: Locate,
+    *,
+    has_blanks: bool = False,
+    is_written: bool = False,
+) -> ExampleFields:
+    """The fields of examples. A name counts as a column where the *measured* rows have it. Arguments as for
+    ``bind_fields``.
 
     Raises:
         PlanError: if a template is not valid.
     """
-    binding, told = _binding(config, columns, where), config.examples
+    binding, told = _binding(config, columns, where, has_blanks, is_written), config.examples
     prefix = _own_column(told.gen_prefix, "gen_prefix", binding)
     if config.use_prompt is not None:
         choices = fields.choices if fields.has_choices else None
@@ -139,8 +167,10 @@ def bind_examples(config: LmTaskConfig, fields: Fields, columns: tuple[str, ...]
     )
 
 
-def _binding(config: LmTaskConfig, columns: tuple[str, ...], where: Locate) -> _Binding:
-    return _Binding(config.task, frozenset(columns), config.doc_to_choice is not None, where)
+def _binding(
+    config: LmTaskConfig, columns: tuple[str, ...], where: Locate, has_blanks: bool, is_written: bool
+) -> _Binding:
+    return _Binding(config.task, frozenset(columns), config.doc_to_choice is not None, where, has_blanks, is_written)
 
 
 def _prompt_of(config: LmTaskConfig, where: Locate) -> NamedPrompt | None:
@@ -155,7 +185,7 @@ def _text(value: Any, binding: _Binding) -> Form:
     if not isinstance(value, str):
         return _function(value, "doc_to_text", binding)
     if value in binding.columns:
-        return _column(value)
+        return _as_text(value) if binding.has_blanks and not binding.has_choices else _column(value)
     render = _template(value, "doc_to_text", binding)
     if not binding.has_choices:
         return render
@@ -168,18 +198,22 @@ def _target(value: Any, binding: _Binding) -> Form:
     if not isinstance(value, str):
         return _function(value, "doc_to_target", binding)
     if value in binding.columns:
-        return _column(value)
+        column = _column(value)
+        return lambda doc: compared(column(doc), has_choices=binding.has_choices)
     render = _template(value, "doc_to_target", binding)
     numbered = _numbered(render, "doc_to_target", binding) if binding.has_choices else render
 
     def target(doc: Doc) -> Any:
         text = numbered(doc)
+        if text == "" and binding.has_blanks:
+            return None  # nothing to compare with
         if type(text) is not str or len(text) < 2 or text[0] != "[" or text[-1] != "]":
             return text
         try:
-            return ast.literal_eval(text)
+            items = ast.literal_eval(text)
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             return text
+        return PrintedList(items, text) if isinstance(items, list) else items
 
     return target
 
@@ -195,8 +229,11 @@ def _choices(value: Any, binding: _Binding) -> Form | None:
     if not isinstance(value, str):
         return _checked(_function(value, "doc_to_choice", binding), binding)
     if value in binding.columns:
-        return _checked(_column(value), binding)
-    return _checked(_literal(_template(value, "doc_to_choice", binding), "doc_to_choice", binding), binding)
+        return _checked(_column(value), binding, made=options_of if binding.is_written else _texts)
+    render = _template(value, "doc_to_choice", binding)
+    if binding.is_written:
+        return _checked(lambda doc: listed(render(doc)), binding, made=options_of)
+    return _checked(_literal(render, "doc_to_choice", binding), binding)
 
 
 def _media(value: Any, field: str, binding: _Binding) -> Form | None:
@@ -236,12 +273,19 @@ def _function(value: Any, field: str, binding: _Binding) -> Form:
     return guest(value, field, binding.task)
 
 
+def _as_text(name: str) -> Form:
+    """A column whose cells are shown as they are written, and empty ones as nothing."""
+    return lambda doc: "" if (value := doc[name]) is None else str(value)
+
+
 def _column(name: str) -> Form:
     return lambda doc: doc[name]
 
 
 def _template(text: str, field: str, binding: _Binding) -> Callable[[Doc], str]:
-    return compile_template(text, None, field=field, where=binding.where(field), keeps_newline=True)
+    return compile_template(
+        text, None, field=field, where=binding.where(field), keeps_newline=True, has_blanks=binding.has_blanks
+    )
 
 
 def _numbered(render: Callable[[Doc], str], field: str, binding: _Binding) -> Form:
@@ -266,7 +310,11 @@ def _literal_of(text: str, field: str, binding: _Binding) -> Any:
         raise DataError(what, where=binding.where(field)) from error
 
 
-def _checked(form: Form, binding: _Binding) -> Form:
+def _texts(items: Any) -> list[str]:
+    return [item if isinstance(item, str) else str(item) for item in items]
+
+
+def _checked(form: Form, binding: _Binding, *, made: Callable[[Any], list[str]] = _texts) -> Form:
     def choices(doc: Doc) -> list[str]:
         texts = form(doc)
         if not isinstance(texts, (list, tuple)):
@@ -274,6 +322,6 @@ def _checked(form: Form, binding: _Binding) -> Form:
                 f"doc_to_choice of task {binding.task!r} must give a list of texts, not {texts!r:.80}.",
                 where=binding.where("doc_to_choice"),
             )
-        return [item if isinstance(item, str) else str(item) for item in texts]
+        return made(texts)
 
     return choices

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Problem
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.catalog import Catalog, Entry
+from polymeter.core.errors import PlanError, Problem, did_you_mean
 from polymeter.core.format import Outline
 from polymeter.core.task import TaskSpec
 from polymeter.formats.task_yaml import inspection

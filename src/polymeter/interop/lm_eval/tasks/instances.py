@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import DataError
-from polymeter.core.records import dataclass
 from polymeter.core.task import Sample
+from polymeter.formats.task_yaml.empty_options import only_offered
 from polymeter.formats.task_yaml.rows import full_row
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.tasks.config import GENERATE, LIKELIHOOD, MULTIPLE_CHOICE, ROLLING
@@ -79,7 +80,8 @@ class Instances:
         ]
 
     def _choices(self, doc: Any, context: str | list[str]) -> list[tuple[str, str]]:
-        choices, delimiter = self.fields.choices(doc), self.delimiter
+        every, delimiter = self.fields.choices(doc), self.delimiter
+        choices = only_offered(every, every)
         if isinstance(context, list):
             target = f"{delimiter}{self.fields.target(doc)}"
             listed = [(each, target) for each in context]

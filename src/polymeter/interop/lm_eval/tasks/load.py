@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PlanError
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
-from polymeter.core.records import dataclass
 from polymeter.core.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.formats.task_yaml.load import is_same_task, portable, tell_duplicates
@@ -90,6 +89,7 @@ def _shown(values: Mapping[str, Any], resolved: Resolved) -> tuple[str, str, boo
 def provenance(file: Path) -> Callable[[str], str]:
     """From a field of a file's task to its ``file:line``, looked up only when a message needs it."""
 
+    # Kept as long as the function, which belongs to the task that is loaded.
     @lru_cache(maxsize=1)
     def resolved() -> Resolved | None:
         return make_reader().read(file) if file.is_file() else None

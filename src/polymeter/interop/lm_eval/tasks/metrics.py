@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +16,6 @@ from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.core.installing import pip_install
 from polymeter.core.metric import Aggregation
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.records import dataclass
 from polymeter.core.registries import METRICS
 from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.formats.task_yaml.metrics import BoundMetric
@@ -194,9 +194,16 @@ def _bind(
         aggregate=aggregate,
         wants_args=False,
         higher_is_better=higher,
-        version=USERS if own is not None else "",
+        version=_version(name, own is not None),
         bounds=known.bounds if own is None and known is not None and aggregate is None else UNBOUNDED,
     )
+
+
+def _version(name: str, is_users: bool) -> str:
+    if is_users:
+        return USERS
+    # The function of ours that computes it changes as it does elsewhere.
+    return str(METRICS.get(name).version) if name == "exact_match" else ""
 
 
 def _function(

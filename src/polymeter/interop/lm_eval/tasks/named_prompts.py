@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.installing import pip_install
-from polymeter.core.records import dataclass
 from polymeter.core.yaml_text import read_yaml
 from polymeter.formats.task_yaml.templates import compile_template
 

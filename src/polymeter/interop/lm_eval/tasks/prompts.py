@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from polymeter.core.errors import DataError
-from polymeter.core.records import dataclass
 from polymeter.core.request import Role
+from polymeter.formats.task_yaml.empty_options import only_offered
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.interop.lm_eval.tasks.fields import ExampleFields, Fields
 
@@ -86,7 +87,8 @@ class Contexts:
             question = question_turns(self.fields.text(doc), prefix, self.target_delimiter, task=self.task)
             return self.joined([*turns, *question])
         # The choices are the questions.
-        questions = self.fields.choices(doc)
+        choices = self.fields.choices(doc)
+        questions = only_offered(choices, choices)
         return [self.joined([*turns, *question_turns(each, prefix, "", task=self.task)]) for each in questions]
 
     def before(self, doc: Any, index: int) -> list[Turn]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from operator import attrgetter
@@ -16,9 +17,9 @@ from typing import Any, Protocol
 
 from polymeter.core.errors import PolymeterError, ScoreError, boundary
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.records import dataclass
 from polymeter.core.task import MetricKey, Rollout, Score, TaskSpec
 from polymeter.formats.task_yaml.choices import argmax
+from polymeter.formats.task_yaml.empty_options import only_offered
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.scoring import as_text
@@ -62,13 +63,11 @@ class TaskFacts:
         fields: What a row says.
         multiple_input: The number of contexts of a row, if ``doc_to_text`` gives the index of the right one; else 0.
         multiple_target: The number of targets of the first row, if they are a list; else 0.
-        is_predict_only: Whether answers are wanted and no score.
     """
 
     fields: Fields
     multiple_input: int = 0
     multiple_target: int = 0
-    is_predict_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +268,8 @@ def as_answered(doc: Any, results: list[Any]) -> str | None:
 def _likeliest(fields: Fields, doc: Any, results: list[Any]) -> str | None:
     """The likeliest choice; what was answered where that is something else than log-likelihoods of choices."""
     try:
-        choices = fields.choices(doc)
+        every = fields.choices(doc)
+        choices = only_offered(every, every)
         sums = [logprob for logprob, _ in results[: len(choices)]]
         return str(choices[argmax(sums)])
     except (PolymeterError, TypeError, ValueError, IndexError):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.formats.task_yaml.metrics import BoundMetric
+from polymeter.metrics import as_written
 from polymeter.metrics.references import share_equal
 from polymeter.metrics.text import exact_match
+from polymeter.reading.lists import PrintedList
 
 if TYPE_CHECKING:
     from polymeter.interop.lm_eval.tasks.scoring import Fields
@@ -53,11 +56,15 @@ def text_scores(
     is_any = parity.on("any-target")
     keeps_list = parity.on("repeated-answers")
     is_by_first_row = parity.on("first-row-targets")
+    splits_printed = parity.on("printed-targets")
+    exact = partial(_exact, as_written.exact_match if parity.on("exact-as-written") else exact_match)
     casts = all(metric.name != _BYPASS for metric in metrics)
 
     def references(doc: Any, answer: Any) -> tuple[list[Any], bool]:
         """The references, and whether there are several."""
         target = fields.target(doc)
+        if isinstance(target, PrintedList) and not (target.is_several or fields.has_choices or splits_printed):
+            return [target.text], False
         is_missing = target is None or (isinstance(target, (list, tuple)) and not target)
         if is_missing and not parity.on("none-target"):
             raise ScoreError(
@@ -80,7 +87,10 @@ def text_scores(
         made: dict[str, Any] = {}
         sources: dict[str, str] = {}
         for metric in metrics:
-            value = _several(metric, golds, answer, is_any) if is_several else _single(metric, golds[0], answer)
+            if is_several:
+                value = _several(metric, golds, answer, is_any, exact)
+            else:
+                value = _single(metric, golds[0], answer, exact)
             if keeps_list and is_several and metric.name == _EXACT:
                 answer = [answer] * len(golds)  # there the variable is overwritten, and later metrics get the list
             if isinstance(value, Mapping):
@@ -93,19 +103,19 @@ def text_scores(
     return values
 
 
-def _single(metric: BoundMetric, gold: Any, answer: Any) -> Any:
+def _single(metric: BoundMetric, gold: Any, answer: Any, exact: Callable[..., float]) -> Any:
     if metric.score is not None:
         return _called(metric, gold, answer)
     if metric.name == _EXACT:
-        return _exact(metric, [gold], answer)
+        return exact(metric, [gold], answer)
     if _is_accuracy(metric):
         return share_equal([gold], [answer])
     return answer if metric.name == _BYPASS else [gold, answer]
 
 
-def _several(metric: BoundMetric, golds: list[Any], answer: Any, is_any: bool) -> Any:
+def _several(metric: BoundMetric, golds: list[Any], answer: Any, is_any: bool, exact: Callable[..., float]) -> Any:
     if metric.score is None and metric.name == _EXACT:
-        return _exact(metric, golds, answer)
+        return exact(metric, golds, answer)
     if metric.score is None:
         if _is_accuracy(metric):
             return share_equal(golds, [answer])
@@ -117,12 +127,12 @@ def _several(metric: BoundMetric, golds: list[Any], answer: Any, is_any: bool) -
     return (min if metric.higher_is_better is False else max)(scores, default=0.0)
 
 
-def _exact(metric: BoundMetric, golds: list[Any], answer: Any) -> float:
+def _exact(match: Callable[..., float], metric: BoundMetric, golds: list[Any], answer: Any) -> float:
     """Whether the answer equals a reference; of several answers the share that does."""
     answers = answer if isinstance(answer, list) else [answer]
     if not answers:
         raise ScoreError("The filters left no answer to score.")
-    return sum([exact_match(golds, [each], **metric.kwargs) for each in answers]) / len(answers)
+    return sum([match(golds, [each], **metric.kwargs) for each in answers]) / len(answers)
 
 
 def _called(metric: BoundMetric, gold: Any, answer: Any) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.records import dataclass
 from polymeter.core.request import ChoiceLogprob, Output, Request, Response, Usage
 from polymeter.interop.lmms_eval.models.base import unwrap_generation_output
 from polymeter.interop.lmms_eval.models.calls import Call

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from polymeter.core.errors import ModelError
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.records import dataclass
 from polymeter.core.request import Generate, Loglikelihood, Origin, Request
 from polymeter.core.rows import RowAccess, RowHandle
 from polymeter.interop.lmms_eval.instance import Instance

@@ -128,6 +128,7 @@ class ModelRegistryV2:
         yield from self._ids
 
 
+# Of the process, as in lmms-eval: users' files announce their wrappers to it.
 MODEL_REGISTRY_V2 = ModelRegistryV2()
 
 

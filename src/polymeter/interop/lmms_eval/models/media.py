@@ -10,6 +10,7 @@ from typing import Any
 from polymeter.core.parity import Parity
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
 from polymeter.core.request import Message
+from polymeter.core.sources import on_disk
 from polymeter.formats.task_yaml.visuals import is_shown_whole
 
 _ORIGINAL_IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tiff", ".webp")
@@ -25,6 +26,7 @@ def as_visual(medium: Media) -> Any:
     """
     given = None if medium.given is None else medium.given.value
     if given is not None:
+        given = on_disk(given) if isinstance(given, str) else given
         return dict(given) if isinstance(given, Mapping) else given
     if isinstance(medium, Image):
         return medium.open().copy()

@@ -10,9 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.core.errors import GUEST_PREFIX, PlanError, boundary, did_you_mean
 from polymeter.guests.imports import guest_import_module
-from polymeter.guests.packages import PREFIX
 from polymeter.interop.lmms_eval.models.base import lmms
 
 VARIABLE = "LMMS_EVAL_PLUGINS"
@@ -113,8 +112,8 @@ def _import(name: str, where: str, *, may_be_missing: bool = False) -> ModuleTyp
                 here = guest_import_module(name, Path.cwd())
                 return here if here is not None else importlib.import_module(name)
             except ModuleNotFoundError as error:
-                missing = (error.name or "").removeprefix(PREFIX).partition(".")[2]
-                if not (error.name or "").startswith(PREFIX):
+                missing = (error.name or "").removeprefix(GUEST_PREFIX).partition(".")[2]
+                if not (error.name or "").startswith(GUEST_PREFIX):
                     missing = error.name or ""
                 if not may_be_missing or not f"{name}.".startswith(f"{missing}."):
                     raise

@@ -126,6 +126,11 @@ _JUDGES: Mapping[str, str | Mapping[str, str]] = {
         **same_names(_LETTERS, "extract_mcq_answer"),
         **same_names(f"{_SHIM}.filters", "strip_reasoning_tags"),
     },
+    "lmms_eval.verifiers.gemini": {
+        **_VERIFIER,
+        **_VERDICT_WORDS,
+        **same_names(f"{_SHIM}.verification", "GeminiVerifier"),
+    },
     "lmms_eval.verifiers.openai": {
         **_VERIFIER,
         **_VERDICT_WORDS,

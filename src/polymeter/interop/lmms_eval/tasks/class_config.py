@@ -5,11 +5,10 @@ use, and what the run passes to them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.records import dataclass
 from polymeter.formats.task_yaml import config
 
 

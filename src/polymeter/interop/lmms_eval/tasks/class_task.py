@@ -13,7 +13,13 @@ from polymeter.core.task import TaskSpec
 from polymeter.data import make_rows
 from polymeter.formats.task_yaml import forms
 from polymeter.formats.task_yaml.config import TaskConfig, validate
-from polymeter.formats.task_yaml.metrics import BoundMetric, bind_metrics, takes_args
+from polymeter.formats.task_yaml.metrics import (
+    BoundMetric,
+    bind_metrics,
+    comparing_as_written,
+    metrics_at_parity,
+    takes_args,
+)
 from polymeter.formats.task_yaml.output_types import CompileOutput
 from polymeter.formats.task_yaml.parts import Locate, Parts, bind_forms
 from polymeter.formats.task_yaml.registration import code_files
@@ -73,7 +79,7 @@ def class_task(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_
         visual_column=None,
         messages=messages,
         rounds=forms.round_hooks(config.doc_to_text, config.doc_to_messages, messages, binding),
-        metrics=_metrics(guest_task, config, locate, spec),
+        metrics=metrics_at_parity(_metrics(guest_task, config, locate, spec), context.parity),
         scorer=_scorer(guest_task, config, spec),
         compile_output=_construction(guest_task, spec),
     )
@@ -155,7 +161,8 @@ def _metrics(guest_task: Any, config: TaskConfig, locate: Locate, spec: TaskSpec
         if _overrides(guest_task, "process_results") and config.process_results is None:
             # Its own method makes the values, so names need no registration.
             config = config.model_copy(update={"process_results": guest_task.process_results})
-        return bind_metrics(config, lambda: locate("metric_list"), code_files(spec))
+        # What the class inherits keeps the rule of the system that it was written for.
+        return comparing_as_written(bind_metrics(config, lambda: locate("metric_list"), code_files(spec)))
     with boundary(PlanError, f"aggregation of task {spec.name!r}"):
         aggregations = dict(guest_task.aggregation())
         directions = dict(guest_task.higher_is_better())

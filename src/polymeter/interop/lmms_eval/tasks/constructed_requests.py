@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from typing import Any
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.records import dataclass
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Message, Request, Response
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
@@ -94,7 +94,7 @@ def _score(task: _Construction, scoring: TextScoring, sample: Sample, rollout: R
         answers = _in_order(task, merged, list(rollout.responses), sum(len(one.positions) for one in merged))
 
     def results_of(read: Reading) -> list[Any]:
-        return [bare(scoring.strip_reasoning(read(item, sample.doc))) for item in answers]
+        return [bare(scoring.strip_reasoning(read(scoring.separate(item), sample.doc))) for item in answers]
 
     # As in lmms-eval, a class's scoring sees what it wrote into the row for an earlier filter; a YAML's does not.
     row = full_row(sample) if scoring.needs_media else sample.doc

@@ -18,7 +18,7 @@ from polymeter.data import Rows, Source, make_rows, open_splits
 from polymeter.formats.task_yaml import config as yaml_config
 from polymeter.formats.task_yaml import forms, settings
 from polymeter.formats.task_yaml.choices import choice_values, likelihood_values
-from polymeter.formats.task_yaml.metrics import BoundMetric, bind_metrics
+from polymeter.formats.task_yaml.metrics import BoundMetric, bind_metrics, comparing_as_written, metrics_at_parity
 from polymeter.formats.task_yaml.parameters import text_settings
 from polymeter.formats.task_yaml.scoring import default_scorer
 from polymeter.formats.task_yaml.visuals import chat_item
@@ -275,9 +275,8 @@ class ConfigurableTask(Task):
         metrics, kind = self._metrics(), str(self._config.output_type)
         if kind.startswith(_GENERATING):
             has_choices = self._config.doc_to_choice is not None
-            return default_scorer(metrics, self.doc_to_target, self.doc_to_choice if has_choices else None)(
-                doc, results
-            )
+            form = self.doc_to_choice if has_choices else None
+            return default_scorer(metrics, self.doc_to_target, form, splits_printed=True)(doc, results)
         logprobs = [ChoiceLogprob(float(logprob), bool(is_greedy), 1) for logprob, is_greedy in results]
         if kind == "loglikelihood":
             return likelihood_values(metrics, str(self.doc_to_target(doc)), logprobs[0], doc)
@@ -314,7 +313,8 @@ class ConfigurableTask(Task):
 
     def _metrics(self) -> tuple[BoundMetric, ...]:
         if "metrics" not in self._cached:
-            self._cached["metrics"] = bind_metrics(self._typed(), lambda: self.task_name)
+            bound = comparing_as_written(bind_metrics(self._typed(), lambda: self.task_name))
+            self._cached["metrics"] = metrics_at_parity(bound, guest_context().parity)
         return self._cached["metrics"]  # type: ignore[no-any-return]
 
     def _form(self, name: str, make: Callable[[Any, forms.Binding], Any]) -> Any:

@@ -1,8 +1,8 @@
 """The ``ulm`` backend: model wrappers written for ULMEvalKit, run unmodified, and ULMEvalKit's own models by name.
 
 ``loading`` finds the class in the user's file; ``calling`` makes its arguments and ``answers`` reads what it returns;
-``model`` puts these together for the engine. ``zoo`` holds ``supported_ULM``; ``native`` gives its models the interface
-of a wrapper.
+``model`` puts these together for the engine. ``zoo`` lists ULMEvalKit's own; ``native`` gives them the interface of a
+wrapper, and holds ``supported_ULM``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any
 
 from polymeter.core.model import Model
 from polymeter.interop.ulmeval.models.model import UlmModel
+from polymeter.interop.ulmeval.models.native import supported_ULM
 from polymeter.interop.ulmeval.models.words import adding_words
-from polymeter.interop.ulmeval.models.zoo import native_backend, supported_ULM
+from polymeter.interop.ulmeval.models.zoo import native_backend
 
 __all__ = ["UlmModel", "ulm_model"]
 

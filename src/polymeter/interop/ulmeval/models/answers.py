@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ModelError
-from polymeter.core.pixels import check_pixels
+from polymeter.core.pixels import opened_image
 from polymeter.core.request import Generate, Output
 from polymeter.core.sources import is_pil
 from polymeter.interop.ulmeval.models.hooks import described
@@ -50,11 +50,10 @@ def _image(result: Any) -> PILImage:
 
 
 def _from_file(path: Path) -> PILImage:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import UnidentifiedImageError
 
     try:
-        image: PILImage = Image.open(path)
-        check_pixels(image.size, f"The generated image {path}")
+        image = opened_image(path, f"The generated image {path}")
         image.load()
     except FileNotFoundError:
         raise ModelError(f"The wrapper gave the path {str(path)!r}, and no file is there.") from None

@@ -8,13 +8,12 @@ import ast
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records import dataclass
 from polymeter.guests import contained
 from polymeter.guests.generators import dispatched
 from polymeter.guests.loading import authors_code
@@ -25,7 +24,7 @@ from polymeter.guests.wrappers import dotted_modules, file_names_beside, sources
 from polymeter.interop.ulmeval.guest_files import load_guest_file, supplied_names
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 from polymeter.interop.ulmeval.models.hooks import HOOKS, is_written
-from polymeter.interop.ulmeval.models.zoo import supported_ULM
+from polymeter.interop.ulmeval.models.native import supported_ULM
 
 _WHERE = "--model-path"
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import threading
 from collections.abc import Mapping
@@ -17,11 +16,10 @@ from typing import Any
 from polymeter.core.errors import ModelError
 from polymeter.core.generation import image_parameters
 from polymeter.core.model import AsyncModel, BatchModel, Model
-from polymeter.core.options import LONGEST_WAIT_S
 from polymeter.core.request import Request, Response
 from polymeter.formats.table.items import Item, as_messages
 from polymeter.interop.ulmeval.models.base import BaseModel
-from polymeter.interop.ulmeval.models.zoo import ENTRIES, backend_arguments, native_backend
+from polymeter.interop.ulmeval.models.zoo import ENTRIES, Zoo, backend_arguments, native_backend
 
 _OTHER_NAMES: Mapping[str, str] = {"cfg_weight": "guidance_scale", "model": "model_path"}
 _NO_SETTINGS = frozenset({"retry", "wait", "verbose", "img_size", "img_detail", "vq_path"})
@@ -125,6 +123,10 @@ def sort_arguments(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[s
 
 def endpoint_response(backend: AsyncModel, request: Request) -> Response:
     """The response of an endpoint; a request with a transient failure is repeated a few times."""
+    import asyncio
+
+    from polymeter.core.options import LONGEST_WAIT_S  # with pydantic, without which models are listed
+
     number = 0
     while True:
         number += 1
@@ -142,3 +144,7 @@ async def _respond(backend: AsyncModel, request: Request) -> Response:
         return await backend.respond(request)
     finally:
         await backend.aclose()
+
+
+supported_ULM = Zoo(NativeModel)
+"""The process's table of model names. Users' files add to it, as they do to ULMEvalKit's."""

@@ -1,5 +1,5 @@
-"""``supported_ULM``: ULMEvalKit's models by name, each run by one of Polymeter's own backends, and those that users'
-files add.
+"""The models of ``supported_ULM`` by name: ULMEvalKit's, each run by one of Polymeter's own backends, and those that
+users' files add.
 
 Nothing of a model is imported or read before it is used. A model that no backend runs says what it needs.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from typing import Any
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import weights_place
 from polymeter.core.model import Model
-from polymeter.core.records import dataclass
 from polymeter.core.registries import MODELS
 from polymeter.guests.wrappers import parameters
 
@@ -151,10 +150,13 @@ CLASSES: Mapping[str, str] = {
 class Zoo(dict[str, Callable[..., Any]]):
     """Names of models, each with a function that makes the model: ``supported_ULM["Janus-Pro-1B"]()``. Punctuation and
     case of a name do not matter. A user's file may add names and replace ours.
+
+    Args:
+        make: ``(name, model_path=…, **arguments) → model``, for ULMEvalKit's own.
     """
 
-    def __init__(self) -> None:
-        super().__init__({name: partial(_native, name, model_path=entry.model_path) for name, entry in ENTRIES.items()})
+    def __init__(self, make: Callable[..., Any]) -> None:
+        super().__init__({name: partial(make, name, model_path=entry.model_path) for name, entry in ENTRIES.items()})
         self._built_in = dict(self)
 
     @property
@@ -232,12 +234,6 @@ def listed_names() -> dict[str, str]:
     }
 
 
-def _native(name: str, model_path: str, **arguments: Any) -> Any:
-    from polymeter.interop.ulmeval.models.native import NativeModel
-
-    return NativeModel(name, model_path, **arguments)
-
-
 def _same(name: str, names: Mapping[str, Any]) -> str:
     """The first of the names that differs from ``name`` only in punctuation and case; empty if there is none."""
     wanted = _letters(name)
@@ -246,7 +242,3 @@ def _same(name: str, names: Mapping[str, Any]) -> str:
 
 def _letters(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-supported_ULM = Zoo()
-"""The process's table of model names. Users' files add to it, as they do to ULMEvalKit's."""

@@ -16,9 +16,8 @@ _QUESTIONS = f"{_TABLE}.classes.questions.datasets"
 _SMP = f"{_SHIM}.ulmeval.smp"
 _GPT = f"{_SHIM}.ulmeval.api.gpt"
 
-_MATCHING = same_names(
-    f"{_CHOICE}.extract", "can_infer can_infer_lego can_infer_option can_infer_sequence can_infer_text"
-)
+_RULES = "can_infer can_infer_lego can_infer_option can_infer_sequence can_infer_text"
+_MATCHING = same_names(f"{_CHOICE}.extract", _RULES)
 _PARALLEL = same_names(f"{_SHIM}.ulmeval.mp_util", "track_progress_rich")
 _JUDGES = same_names(f"{_SHIM}.ulmeval.judges", "DEBUG_MESSAGE build_judge")
 _BASES = {
@@ -39,7 +38,7 @@ ULMEVAL: Mapping[str, str | Mapping[str, str]] = {
     },
     "ulmeval.api.base": same_names(f"{_MODELS}.base", "BaseAPI"),
     "ulmeval.api.gpt": _GPT,
-    "ulmeval.config": same_names(f"{_MODELS}.zoo", "supported_ULM"),
+    "ulmeval.config": same_names(f"{_MODELS}.native", "supported_ULM"),
     "ulmeval.dataset": {**_DATASETS, **_BASES, **_JUDGES, "*": f"{_SHIM}.ulmeval.datasets:ULMEVAL"},
     "ulmeval.dataset.image_base": same_names(f"{_TABLE}.base", "ImageBaseDataset")
     | same_names(f"{_SHIM}.ulmeval.datasets", "img_root_map"),
@@ -69,11 +68,15 @@ _IMAGE_CHOICE = same_names(f"{_CHOICE}.datasets", "CustomMCQDataset ImageMCQData
 _TEXT_CHOICE = same_names(f"{_CHOICE}.datasets", "CustomTextMCQDataset TextMCQDataset")
 _OPEN_ANSWERS = same_names(_QUESTIONS, "CustomVQADataset ImageVQADataset")
 _YES_OR_NO = same_names(_QUESTIONS, "ImageYORNDataset")
+_FILES = same_names(
+    f"{_SHIM}.vlmeval.file",
+    "dump get_eval_file_format get_eval_file_path get_intermediate_file_path get_pred_file_format get_pred_file_path",
+)
 _READING = same_names(f"{_SHIM}.vlmeval.multiple_choice", "extract_answer_from_item prefetch_answer")
 
 VLMEVAL: Mapping[str, str | Mapping[str, str]] = {
     "vlmeval": same_names("polymeter", "__version__"),
-    "vlmeval.config": {"supported_VLM": f"{_MODELS}.zoo:supported_ULM"},
+    "vlmeval.config": {"supported_VLM": f"{_MODELS}.native:supported_ULM"},
     "vlmeval.dataset": {
         **_DATASETS,
         **_BASES,
@@ -93,15 +96,20 @@ VLMEVAL: Mapping[str, str | Mapping[str, str]] = {
     "vlmeval.dataset.utils": {**_JUDGES, **_READING, **same_names(f"{_SHIM}.vlmeval.vqa_eval", "levenshtein_distance")},
     "vlmeval.dataset.utils.multiple_choice": f"{_SHIM}.vlmeval.multiple_choice",
     "vlmeval.dataset.utils.vqa_eval": f"{_SHIM}.vlmeval.vqa_eval",
+    "vlmeval.inference": f"{_SHIM}.vlmeval.inference",
     "vlmeval.smp": {
-        "file": "ulmeval.smp.file",
+        **_FILES,
+        "file": "vlmeval.smp.file",
         "log": "ulmeval.smp.log",
         "misc": "ulmeval.smp.misc",
         "vlm": "vlmeval.smp.vlm",
         "*": _SMP,
     },
+    "vlmeval.smp.file": {**_FILES, "*": f"{_SMP}.file"},
     "vlmeval.smp.status_report": f"{_SHIM}.vlmeval.status_report",
     "vlmeval.smp.vlm": {"*": f"{_SMP}.ulm"},
+    "vlmeval.utils": {**same_names(f"{_SHIM}.vlmeval.matching", _RULES), **_PARALLEL},
+    "vlmeval.utils.matching_util": f"{_SHIM}.vlmeval.matching",
     "vlmeval.vlm": {**same_names(f"{_SHIM}.vlmeval.base", "BaseModel"), "*": f"{_SHIM}.ulmeval.wrappers:VLM"},
     "vlmeval.vlm.base": same_names(f"{_SHIM}.vlmeval.base", "BaseModel"),
 }

@@ -5,19 +5,27 @@ by the pieces of ``formats.table`` wherever a table without a class does the sam
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import PolymeterError
 from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
+from polymeter.core.request import Generate, GenerateImage
 from polymeter.core.task import ReduceContext, Result, ScoredRow, Task, TaskSpec
 from polymeter.formats.table.compile import task_of
+from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.instances import check_rows, circular_note, make_instance, scoring_notes, set_up
 from polymeter.formats.table.options import TableRunOptions, read_run_options
-from polymeter.formats.table.predictions import PredictionFile, write_predictions
+from polymeter.formats.table.predictions import PICKLE, PredictionFile, write_predictions
 from polymeter.formats.table.prompts import Prompting, parameters_for
 from polymeter.formats.table.scoring import JUDGE_MODEL, judge_kwargs, sample_results
 from polymeter.guests.named_data import naming_its_place
+from polymeter.interop.ulmeval.prediction_formats import (
+    check_format,
+    prediction_format,
+    write_table,
+)
 from polymeter.interop.ulmeval.tasks.dataset import (
     Scoring,
     check_data_is_read,
@@ -28,10 +36,13 @@ from polymeter.interop.ulmeval.tasks.dataset import (
 )
 from polymeter.interop.ulmeval.tasks.evaluate import evaluate_results
 from polymeter.interop.ulmeval.tasks.judge_needs import require_judge
-from polymeter.interop.ulmeval.tasks.loading import load_class
+from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval, load_class
 from polymeter.interop.ulmeval.tasks.reading import line_of_data
 
 _JUDGE = "judge"
+_LEFT_OUT = ("image",)
+_READING = 1
+"""The version of what VLMEvalKit's classes are given: their indices, and the format of their prediction file."""
 
 
 def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
@@ -62,7 +73,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         is_endpoint=traits.is_endpoint,
     )
     prompting = Prompting(dataset, parameters, n, context.system_prompt, traits.has_own_prompts)
-    file = PredictionFile(dataset.table, parameters, options.model_id, options.failed_as_text)
+    file, keeps_values = _file_of(spec, dataset, parameters, options, context)
 
     def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
         results = sample_results(dataset, rows, reduce_context)
@@ -73,7 +84,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         judge = judge_kwargs(options.judge_args, reduce_context.roles)
         taken = frozenset((item.metric, item.filter) for item in results)
         try:
-            found = evaluate_results(dataset, instance.evaluate, file, judge, rows, reduce_context, taken=taken)
+            found = evaluate_results(
+                dataset, instance.evaluate, file, judge, rows, reduce_context, keeps_values=keeps_values, taken=taken
+            )
         except PolymeterError as error:
             if not results or reduce_context.failed is None:
                 raise
@@ -81,7 +94,30 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
             found = []
         return [*results, *found]
 
-    return task_of(spec, prompting, options, context, reduce=reduce, notes=_notes(spec, instance, options, scoring))
+    notes = _notes(spec, instance, options, scoring)
+    reading = [_READING, file.suffix] if file.suffix != PICKLE else []
+    return task_of(spec, prompting, options, context, reduce=reduce, notes=notes, reading=reading)
+
+
+def _file_of(
+    spec: TaskSpec,
+    dataset: Dataset,
+    parameters: Generate | GenerateImage,
+    options: TableRunOptions,
+    context: OpenContext,
+) -> tuple[PredictionFile, bool]:
+    """The settings of a class's prediction file, and whether the class reads the values that were written into it.
+
+    Raises:
+        PlanError: if it cannot be written in the format that the class expects.
+    """
+    file = PredictionFile(dataset.table, parameters, options.model_id, options.failed_as_text)
+    if isinstance(parameters, GenerateImage) or not is_of_vlmeval(spec.file):
+        return file, False
+    form = prediction_format()
+    check_format(form)
+    keeps_values = not context.parity.on("spreadsheet-cells")
+    return replace(file, suffix=f".{form}", left_out=_LEFT_OUT, write=write_table), keeps_values
 
 
 def _notes(spec: TaskSpec, instance: Any, options: TableRunOptions, scoring: Scoring) -> Iterator[str]:

@@ -5,12 +5,12 @@ bases or from nothing; everything that only some of them have is read here, once
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.guest_context import guest_context
-from polymeter.core.records import dataclass
 from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
 from polymeter.formats.table.base import BASES
@@ -56,11 +56,13 @@ def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring) -> Dataset:
         PlanError: if its ``METRICS`` is of another form.
     """
     cls = type(instance)
+    # ULMEvalKit's runner makes texts of the indices before it calls a class; VLMEvalKit's leaves them as they are.
+    keeps_index = is_of_vlmeval(spec.file)
     settings = getattr(instance, "generation_settings", None)
     return Dataset(
         name=spec.name,
         class_name=cls.__name__,
-        table=table_of(spec.name, getattr(instance, "data", None), cls.__name__),
+        table=table_of(spec.name, getattr(instance, "data", None), cls.__name__, keeps_index=keeps_index),
         build_prompt=partial(_build_prompt, instance),
         dump_image=partial(_dump_image, instance),
         generation_settings=settings if callable(settings) else None,

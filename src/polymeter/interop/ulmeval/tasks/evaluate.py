@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,9 @@ from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
 from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
+from polymeter.data.exact_tables import keep_exact, keeping_exact
 from polymeter.formats.table.dataset import Dataset
-from polymeter.formats.table.predictions import PredictionFile, write_predictions
+from polymeter.formats.table.predictions import PICKLE, PredictionFile, write_predictions
 from polymeter.formats.table.scoring import JUDGE_MODEL, NO_FILTER
 from polymeter.guests import contained
 from polymeter.interop.ulmeval.tasks.tabulate import as_json, check_returned, numbers, rows_of_type
@@ -44,6 +45,7 @@ def evaluate_results(
     rows: Iterable[ScoredRow],
     context: ReduceContext,
     *,
+    keeps_values: bool,
     taken: frozenset[MetricKey] = frozenset(),
 ) -> list[Result]:
     """The results of ``evaluate``, which is called once. Nothing is known of single samples, so none has an interval.
@@ -55,17 +57,20 @@ def evaluate_results(
         judge: Its keyword arguments.
         rows: The rows that were played, in sample order.
         context: Says where files go.
+        keeps_values: Whether tables that the function reads have the values that were written, where a spreadsheet or
+            a file of separated values would change them.
         taken: Metrics that other results have.
 
     Raises:
         ScoreError: if it raised, or returned what is no result.
     """
-    path, row_numbers = write_predictions(file, rows, context)
+    path, row_numbers, frame = write_predictions(file, rows, context)
     n_rows = len(row_numbers)
     if not n_rows:
         return []
     doing = f"evaluate of {dataset.class_name} ({dataset.name!r})"
-    with contained(), single_process(), _judge_missed(judge), boundary(ScoreError, doing):
+    exact = _exact(path, frame) if keeps_values else nullcontext()
+    with exact, contained(), single_process(), _judge_missed(judge), boundary(ScoreError, doing):
         returned = evaluate(str(path), **judge)
     check_returned(returned, dataset.class_name)
     if returned is not None:
@@ -75,7 +80,7 @@ def evaluate_results(
         each.relative_to(context.output_dir.parent).as_posix() for each in _files_beside(path)[:_MOST_ARTIFACTS]
     )
     values = numbers(returned)
-    columns = _types(file.table.frame.iloc[row_numbers])
+    columns = _types(file.table.data.iloc[row_numbers])
     if not values:
         return [Result(EVALUATE, NO_FILTER, None, n_rows, artifacts=artifacts)]
     return [
@@ -91,6 +96,15 @@ def evaluate_results(
         for place, (metric, number) in enumerate(values.items())
         for n in [number.n if number.n is not None else rows_of_type(number.path, columns)]
     ]
+
+
+@contextmanager
+def _exact(path: Path, frame: pd.DataFrame) -> Iterator[None]:
+    """Have what is written beside the predictions, and these themselves, read as it was written."""
+    with keeping_exact(path.parent):
+        if path.suffix != PICKLE:
+            keep_exact(frame, path)
+        yield
 
 
 def single_process() -> AbstractContextManager[None]:

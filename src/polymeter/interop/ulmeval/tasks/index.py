@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from polymeter.core.catalog import Catalog, Entry, Problem, Root
-from polymeter.core.errors import PlanError
+from polymeter.core.catalog import Catalog, Entry, Root
+from polymeter.core.errors import PlanError, Problem
 from polymeter.core.folders import files_below
 from polymeter.interop.ulmeval.tasks.reading import DatasetClass, DatasetFile, read_file
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from polymeter.core.records import dataclass
 from polymeter.guests.sources import bytes_of, packages_needed, tree_of
 from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN, bound, constants, value_of
 
@@ -19,6 +18,8 @@ URLS: Final = "DATASET_URL"
 SUPPORTED: Final = "supported_datasets"
 PLAIN_BASES: Final = ("TextBaseDataset", "ImageBaseDataset", "VideoBaseDataset")
 """Bases that name no dataset themselves."""
+_OF_ANY_FILE = ("CustomMCQDataset", "CustomTextMCQDataset", "CustomVQADataset")
+"""Classes of VLMEvalKit for a file that no class names: they inherit names, and come last in its registry."""
 _MARKS = (URLS.encode(), SUPPORTED.encode())
 _BASE_NAME = re.compile(r"\w+Dataset")
 _METHODS = ("build_prompt", "evaluate", "evaluate_sample")
@@ -69,9 +70,10 @@ class DatasetFile:
 
     def owner_of(self, dataset: str) -> DatasetClass | None:
         """The class that a dataset belongs to: of several that name it the one that derives from the others, else the
-        first.
+        first. VLMEvalKit's classes for any file own no name that another class has.
         """
-        owners = [item for item in self.classes if item.datasets is not None and dataset in item.datasets]
+        naming = [item for item in self.classes if item.datasets is not None and dataset in item.datasets]
+        owners = [item for item in naming if item.name not in _OF_ANY_FILE] or naming
         above = {name for item in owners for name in item.ancestors}
         return next((item for item in owners if item.name not in above), None)
 

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Entry, Problem
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.catalog import Entry
+from polymeter.core.errors import PlanError, Problem, did_you_mean
 from polymeter.core.format import FileSource, Loaded, OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.identity import source_hash

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.records import dataclass
 
 if TYPE_CHECKING:
     from pandas import DataFrame

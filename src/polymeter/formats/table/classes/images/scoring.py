@@ -191,6 +191,7 @@ def _scene(line: Scored) -> Scene:
         ) from error
 
 
+# Kept for the life of the process, the last two: weights take seconds to read, and the next run asks for the same.
 @lru_cache(maxsize=2)
 def _detector(name: str) -> Detector:
     return make_detector(name)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError
 from polymeter.data.tables import whole_numbers
-from polymeter.data.text_tables import TextTable
 from polymeter.formats.table.classes.cells import is_empty, text_of
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ _WORD = re.compile(r"[^\W_]+")
 _SUMS_UP = frozenset({"all", "none"})
 
 
-def has_rotations(data: pd.DataFrame | TextTable) -> bool:
+def has_rotations(data: pd.DataFrame) -> bool:
     """Whether a table holds rotated copies of its questions, or names groups of rows in ``g_index``."""
     if GROUP in data.columns:
         return True

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.guest_context import guest_context
 from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
-from polymeter.data.text_tables import TextTable
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
-from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow, held_table
+from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
 from polymeter.formats.table.classes.cells import cell_name_of, column, is_empty, options_of, required
 from polymeter.formats.table.classes.columns import OPTION_COLUMNS
 from polymeter.formats.table.classes.multiple_choice import circular
-from polymeter.formats.table.classes.multiple_choice.reading import EXACT_MATCHING, Reading, may_ask, read_choice
+from polymeter.formats.table.classes.multiple_choice.reading import (
+    EXACT_MATCHING,
+    Reading,
+    Rules,
+    may_ask,
+    read_choice,
+)
 from polymeter.formats.table.classes.multiple_choice.table import HIT, accuracy_table
 from polymeter.formats.table.classes.prediction_files import scored, side_file
-from polymeter.formats.table.classes.results import ROTATION, UNPARSED, sorted_results
+from polymeter.formats.table.classes.results import ROTATION, sorted_results
 from polymeter.formats.table.roots import file_stem
 from polymeter.guests.own_classes import own_class
 from polymeter.metrics.choice_targets import letter_of
 from polymeter.metrics.option_letters import lettered_options
+from polymeter.reading.choices import UNPARSED
+from polymeter.reading.choices.option_texts import has_equal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 ACC, CIRCULAR = "acc", "circular_acc"
 _OTHER = "Other Answers"
 _LONGEST_OPTION = 40
+_LOOKED_AT = 2000
 
 
 @own_class
@@ -86,7 +95,8 @@ class MultipleChoice(BuiltIn):
             UnscoredError: if the judge gave no verdict.
         """
         reference = right_letter(line)
-        reading = _read(line, str(prediction), is_judged=reference is not None and may_ask(judge_kwargs))
+        is_judged = reference is not None and may_ask(judge_kwargs)
+        reading = _read(line, str(prediction), is_judged=is_judged, rules=self._rules)
         if reference is None:
             return {"answer": reading.option or "", "explanation": "This row has no 'answer' to compare with."}
         hit = float(reading.option == reference)
@@ -98,25 +108,28 @@ class MultipleChoice(BuiltIn):
 
     def check_rows(self, rows: range, *, has_judge: bool) -> None:
         """Check before anything is asked that rows say which option is right. A single one that does not is an error of
-        its own.
+        its own, unless the option that it names is empty.
 
         Raises:
-            PlanError: if none does; the message shows the first.
+            PlanError: if none does, or one names an empty option; the message shows the first.
         """
         first: DataError | None = None
-        for line in _records(held_table(self), rows):
+        is_any = False
+        for number, line in enumerate(self.data.iloc[rows.start : rows.stop].to_dict("records")):
+            if is_any and number >= _LOOKED_AT:
+                return
             try:
-                if right_letter(line) is not None:
-                    return
+                is_any = right_letter(line) is not None or is_any
             except DataError as error:
+                _refuse_empty_option(line)
                 first = first or error
-        if first is not None:
+        if first is not None and not is_any:
             raise PlanError(first.what, where=first.where, hint=first.hint) from first
 
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
         if not self._is_circular:
-            return sorted_results(rows, held_table(self), self.METRICS, context)
+            return sorted_results(rows, self.data, self.METRICS, context)
         kept = list(rows)
         results = sorted_results(kept, self.data, self.METRICS, context)
         groups = circular.groups_of(self.data)
@@ -152,23 +165,32 @@ class MultipleChoice(BuiltIn):
         dump(table, side_file(eval_file, "_acc.csv"))
         return table
 
+    def notes(self) -> Iterator[str]:
+        """A note if rows have options that are the same text."""
+        data = self.data
+        shown = data.head(_LOOKED_AT).to_dict("records")
+        equal = [column(line, "index") for line in shown if has_equal([*options_of(line).values()])]
+        if equal:
+            yield (
+                f"{len(equal)} of the {len(shown)} rows looked at have equal options (the first is row {equal[0]}). "
+                "There an answer can choose them by letter only."
+            )
+
+    @property
+    def _rules(self) -> Rules:
+        """Whose rules read an answer: Polymeter's, but VLMEvalKit's for guests' classes and at parity."""
+        is_own = self._is_own and not guest_context().parity.on("choice-reading")
+        return "own" if is_own else "vlmeval"
+
     @property
     def _is_circular(self) -> bool:
         """Whether the table has rotated copies of its questions; computed once for each table."""
         cached = self.__dict__.get("_rotations_of")
-        data = held_table(self)
+        data = self.data
         if cached is None or cached[0] is not data:
             cached = (data, circular.has_rotations(data))
             self.__dict__["_rotations_of"] = cached
         return bool(cached[1])
-
-
-def _records(data: pd.DataFrame | TextTable, rows: range) -> Iterable[Mapping[str, Any]]:
-    """Rows of a table as mappings."""
-    if isinstance(data, TextTable):
-        return data.rows(rows.start, rows.stop)
-    records: list[Mapping[str, Any]] = data.iloc[rows.start : rows.stop].to_dict("records")
-    return records
 
 
 @own_class
@@ -258,14 +280,29 @@ def right_letter(line: Mapping[str, Any]) -> str | None:
     )
 
 
-def _read(line: Mapping[str, Any], answer: str, *, is_judged: bool) -> Reading:
+def _refuse_empty_option(line: Mapping[str, Any]) -> None:
+    """Refuse a row whose answer is the letter of an option that is empty, which nobody can choose.
+
+    Raises:
+        PlanError: if it is one.
+    """
+    letter = column(line, "answer").strip().upper()
+    if letter in OPTION_COLUMNS and letter in line and is_empty(line[letter]):
+        raise PlanError(
+            f"The answer {letter!r} of row {column(line, 'index')} names an option that is empty.",
+            where=cell_name_of(line, "answer"),
+            hint="Write the option into the data, or leave the row out.",
+        )
+
+
+def _read(line: Mapping[str, Any], answer: str, *, is_judged: bool, rules: Rules) -> Reading:
     """Read an answer. A row without options is an open question among multiple choice, as in MMMU: its options are then
     the right answer and "other answers", but an answer cannot name them by letter.
     """
     options = options_of(line)
     choices = options or {"A": column(line, "answer"), "B": _OTHER}
     question = column(line, "question")
-    return read_choice(answer, choices, question, is_judged=is_judged, by_letter=bool(options))
+    return read_choice(answer, choices, question, is_judged=is_judged, by_letter=bool(options), rules=rules)
 
 
 def _explained(reading: Reading, reference: str) -> str:

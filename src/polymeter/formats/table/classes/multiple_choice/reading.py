@@ -1,21 +1,35 @@
-"""Reading which option an answer names: by rules, else by a judge, never by chance."""
+"""Reading which option an answer names: by rules, else by a judge, never by chance.
+
+The rules are Polymeter's own (``reading.choices``); classes of guests, and runs at parity, have VLMEvalKit's
+(``extract``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.guest_context import has_role, refuse_verdict
-from polymeter.core.records import dataclass
-from polymeter.formats.table.classes.multiple_choice.extract import NO_OPTION, can_infer, can_infer_text
+from polymeter.formats.table.classes.multiple_choice.extract import (
+    NO_OPTION,
+    Inferred,
+    can_infer,
+    can_infer_option,
+    can_infer_text,
+)
 from polymeter.judge import ROLE, LLMJudge, read_grade
+from polymeter.judge.reply import shown, whole_reply_of
+from polymeter.reading.choices import choice_reading
 
 EXACT_MATCHING = "exact_matching"
 
 _TRIES = 3
 _WARMER = 0.5
 _MAX_TOKENS = 512
+_LONGEST = 2
+"""An answer this many times as long as all options together discusses them, where it cannot name them by letter."""
 _PROMPT = """\
 A model answered a question with given options. Find out which option its answer chooses.
 
@@ -35,6 +49,7 @@ declines to answer.
 """
 
 How = Literal["rules", "judge", "none"]
+Rules = Literal["own", "vlmeval"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +87,13 @@ def may_ask(judge_kwargs: Mapping[str, Any]) -> bool:
 
 
 def read_choice(
-    answer: str, choices: Mapping[str, Any], question: str, *, is_judged: bool, by_letter: bool = True
+    answer: str,
+    choices: Mapping[str, Any],
+    question: str,
+    *,
+    is_judged: bool,
+    by_letter: bool = True,
+    rules: Rules = "own",
 ) -> Reading:
     """Read one answer.
 
@@ -82,16 +103,33 @@ def read_choice(
         question: The question, for the judge.
         is_judged: Whether to ask the judge if the rules find nothing.
         by_letter: Whether the letters were shown, so that an answer may name an option by its letter.
+        rules: Whose rules find the option.
 
     Raises:
         UnscoredError: if a request to the judge failed, or three of its answers were no verdict.
     """
-    letter = can_infer(answer, choices) if by_letter else can_infer_text(answer, choices)
+    letter: Inferred | None
+    if rules == "vlmeval":
+        letter = can_infer(answer, choices) if by_letter else can_infer_text(answer, choices)
+    else:
+        # A known refusal is read too: it chooses none, and a judge would not find one either.
+        letter = _chosen(answer, choices, by_letter=by_letter) or can_infer_option(answer, {})
     if letter:
         return Reading(letter if letter in choices else None, "rules")
-    if not is_judged or not answer.strip():
+    if not is_judged or not shown(answer).strip():
         return Reading(None, "none")
     return Reading(ask_judge(answer, choices, question), "judge")
+
+
+def _chosen(answer: str, choices: Mapping[str, Any], *, by_letter: bool) -> str | None:
+    """The letter of the option that an answer chooses by Polymeter's rules."""
+    texts = [str(text) for text in choices.values()]
+    reading = choice_reading(answer, texts, [*choices] if by_letter else ())
+    if reading.index is None:
+        return None
+    # Against one reference, and not among options, a text somewhere in a long answer shows nothing.
+    is_long = len(answer) > _LONGEST * sum(map(len, texts))
+    return None if not by_letter and reading.rule == "text" and is_long else [*choices][reading.index]
 
 
 def with_options(question: str, choices: Mapping[str, Any]) -> str:
@@ -110,9 +148,11 @@ def ask_judge(answer: str, choices: Mapping[str, Any], question: str) -> str | N
     for number in range(_TRIES):
         settings = {"temperature": _WARMER * number, "max_tokens": _MAX_TOKENS}
         judge = LLMJudge(prompt_template=_PROMPT, generation_config=settings)
-        said = judge(judge.build_prompt(answer, "", full_question))
+        response = judge.respond(judge.build_prompt(answer, "", full_question))
+        if response.error is not None:
+            raise UnscoredError(f"The judge could not be asked: {response.error.message}")
         try:
-            letter = read_grade(said, [*choices, NO_OPTION])
+            letter = read_grade(whole_reply_of(response), [*choices, NO_OPTION])
         except UnscoredError as error:
             unreadable = error
         else:

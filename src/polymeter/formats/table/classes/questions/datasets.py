@@ -1,14 +1,17 @@
-"""Questions with open answers over a table: ``question``, and in ``answer`` one right answer or a list of them."""
+"""Questions with open answers over a table: ``question``, and in ``answer`` one right answer, or a list of texts of
+which each is right.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from polymeter.core.guest_context import guest_context
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
-from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow, held_table
-from polymeter.formats.table.classes.cells import column, list_of, required
+from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
+from polymeter.formats.table.classes.cells import column, list_of, references_of, required
 from polymeter.formats.table.classes.multiple_choice.reading import may_ask
 from polymeter.formats.table.classes.prediction_files import percentages, scored, side_file
 from polymeter.formats.table.classes.questions.scoring import (
@@ -18,14 +21,18 @@ from polymeter.formats.table.classes.questions.scoring import (
     JUDGED,
     RELAXED,
     VQA,
+    VQA_EQUAL,
     by_judge,
+    by_published_rules,
     by_rules,
     is_yes_or_no,
     main_metric,
+    needs_no_judge,
     read_yes_or_no,
 )
-from polymeter.formats.table.classes.results import UNPARSED, sorted_results
+from polymeter.formats.table.classes.results import sorted_results
 from polymeter.guests.own_classes import own_class
+from polymeter.reading.choices import UNPARSED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,10 +46,14 @@ class OpenQuestions(BuiltIn):
     """Questions with open answers, with or without images. A mix-in for the base classes.
 
     Metrics:
-        ``exact_match``: equal to a reference after the VQA challenge's normalisation. ``anls``: similarity to the
-        nearest one. ``vqa_accuracy`` if a question has ten references. ``relaxed_accuracy`` and ``accuracy`` for the
-        datasets that are reported by them (by name: ChartQA; OCRVQA and GQA). ``judge_acc`` if the run has a judge:
-        the share that equals a reference or means the same by the judge's grade.
+        ``exact_match``: equal to a reference, apart from letter case, a closing full stop, and quotation marks around
+        the whole. ``vqa_match``: equal after the VQA challenge's normalisation. ``anls``: similarity to the nearest
+        one. ``vqa_accuracy`` if a question has ten references. ``relaxed_accuracy`` and ``accuracy`` for the datasets
+        that are reported by them (by name: ChartQA; OCRVQA and GQA). ``judge_acc`` if the run has a judge: the share
+        that equals a reference or means the same by the judge's grade.
+
+    A class that derives from these, ``evaluate``, and a run at parity follow VLMEvalKit: ``exact_match`` is
+    ``vqa_match``, and any list in a cell names several references.
 
     If all answers of a table are yes or no: ``acc``, and ``unparsed``, the share of answers that say neither and that
     no judge read; they count as wrong.
@@ -50,7 +61,7 @@ class OpenQuestions(BuiltIn):
 
     TYPE = "VQA"
     METRICS: ClassVar[dict[str, bool]] = {
-        **dict.fromkeys((EXACT, ACCURACY, RELAXED, VQA, ANLS, JUDGED, ACC), True),
+        **dict.fromkeys((EXACT, VQA_EQUAL, ACCURACY, RELAXED, VQA, ANLS, JUDGED, ACC), True),
         UNPARSED: False,
     }
 
@@ -71,17 +82,17 @@ class OpenQuestions(BuiltIn):
         Raises:
             UnscoredError: if the judge gave no verdict.
         """
-        is_judged = may_ask(judge_kwargs)
-        references = list_of(line, "answer")
-        if not references:
-            return {"explanation": "This row has no 'answer' to compare with."}
-        score = self._score_yes_no if self._is_yes_no else self._score_open
-        return score(line, references, str(prediction), is_judged)
+        is_published = not self._is_own or guest_context().parity.on("vqa-equality")
+        return self._scored(line, str(prediction), may_ask(judge_kwargs), is_published)
+
+    def references(self, line: Mapping[str, Any]) -> list[str]:
+        """The right answers to a row."""
+        return references_of(line, "answer")
 
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
         metrics = {ACC: True, UNPARSED: False} if self._is_yes_no else self.METRICS
-        return sorted_results(rows, held_table(self), metrics, context)
+        return sorted_results(rows, self.data, metrics, context)
 
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> pd.DataFrame:
         """One row of scores in percent of a prediction file, kept beside it as ``…_acc.csv``: ``Overall``, then by
@@ -102,7 +113,14 @@ class OpenQuestions(BuiltIn):
 
         nproc = judge_kwargs.pop("nproc", None)
         metric = JUDGED if may_ask(judge_kwargs) else main_metric(self.dataset_name)
-        data = scored(eval_file, lambda line, answer: self.evaluate_sample(line, answer, **judge_kwargs), nproc)
+        is_judged = may_ask(judge_kwargs)
+
+        def score(line: Mapping[str, Any], answer: str) -> Mapping[str, Any]:
+            if not self._is_own:
+                return self.evaluate_sample(line, answer, **judge_kwargs)
+            return self._scored(line, answer, is_judged, is_published=True)
+
+        data = scored(eval_file, score, nproc)
         has_splits = "split" in data.columns
         if self._is_yes_no:
             table = percentages(data, ACC, by=("category", "l2-category"))
@@ -115,18 +133,36 @@ class OpenQuestions(BuiltIn):
     def _is_yes_no(self) -> bool:
         """Whether all references of the table are yes or no; computed once for each table."""
         cached = self.__dict__.get("_yes_no_of")
-        data = held_table(self)
+        data = self.data
         if cached is None or cached[0] is not data:
             cells = data.get("answer", ())
-            answers = {text for cell in cells for text in list_of({"answer": cell}, "answer")}
+            answers = {text for cell in cells for text in references_of({"answer": cell}, "answer")}
             cached = (data, bool(answers) and all(map(is_yes_or_no, answers)))
             self.__dict__["_yes_no_of"] = cached
         return bool(cached[1])
 
+    def _scored(self, line: Mapping[str, Any], answer: str, is_judged: bool, is_published: bool) -> dict[str, Any]:
+        """The score of an answer by our rules, or by those of VLMEvalKit."""
+        references = list_of(line, "answer") if is_published else self.references(line)
+        if not references:
+            return {"explanation": "This row has no 'answer' to compare with."}
+        if self._is_yes_no:
+            return self._score_yes_no(line, references, answer, is_judged)
+        rules = by_published_rules if is_published else by_rules
+        values = rules(references, answer, main_metric(self.dataset_name))
+        how = "rules"
+        if is_judged:
+            is_right = values[EXACT] == 1 if is_published else needs_no_judge(references, answer)
+            values[JUDGED] = by_judge(references, answer, column(line, "question"), is_right=is_right)
+            how = "rules" if is_right else "judge"
+        return {**values, "explanation": f"how compared: {how}; right: {' or '.join(dict.fromkeys(references))}"}
+
     def _score_yes_no(
         self, line: Mapping[str, Any], references: list[str], answer: str, is_judged: bool
     ) -> dict[str, Any]:
-        reading = read_yes_or_no(answer, column(line, "question"), is_judged=is_judged)
+        is_own = self._is_own and not guest_context().parity.on("yes-no-reading")
+        rules: Literal["own", "vlmeval"] = "own" if is_own else "vlmeval"
+        reading = read_yes_or_no(answer, column(line, "question"), is_judged=is_judged, rules=rules)
         is_right = reading.option is not None and reading.option.lower() == references[0].strip().lower()
         explanation = f"how read: {reading.how}; said: {reading.option or 'neither yes nor no'}; right: {references[0]}"
         return {
@@ -135,17 +171,6 @@ class OpenQuestions(BuiltIn):
             "answer": reading.option or "",
             "explanation": explanation,
         }
-
-    def _score_open(
-        self, line: Mapping[str, Any], references: list[str], answer: str, is_judged: bool
-    ) -> dict[str, Any]:
-        values: dict[str, Any] = dict(by_rules(references, answer, main_metric(self.dataset_name)))
-        how = "rules"
-        is_exact = values[EXACT] == 1
-        if is_judged:
-            values[JUDGED] = by_judge(references, answer, column(line, "question"), is_exact=is_exact)
-            how = "rules" if is_exact else "judge"
-        return {**values, "explanation": f"how compared: {how}; right: {' or '.join(dict.fromkeys(references))}"}
 
 
 @own_class

@@ -36,8 +36,6 @@ class DatasetInfo:
             PlanError: if there is no such benchmark, or its code cannot be loaded.
             DataError: if its data is missing.
         """
-        from polymeter.interop.evalscope.shim.evalscope.samplers import prompts_of
-
         return prompts_of(self.name, self.args)
 
 
@@ -81,6 +79,30 @@ class CollectionSchema:
     def flatten(self) -> list[DatasetInfo]:
         """All datasets, each with its share of the whole as its weight, and its hierarchy."""
         return _flat(self, (), 1.0)
+
+
+def prompts_of(name: str, args: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The prompts of a benchmark by subset.
+
+    Args:
+        name: The benchmark, built in or below an include path.
+        args: Its settings, as in ``dataset_args``.
+
+    Raises:
+        PlanError: if there is no such benchmark, or its code cannot be loaded.
+        DataError: if its data is missing.
+    """
+    from polymeter.api.settings import read_settings
+    from polymeter.core.format import OpenContext
+    from polymeter.core.guest_context import guest_context
+    from polymeter.engine.selection import build_catalog
+    from polymeter.interop.evalscope.tasks.guest import make_all_prompts
+    from polymeter.interop.evalscope.tasks.index import load
+
+    settings, parity = read_settings(), guest_context().parity
+    catalog = build_catalog(settings.include_paths, settings.cache_dir, parity)
+    (spec,) = load(catalog.get(name), catalog).tasks
+    return make_all_prompts(spec, args, OpenContext(data=settings.data, cache_dir=settings.cache_dir, parity=parity))
 
 
 def _flat(collection: CollectionSchema, above: tuple[str, ...], share: float) -> list[DatasetInfo]:

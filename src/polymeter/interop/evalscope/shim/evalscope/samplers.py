@@ -101,29 +101,6 @@ class StratifiedSampler(Sampler):
         return [int(len(prompts) / total * count) for prompts in data]
 
 
-def prompts_of(name: str, args: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The prompts of a benchmark by subset.
-
-    Args:
-        name: The benchmark, built in or below an include path.
-        args: Its settings, as in ``dataset_args``.
-
-    Raises:
-        PlanError: if there is no such benchmark, or its code cannot be loaded.
-        DataError: if its data is missing.
-    """
-    from polymeter.api.settings import read_settings
-    from polymeter.core.format import OpenContext
-    from polymeter.engine.selection import build_catalog
-    from polymeter.interop.evalscope.tasks.guest import make_all_prompts
-    from polymeter.interop.evalscope.tasks.index import load
-
-    settings = read_settings()
-    catalog = build_catalog(settings.include_paths, settings.cache_dir)
-    (spec,) = load(catalog.get(name), catalog).tasks
-    return make_all_prompts(spec, args, OpenContext(data=settings.data, cache_dir=settings.cache_dir))
-
-
 def _drawn(dataset: DatasetInfo, data: Mapping[str, Any], count: int) -> list[DatasetEntry]:
     entries = [
         DatasetEntry(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polymeter.core.registries import METRICS
 from polymeter.formats.task_yaml.registration import (
     AGGREGATION_DEFINITIONS,
     METRIC_DEFINITIONS,
@@ -17,6 +16,7 @@ from polymeter.interop.lm_eval.models.base import LM_MODELS, get_model, register
 from polymeter.interop.lm_eval.tasks.aggregations import FUNCTIONS
 from polymeter.interop.lm_eval.tasks.filters import FILTERS, find_filter
 from polymeter.interop.lm_eval.tasks.metrics import DEFAULTS, KNOWN
+from polymeter.metrics import as_written
 
 __all__ = [
     "AGGREGATION_REGISTRY",
@@ -93,7 +93,7 @@ def is_higher_better(metric_name: str) -> bool | None:
 
 def exact_match_hf_evaluate(predictions: Any, references: Any, **options: Any) -> dict[str, float]:
     """The share of predictions that equal their reference, under the name of the metric."""
-    return {"exact_match": METRICS.get("exact_match").score(references=references, predictions=predictions, **options)}  # type: ignore[misc]
+    return {"exact_match": as_written.exact_match(references=references, predictions=predictions, **options)}
 
 
 def _passed_on(items: Any) -> Any:

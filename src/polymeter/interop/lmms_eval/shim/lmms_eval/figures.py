@@ -16,6 +16,7 @@ from polymeter.interop.lmms_eval.shim.lmms_eval.logs import eval_logger
 _TOKENS_PER_WORD = 1.5
 _N_REQUESTS = ("total_requests", "request_count", "num_requests")
 _SUMMED = ("total_gen_tokens", "total_elapsed_time", "avg_speed", *_N_REQUESTS)
+# Of the process, as in lmms-eval, whose functions are called without an object; one of them empties it.
 _reports: list[dict[str, Any]] = []
 
 
@@ -162,6 +163,7 @@ class _Ledger:
             eval_logger.warning(f"The budget of {self.budget} tokens is spent: {self.n_tokens} were used.")
 
 
+# Of the process, for the same reason.
 _ledger = _Ledger()
 
 

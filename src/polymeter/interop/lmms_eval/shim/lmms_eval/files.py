@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.sources import on_disk
 from polymeter.core.yaml_text import parse_yaml
 
 
@@ -60,15 +61,17 @@ def resolve_media_reference(
     if name.lower().startswith(("http://", "https://")):
         return reference
     for plain in (Path(name).expanduser(), Path(name)):
-        if plain.exists():
-            return str(plain)
+        place = on_disk(str(plain))
+        if os.path.exists(place):
+            return place
     kind = "audio" if media_type == "audio" else "video"
     for root in _roots(cache_dir, env_vars, kind):
         for subdir in ("", *extra_subdirs):
             for relative in dict.fromkeys((name, Path(name).name)):
                 for candidate in _spelled(root / subdir / relative, kind):
-                    if candidate.exists():
-                        return str(candidate)
+                    place = on_disk(str(candidate))
+                    if os.path.exists(place):
+                        return place
     return reference
 
 

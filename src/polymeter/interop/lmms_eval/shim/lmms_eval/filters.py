@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from polymeter.core.reasoning import strip_reasoning
 from polymeter.formats.task_yaml.filters import strip_thinking
-from polymeter.formats.task_yaml.reasoning import parse_tags
+from polymeter.formats.task_yaml.reasoning import TAGS, strip_reasoning
 from polymeter.interop.lmms_eval.tasks import (
     ExtendedRegexFilter,
     Filter,
@@ -28,6 +27,7 @@ from polymeter.interop.lmms_eval.tasks import (
     UppercaseFilter,
     WhitespaceFilter,
 )
+from polymeter.reading.reasoning import parse_tags
 
 _OPTION = re.compile(r"\b([A-Z])\.\s+([^\n]*)")
 
@@ -84,7 +84,7 @@ def build_filter_ensemble(
 
 
 def strip_reasoning_tags(text: str, tag_pairs: Sequence[Sequence[str]]) -> str:
-    """The text without its reasoning; see ``polymeter.core.reasoning``."""
+    """The text without its reasoning; see ``polymeter.formats.task_yaml.reasoning``."""
     return strip_reasoning(text, tuple((opening, closing) for opening, closing in tag_pairs))
 
 
@@ -92,7 +92,7 @@ def parse_reasoning_tags_config(cli_value: Any = None, task_value: Any = None) -
     """The pairs of tags that apply: the task's, else the command line's; ``None`` for none."""
     value = task_value if task_value is not None else cli_value
     pairs = parse_tags(value, "reasoning_tags") if value is not None else ()
-    return [list(pair) for pair in pairs] or None
+    return [list(pair) for pair in (TAGS if pairs is None else pairs)] or None
 
 
 _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)

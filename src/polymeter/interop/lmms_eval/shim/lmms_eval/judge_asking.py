@@ -16,10 +16,11 @@ from typing import Any
 
 from polymeter.core import request as core
 from polymeter.core.errors import ModelError, ScoreError
-from polymeter.core.guest_context import current_role_client
+from polymeter.core.guest_context import current_role_client, guest_context, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.sources import sniff_mime
 from polymeter.judge.llm_judge import ROLE
+from polymeter.judge.reply import CUT_OFF, is_cut_off
 
 
 def ask_judge(
@@ -31,7 +32,8 @@ def ask_judge(
     top_p: float | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> core.Response:
-    """The judge's answer, or a response that is an error.
+    """The judge's answer, or a response that is an error. An answer that ended inside the judge's reasoning is an
+    error, and the sample that is being scored has no score; with parity it is handed on as it is.
 
     Args:
         messages: ``{role, content}``; the content is a text or a list of ``text`` and ``image_url`` items.
@@ -52,7 +54,11 @@ def ask_judge(
             raise ScoreError("Images for a judge need a message of the user.")
         turns[last] = core.Message("user", (*turns[last].parts, *map(_image, images)))
     parameters = core.Generate(max_tokens, temperature, top_p, extra=dict(extra or {}))
-    return current_role_client()(ROLE, core.Request(tuple(turns), parameters))
+    answer = current_role_client()(ROLE, core.Request(tuple(turns), parameters))
+    if answer.error is None and is_cut_off(answer) and not guest_context().parity.on("loose-verdict"):
+        refuse_verdict(CUT_OFF)
+        return core.Response(error=core.Error("permanent", CUT_OFF))
+    return answer
 
 
 def _parts(content: Any) -> Iterator[Part]:

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.core.guest_context import guest_context
-from polymeter.core.reasoning import strip_reasoning
+from polymeter.formats.task_yaml.reasoning import strip_reasoning
 from polymeter.interop.lmms_eval.original_prompts import original_prompt
 from polymeter.judge.passages import unreadable
+from polymeter.judge.reply import shown, spoken
 from polymeter.judge.verdict import read_bit, read_yes_no
 
 BINARY_JUDGE_PROMPT = """\
@@ -99,6 +100,20 @@ _ZERO_ONE = ("0/1", "1/0")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
+def _said(response: str) -> str:
+    """A judge's answer without its reasoning.
+
+    Raises:
+        UnscoredError: if the reasoning was never ended; not with parity.
+    """
+    return strip_reasoning(response) if guest_context().parity.on("loose-verdict") else spoken(response)
+
+
+def _shown(prediction: str) -> str:
+    """A prediction as the judge is shown it: without reasoning, except at parity."""
+    return prediction if guest_context().parity.on("judge-prompts") else shown(str(prediction))
+
+
 def _template(name: str) -> str:
     """A default prompt: ours, or at parity lmms-eval's own, from the installed package."""
     if guest_context().parity.on("judge-prompts"):
@@ -128,7 +143,7 @@ class JudgePromptBuilder:
             )
         positive, negative = ("1", "0") if output_format in _ZERO_ONE else ("Yes", "No")
         return _template("BINARY_JUDGE_PROMPT").format(
-            question=question, answer=answer, prediction=prediction, positive=positive, negative=negative
+            question=question, answer=answer, prediction=_shown(prediction), positive=positive, negative=negative
         )
 
     @staticmethod
@@ -151,8 +166,8 @@ class JudgePromptBuilder:
         usual = "Please provide scores" if guest_context().parity.on("judge-prompts") else "Give scores"
         return _template("COMPARATIVE_JUDGE_PROMPT").format(
             question=question,
-            response1=response1,
-            response2=response2,
+            response1=_shown(response1),
+            response2=_shown(response2),
             context_section=f"[Context]\n{context}\n\n" if context else "",
             min_score=low,
             max_score=high,
@@ -166,14 +181,14 @@ class JudgePromptBuilder:
         """The prompt that asks whether a solution arrives at the answer."""
         positive, negative = ("Yes", "No") if output_format == "yes/no" else ("1", "0")
         return _template("CORRECTNESS_JUDGE_PROMPT").format(
-            question=question, answer=answer, prediction=prediction, positive=positive, negative=negative
+            question=question, answer=answer, prediction=_shown(prediction), positive=positive, negative=negative
         )
 
     @staticmethod
     def build_rubric_prompt(question: str, prediction: str, rubric: Mapping[str, Any]) -> str:
         """The prompt that asks for a score for each item of a rubric."""
         items = "\n".join(f"- {name}: {meaning}" for name, meaning in rubric.items())
-        return _template("RUBRIC_JUDGE_PROMPT").format(question=question, prediction=prediction, rubric=items)
+        return _template("RUBRIC_JUDGE_PROMPT").format(question=question, prediction=_shown(prediction), rubric=items)
 
 
 class ResponseParser:
@@ -195,7 +210,7 @@ class ResponseParser:
     @staticmethod
     def parse_score_response(response: str, score_range: tuple[float, float] | None = None) -> float:
         """The first number, moved into the range if one is given."""
-        response = strip_reasoning(response)
+        response = _said(response)
         number = _NUMBER.search(response)
         if number is None and guest_context().parity.on("loose-verdict"):
             return score_range[0] if score_range else 0.0
@@ -207,7 +222,7 @@ class ResponseParser:
     @staticmethod
     def parse_comparative_response(response: str) -> tuple[float, float]:
         """The first two numbers of the first line."""
-        response = strip_reasoning(response)
+        response = _said(response)
         lines = response.splitlines()
         numbers = _NUMBER.findall(lines[0]) if lines else []
         if len(numbers) < 2 and guest_context().parity.on("loose-verdict"):
@@ -219,7 +234,7 @@ class ResponseParser:
     @staticmethod
     def parse_json_response(response: str) -> dict[str, Any]:
         """The JSON object in the text, from its first brace to its last."""
-        response = strip_reasoning(response)
+        response = _said(response)
         start, end = response.find("{"), response.rfind("}")
         try:
             verdict = json.loads(response[start : end + 1]) if 0 <= start < end else None

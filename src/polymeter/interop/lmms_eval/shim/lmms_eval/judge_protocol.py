@@ -23,7 +23,7 @@ class ServerConfig:
 
     model_name: str = "gpt-4"
     temperature: float = 0.0
-    max_tokens: int = 1024
+    max_tokens: int | None = 1024
     top_p: float | None = None
     timeout: int = 60
     num_retries: int = DEFAULT_NUM_RETRIES

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.pixels import opened_image
 from polymeter.data.audio import samples
 from polymeter.data.media import forget_bytes_if_touched
 from polymeter.data.video import picked_frames
@@ -239,6 +240,7 @@ def encode_image_to_base64_with_size_limit(
     return base64.b64encode(data).decode()
 
 
+# Kept for the life of the process, as lmms-eval does: wrappers pass no object that could hold it.
 @lru_cache(maxsize=_FILES_KEPT)
 def _file_in_base64(
     path: str, image_format: str, convert_rgb: bool, quality: int | None, version: tuple[object, ...]
@@ -260,11 +262,9 @@ def _original_bytes(image: ImageInput, image_format: str, convert_rgb: bool) -> 
 
 
 def _opened(image: ImageInput, convert_rgb: bool) -> PILImage:
-    from PIL import Image as pil
-
     opened: PILImage
     if isinstance(image, str):
-        with pil.open(image) as file:
+        with opened_image(image) as file:
             file.load()
             opened = file
     else:

@@ -19,16 +19,16 @@ def levenshtein_distance(s1: Sequence[Any], s2: Sequence[Any]) -> int:
 
 def anls(references: Sequence[str], predictions: Sequence[str], thresh_hold: float = 0.5) -> dict[str, float]:
     """Average normalised Levenshtein similarity of the first prediction to the nearest reference."""
-    from polymeter.metrics import text
+    from polymeter.metrics import as_written
 
-    return {"anls": text.anls(references, [predictions[0]], threshold=thresh_hold)}
+    return {"anls": as_written.anls(references, [predictions[0]], threshold=thresh_hold)}
 
 
 def exact_match_fn(**kwargs: Any) -> dict[str, float]:
-    """The fraction of predictions that equal their reference; see ``polymeter.metrics.text.exact_match``."""
-    from polymeter.metrics import text
+    """The fraction of predictions that equal their reference; see ``polymeter.metrics.as_written.exact_match``."""
+    from polymeter.metrics import as_written
 
-    return {"exact_match": text.exact_match(**kwargs)}
+    return {"exact_match": as_written.exact_match(**kwargs)}
 
 
 def mean(arr: Sequence[float]) -> Any:

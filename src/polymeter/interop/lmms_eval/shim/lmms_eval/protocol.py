@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from polymeter.core.pixels import opened_image
 from polymeter.core.registry import missing_package
 
 _QWEN_MERGED = 2  # Qwen3-VL merges two frames into one, and gets the time halfway between them
@@ -123,9 +124,7 @@ class ChatMessages(BaseModel):
 
     def encode_image(self, image: Any) -> str:
         """A Pillow image or the image at a path in base64: PNG, or the format of ``LMMS_IMAGE_ENCODE_FORMAT``."""
-        from PIL import Image
-
-        opened = Image.open(image).convert("RGB") if isinstance(image, (str, os.PathLike)) else image
+        opened = opened_image(image).convert("RGB") if isinstance(image, (str, os.PathLike)) else image
         encoding = _image_format()
         buffer = io.BytesIO()
         (opened.convert("RGB") if encoding == "JPEG" else opened).save(buffer, format=encoding)

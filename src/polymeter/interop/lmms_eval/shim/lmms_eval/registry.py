@@ -8,6 +8,8 @@ from typing import Any
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.formats.task_yaml.registration import register_aggregation, register_filter, register_metric
 from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, register_model
+from polymeter.interop.lmms_eval.shim.lmms_eval.metrics import median
+from polymeter.metrics.as_written import AS_WRITTEN
 
 __all__ = [
     "DEFAULT_METRIC_REGISTRY",
@@ -41,13 +43,17 @@ def get_model(model_name: str) -> Any:
 
 
 def get_metric(name: str, hf_evaluate_metric: bool = False) -> Callable[..., Any] | None:
-    """The function that scores one sample; ``None`` for a metric whose values the task computes itself."""
-    return METRICS.get(name).score
+    """The function that scores one sample; ``None`` for a metric whose values the task computes itself. One that
+    lmms-eval has too compares texts as they are written, as there.
+    """
+    is_ours = METRICS.is_builtin(name) and METRICS.shadowed(name) is None
+    return AS_WRITTEN[name] if is_ours and name in AS_WRITTEN else METRICS.get(name).score
 
 
 def get_aggregation(name: str) -> Callable[..., Any]:
     """The function that aggregates all values into one number."""
-    return AGGREGATIONS.get(name).aggregate
+    is_ours = AGGREGATIONS.is_builtin(name) and AGGREGATIONS.shadowed(name) is None
+    return median if is_ours and name == "median" else AGGREGATIONS.get(name).aggregate
 
 
 def get_metric_aggregation(name: str) -> Callable[..., Any]:

@@ -1,13 +1,15 @@
-"""``lmms_eval.verifiers``: a verifier that calls the run's judge, cascades of verifiers, pipelines from plain data."""
+"""``lmms_eval.verifiers``: verifiers that call the run's judge, cascades of verifiers, pipelines from plain data."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, ClassVar
 
 from polymeter.core.errors import UnscoredError
-from polymeter.core.guest_context import refuse_verdict
-from polymeter.interop.lmms_eval.shim.lmms_eval.judge_prompts import ResponseParser
+from polymeter.core.guest_context import guest_context, refuse_verdict
+from polymeter.interop.lmms_eval.shim.lmms_eval.judge_prompts import JudgePromptBuilder, ResponseParser
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_protocol import Request, ServerConfig
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_servers import get_server
 from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers import (
@@ -24,6 +26,7 @@ from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers import (
     Verifier,
     VerifyResult,
 )
+from polymeter.judge.passages import unreadable
 from polymeter.judge.verdict import read_correctness
 
 
@@ -47,6 +50,8 @@ class OpenAIVerifier(Verifier):
         max_tokens: Maximum number of tokens of the judge's answer.
     """
 
+    _formats: ClassVar[tuple[str, ...]] = ("binary", "score")
+
     def __init__(  # noqa: PLR0917  (its authors' signature)
         self,
         model: str = "gpt-4o-2024-11-20",
@@ -59,12 +64,13 @@ class OpenAIVerifier(Verifier):
         max_retries: int = 5,
         retry_delay: float = 2.0,
         temperature: float = 0.0,
-        max_tokens: int = 1024,
+        max_tokens: int | None = 1024,
     ) -> None:
         if judge_type not in ("binary", "comparative"):
             raise ValueError(f"There is no judge_type {judge_type!r}; known: binary, comparative")
-        if response_format not in ("binary", "score"):
-            raise ValueError(f"There is no response_format {response_format!r}; known: binary, score")
+        if response_format not in self._formats:
+            known = ", ".join(self._formats)
+            raise ValueError(f"There is no response_format {response_format!r}; known: {known}")
         self.judge_type = judge_type
         self.custom_prompt = custom_prompt
         self.response_format = response_format
@@ -123,11 +129,76 @@ class OpenAIVerifier(Verifier):
         return VerifyResult(score, score >= 0.5, text)
 
     def _scaled(self, score: float) -> float:
-        """A score, scaled from its range to 0 to 1."""
+        """A score, scaled from its range to 0 to 1.
+
+        Raises:
+            ValueError: if it is NaN or infinite, which clamping would turn into full marks.
+        """
+        if not math.isfinite(score):
+            raise ValueError(f"{score} is no score")
         low, high = self.score_range
         if high <= low:
             return float(score >= high)
         return max(0.0, min(1.0, (score - low) / (high - low)))
+
+
+class GeminiVerifier(OpenAIVerifier):
+    """Asks the judge whether an answer is right, and shows it the images too; see ``OpenAIVerifier``.
+
+    Args:
+        model: Recorded but not used: ``--judge`` decides which model answers.
+        api_key: Not used and not stored.
+        custom_prompt: A prompt with ``{question}``, ``{prediction}``, ``{ground_truth}``, or a function of these.
+        response_format: How the answer is read: ``binary``, ``score``, or ``json``.
+        score_range: The range of the judge's scores, which are scaled to 0 to 1.
+        score_key: The key of the score in an answer in JSON.
+        max_retries: Not used: the run decides.
+        retry_delay: Not used: the run decides.
+        temperature: The judge's temperature.
+    """
+
+    _formats = ("binary", "score", "json")
+
+    def __init__(  # noqa: PLR0917  (its authors' signature)
+        self,
+        model: str = "gemini-2.5-pro",
+        api_key: str | None = None,
+        custom_prompt: str | Callable[..., str] | None = None,
+        response_format: str = "binary",
+        score_range: tuple[float, float] = (0.0, 10.0),
+        score_key: str = "score",
+        max_retries: int = 5,
+        retry_delay: float = 2.0,
+        temperature: float = 0.0,
+    ) -> None:
+        super().__init__(
+            model,
+            custom_prompt=custom_prompt or _is_correct,
+            response_format=response_format,
+            score_range=score_range,
+            max_retries=max_retries,
+            retry_delay=retry_delay,
+            temperature=temperature,
+            max_tokens=None,
+        )
+        self.model = model
+        self.score_key = score_key
+        self.temperature = temperature
+
+    def _read(self, text: str) -> VerifyResult:
+        if self.response_format != "json":
+            return super()._read(text)
+        verdict = ResponseParser.parse_json_response(text)
+        with suppress(KeyError, TypeError, ValueError):
+            score = self._scaled(float(verdict[self.score_key]))
+            return VerifyResult(score, score >= 0.5, text, verdict)
+        if guest_context().parity.on("loose-verdict"):
+            return VerifyResult(0.0, False, text, {"parse_error": True})
+        raise unreadable(text, f"a JSON object with a number under {self.score_key!r}")
+
+
+def _is_correct(question: str, prediction: str, ground_truth: str, **_: Any) -> str:
+    return JudgePromptBuilder.build_binary_prompt(question, ground_truth, prediction, "yes/no")
 
 
 def _failed(message: str | None) -> VerifyResult:
@@ -197,6 +268,7 @@ VERIFIER_REGISTRY: dict[str, type[Verifier]] = {
     "numeric": NumericToleranceVerifier,
     "composite": CompositeVerifier,
     "openai": OpenAIVerifier,
+    "gemini": GeminiVerifier,
 }
 
 

@@ -1,7 +1,7 @@
 """``lmms_eval.verifiers``: extractors clean an answer, verifiers without a judge decide whether it is right.
 
-Verifiers that compare texts are not confident about a mismatch; those that parse are not confident only about what they
-cannot parse.
+Verifiers that compare texts are not confident about a mismatch; those that parse are not confident about what they
+cannot parse, and only about that.
 """
 
 from __future__ import annotations
@@ -164,15 +164,16 @@ class ContainsVerifier(Verifier):
 
 
 class MCQMatchVerifier(Verifier):
-    """Equality of letters, however they are bracketed."""
+    """Equality of letters, however they are bracketed; confident if the answer is a letter."""
 
     def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
         answer, reference = (text.strip().upper().strip("(). ") for text in (prediction, ground_truth))
-        return _result(answer == reference, f"mcq_match: {answer!r} vs {reference!r}")
+        is_letter = re.fullmatch("[A-Z]", answer) is not None
+        return _result(answer == reference, f"mcq_match: {answer!r} vs {reference!r}", confident=is_letter)
 
 
 class NumericToleranceVerifier(Verifier):
-    """Closeness of numbers: of the whole text as one, else of the last number in it."""
+    """Closeness of numbers: of the whole text as one, else of the last number in it; confident if there are two."""
 
     def __init__(self, rel_tol: float = 1e-3, abs_tol: float = 1e-6) -> None:
         self.rel_tol, self.abs_tol = rel_tol, abs_tol
@@ -182,7 +183,7 @@ class NumericToleranceVerifier(Verifier):
         if answer is None or reference is None:
             return _result(False, f"numeric: cannot parse {prediction!r} or {ground_truth!r}", confident=False)
         is_close = math.isclose(answer, reference, rel_tol=self.rel_tol, abs_tol=self.abs_tol)
-        return _result(is_close, f"numeric: {answer} vs {reference}")
+        return _result(is_close, f"numeric: {answer} vs {reference}", confident=True)
 
 
 def _number(text: str) -> float | None:
@@ -194,5 +195,5 @@ def _number(text: str) -> float | None:
         return float(numbers[-1]) if numbers else None
 
 
-def _result(is_correct: bool, raw_output: str, **metadata: Any) -> VerifyResult:
-    return VerifyResult(float(is_correct), is_correct, raw_output, metadata)
+def _result(is_correct: bool, raw_output: str, *, confident: bool) -> VerifyResult:
+    return VerifyResult(float(is_correct), is_correct, raw_output, {"confident": confident})

@@ -4,16 +4,18 @@ process, and those in the user's folders and data files.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.errors import GUEST_PREFIX
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
 from polymeter.formats.table.instances import open_dataset
 from polymeter.formats.table.roots import find_data_root
-from polymeter.guests.packages import PREFIX
+from polymeter.guests.held import hand_over
 from polymeter.interop.ulmeval.shim.ulmeval import LateNames
 
 if TYPE_CHECKING:
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
     from polymeter.core.task import TaskSpec
 
 _FORMATS = ("dataset_class", "table")
-IMAGE_DATASET: list[type] = []
-TEXT_DATASET: list[type] = []
+IMAGE_DATASET: list[type] = []  # of the process, as in ULMEvalKit: a user's file appends to it
+TEXT_DATASET: list[type] = []  # likewise
 DATASET_CLASSES: list[type] = []
 """Classes that a file has put into these lists come before all others."""
 
@@ -95,8 +97,11 @@ def _best(defined: list[type], listed: Callable[[], Any]) -> Any:
     the first of the other files that this process has loaded.
     """
     in_lists = {*DATASET_CLASSES, *IMAGE_DATASET, *TEXT_DATASET}
-    own = next((cls for cls in defined if cls in in_lists or not cls.__module__.startswith(PREFIX)), None)
-    return own or listed() or next(iter(defined), None)
+    own = next((cls for cls in defined if cls in in_lists or not cls.__module__.startswith(GUEST_PREFIX)), None)
+    best = own or listed() or next(iter(defined), None)
+    if best is not None and best.__module__.startswith(GUEST_PREFIX):
+        hand_over(sys.modules.get(best.__module__))  # its class may outlive a module, but not be handed over
+    return best
 
 
 def _classes() -> Iterator[type]:
@@ -145,6 +150,7 @@ def _catalog() -> Catalog:
     return _catalog_of(tuple(path.absolute() for path in read_settings().include_paths), find_data_root())
 
 
+# Kept for the life of the process, which runs one script: wrappers ask for a dataset's type with every message.
 @lru_cache(maxsize=4)
 def _catalog_of(include_paths: tuple[Path, ...], data_root: Path | None) -> Catalog:
     from polymeter.api import build_catalog

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,31 +51,63 @@ def infer_data_job(  # noqa: PLR0917  (the signature that scripts are written ag
     Returns:
         The wrapper.
     """
-    from polymeter.interop.ulmeval.models.zoo import supported_ULM
+    count = getattr(dataset, "NUM_GENERATIONS", 1) if num_generations == -1 else num_generations
+    data = dataset.data.copy()
+    data["index"] = data["index"].astype(str)
+    path = Path(work_dir, f"{model_name}_{dataset.dataset_name}.pkl")
+    earlier = _earlier(path, data, count)
+
+    def ask(wrapper: Any, message: Any) -> Any:
+        return wrapper.generate(message, dataset=dataset.dataset_name, num_generations=count)
+
+    return written(model, dataset, data, path, earlier=earlier, ask=ask, write=dump)
+
+
+def written(
+    model: Any,
+    dataset: Any,
+    data: pd.DataFrame,
+    path: Path,
+    *,
+    earlier: Mapping[str, Any],
+    ask: Callable[[Any, Any], Any],
+    write: Callable[[pd.DataFrame, str], None],
+) -> Any:
+    """Answer the rows of a dataset and write the prediction file.
+
+    Args:
+        model: A wrapper, or its name in ``supported_ULM``.
+        dataset: The dataset.
+        data: The rows as they are written.
+        path: The file.
+        earlier: Predictions that are there already, by the text of their row's index.
+        ask: ``(wrapper, message) → prediction``.
+        write: Writes the table.
+
+    Returns:
+        The wrapper.
+    """
+    from polymeter.interop.ulmeval.models.native import supported_ULM
 
     wrapper = supported_ULM[model]() if isinstance(model, str) else model
     name = dataset.dataset_name
-    count = getattr(dataset, "NUM_GENERATIONS", 1) if num_generations == -1 else num_generations
     if hasattr(wrapper, "set_dump_image") and hasattr(dataset, "dump_image"):
         wrapper.set_dump_image(dataset.dump_image)
-    data = dataset.data.copy()
-    data["index"] = data["index"].astype(str)
     is_custom = hasattr(wrapper, "use_custom_prompt") and wrapper.use_custom_prompt(name)
-    path = Path(work_dir, f"{model_name}_{name}.pkl")
-    earlier = _earlier(path, data, count)
     predictions = []
     for _, line in data.iterrows():
-        if line["index"] in earlier:
-            predictions.append(earlier[line["index"]])
+        if str(line["index"]) in earlier:
+            predictions.append(earlier[str(line["index"])])
             continue
-        message = wrapper.build_prompt(line, dataset=name) if is_custom else dataset.build_prompt(line)
-        predictions.append(wrapper.generate(message, dataset=name, num_generations=count))
+        predictions.append(
+            ask(wrapper, wrapper.build_prompt(line, dataset=name) if is_custom else dataset.build_prompt(line))
+        )
     data["prediction"] = predictions
-    os.makedirs(work_dir, exist_ok=True)
+    os.makedirs(path.parent, exist_ok=True)
     if len(earlier) < len(data):
         for stale in files_of(path, name):
             stale.unlink()
-    dump(data, str(path))
+    write(data, str(path))
     return wrapper
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from polymeter.guests.packages import PREFIX
+from polymeter.core.errors import GUEST_PREFIX
 from polymeter.guests.shims import switch_on_shims
 from polymeter.interop.ulmeval.guest_files import PACKAGES
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
@@ -59,7 +59,7 @@ def _beside(caller: Mapping[str, Any], file: str, absent: type) -> type:
     """
     scope = caller.get("__builtins__")
     importer = scope.get("__import__") if isinstance(scope, dict) else None
-    if importer is None or not str(caller.get("__name__", "")).startswith(PREFIX):
+    if importer is None or not str(caller.get("__name__", "")).startswith(GUEST_PREFIX):
         return absent
     for package in PACKAGES:
         module = importer(f"{package}.dataset.utils.{file}", caller, None, (absent.__name__,), 0)

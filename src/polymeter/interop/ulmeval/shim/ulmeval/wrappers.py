@@ -17,6 +17,7 @@ from polymeter.interop.ulmeval.shim.vlmeval import base as vlm_base
 _DRAWING = ("GPTIMAGE1", "GeminiFlashGeneration", "Imagen")
 
 
+# Kept for the life of the process: a name has to be the same class each time.
 @cache
 def model_class(name: str) -> type[NativeModel]:
     """One of ULMEvalKit's classes; it can be called and subclassed.

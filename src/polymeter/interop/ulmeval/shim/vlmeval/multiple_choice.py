@@ -13,13 +13,14 @@ from polymeter.core.errors import DataError, UnscoredError
 from polymeter.formats.table.classes.cells import column, options_of, text_of
 from polymeter.formats.table.classes.multiple_choice import circular
 from polymeter.formats.table.classes.multiple_choice.datasets import right_letter
-from polymeter.formats.table.classes.multiple_choice.extract import NO_OPTION, can_infer
-from polymeter.formats.table.classes.multiple_choice.reading import read_choice
+from polymeter.formats.table.classes.multiple_choice.extract import NO_OPTION
+from polymeter.formats.table.classes.multiple_choice.reading import ask_judge
 from polymeter.formats.table.classes.multiple_choice.table import HIT
 from polymeter.formats.table.classes.multiple_choice.table import accuracy_table as report_acc
 from polymeter.formats.table.classes.prediction_files import distinct
 from polymeter.interop.ulmeval.shim.ulmeval.mp_util import track_progress_rich
 from polymeter.interop.ulmeval.shim.ulmeval.smp.file import dump
+from polymeter.interop.ulmeval.shim.vlmeval.matching import can_infer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,9 +103,13 @@ def extract_answer_from_item(model: Any, item: Mapping[str, Any], dataset_name: 
     Raises:
         UnscoredError: if the judge gave no verdict.
     """
-    is_judged = model is not None
-    reading = read_choice(str(item["prediction"]), build_choices(item), column(item, "question"), is_judged=is_judged)
-    return {"opt": reading.option or NO_OPTION, "log": f"how read: {reading.how}"}
+    answer, choices = str(item["prediction"]), build_choices(item)
+    letter = can_infer(answer, choices)
+    if letter:
+        return {"opt": letter if letter in choices else NO_OPTION, "log": "how read: rules"}
+    if model is None or not answer.strip():
+        return {"opt": NO_OPTION, "log": "how read: none"}
+    return {"opt": ask_judge(answer, choices, column(item, "question")) or NO_OPTION, "log": "how read: judge"}
 
 
 def mcq_vanilla_eval(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -42,8 +43,21 @@ def process_answer(answer: str) -> str:
 
 
 def relaxed_correctness(target: Any, prediction: Any, max_relative_change: float = 0.05) -> bool:
-    """Whether an answer is close to a number, or equals a text ignoring case (Masry et al. 2022, section 5.1)."""
+    """Whether an answer is close to a number, or equals a text ignoring case (Masry et al. 2022, section 5.1).
+
+    Nothing is close to an infinite number, or to NaN, which is what a missing cell is.
+    """
+    numbers = [_as_float(value) for value in (target, prediction)]
+    if None not in numbers and not all(map(math.isfinite, filter(None, numbers))):
+        return False
     return bool(relaxed_match([str(target)], [str(prediction)], max_relative_change))
+
+
+def _as_float(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def process_line(line: Mapping[str, Any], method: str = "vqa_score") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from polymeter.core.errors import UnscoredError
 from polymeter.core.guest_context import current_role_client, guest_context, note_scorer, refuse_verdict
-from polymeter.core.parts import Image, Part, Text
+from polymeter.core.parts import Given, Image, Part, Text
 from polymeter.core.request import Generate, Message, Request
 from polymeter.core.sources import from_data_url
 from polymeter.formats.table.items import as_items, as_messages
@@ -24,7 +24,8 @@ from polymeter.interop.ulmeval.models.base import BaseAPI
 from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectRoleClient
 from polymeter.interop.ulmeval.shim.ulmeval.smp.ulm import encode_image_to_base64
 from polymeter.judge import ROLE
-from polymeter.judge.passages import AROUND
+from polymeter.judge.forms import AROUND
+from polymeter.judge.reply import CUT_OFF, is_cut_off
 from polymeter.judge.verdict import read_yes_no
 
 __all__ = ["APIBASES", "GPT4V", "OpenAIWrapper"]
@@ -65,7 +66,7 @@ class OpenAIWrapper(BaseAPI):
         api_base: Not used in a run; in a script the address of the endpoint.
         max_tokens: Maximum number of tokens of an answer.
         img_size: Longest side of the images that the judge sees, in pixels; -1: full size. Default: full size.
-        img_detail: Not used.
+        img_detail: At parity how closely the judge looks at images, by default ``low``; else not used.
         use_azure: Not used.
         **kwargs: Further generation settings; others are ignored.
     """
@@ -82,7 +83,7 @@ class OpenAIWrapper(BaseAPI):
         api_base: str | None = None,
         max_tokens: int = 2048,
         img_size: int | None = None,
-        img_detail: str = "high",
+        img_detail: str | None = None,
         use_azure: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -93,12 +94,12 @@ class OpenAIWrapper(BaseAPI):
         self.max_tokens = max_tokens
         self._is_as_there = guest_context().parity.on("judge-image-size")
         self.img_size = (512 if self._is_as_there else -1) if img_size is None else img_size
-        self.img_detail = "high"
+        self.img_detail = (img_detail or "low") if self._is_as_there else "high"
         self.timeout = timeout
 
     def generate(self, message: Any, dataset: str | None = None, num_generations: int = 1, **kwargs: Any) -> Any:
-        """The judge's answer. If the judge could not answer, it is ``fail_msg``, and the sample being scored has no
-        score, whatever the benchmark makes of that text.
+        """The judge's answer. If the judge could not answer, or its answer ended inside its reasoning, it is
+        ``fail_msg``, and the sample being scored has no score, whatever the benchmark makes of that text.
 
         Args:
             message: A text, an item, a list of texts, or a list of items. An item may have a ``role``; one with a role
@@ -122,13 +123,15 @@ class OpenAIWrapper(BaseAPI):
         else:
             response = client(ROLE, request)
         answer = (response.outputs[0].text or "").strip() if response.outputs else ""
-        if response.error is None and answer:
+        is_whole = response.error is None and not is_cut_off(response)
+        if is_whole and answer:
             return 0, answer, response
         # The run has recorded the error, and drops it if the same question is answered later.
         if response.error is not None:
             return 1, self.fail_msg, response.error.message
-        refuse_verdict("The judge said nothing.")
-        return 1, self.fail_msg, "it said nothing"
+        why = "The judge said nothing." if is_whole else CUT_OFF
+        refuse_verdict(why)
+        return 1, self.fail_msg, "it said nothing" if is_whole else why
 
     def vqa(self, image: Any, question: str) -> str:
         """One word about an image, in lower case: a judge in place of mPLUG, which benchmarks use for such questions.
@@ -172,8 +175,12 @@ class OpenAIWrapper(BaseAPI):
             if isinstance(part, Text):
                 is_sent = guest_context().parity.on("pasted-image-as-text")
                 yield from [part] if is_sent else _unpasted(part.text)
+            elif isinstance(part, Image):
+                image = self._at_size(part) if self.img_size > 0 else part
+                item = {"type": "image", "detail": self.img_detail}
+                yield Image(image.source, image.key, given=Given(item=item)) if self._is_as_there else image
             else:
-                yield self._at_size(part) if isinstance(part, Image) and self.img_size > 0 else part
+                yield part
 
     def _at_size(self, image: Image) -> Image:
         opened = image.open()

@@ -5,6 +5,7 @@ Pickles are read only as data, downloads are verified and bounded, and nothing i
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.sources import is_elsewhere, mime_of_suffix
+from polymeter.core.sources import is_elsewhere, mime_of_suffix, on_disk
 from polymeter.data import formats
 from polymeter.data.base64_images import decode_base64_to_image_file
 from polymeter.data.fetch import download, fetched_image, md5_of
@@ -176,7 +177,8 @@ def parquet_to_tsv(file_path: str) -> None:
     import pandas as pd
 
     source = Path(file_path)
-    pd.read_parquet(source).to_csv(source.with_name(f"{source.name.split('.')[0]}.tsv"), sep="\t", index=False)
+    target = source.with_name(f"{source.name.split('.')[0]}.tsv")
+    pd.read_parquet(source).to_csv(target, sep="\t", index=False, quoting=csv.QUOTE_ALL)
 
 
 def get_file_extension(file_path: str) -> str:
@@ -312,7 +314,10 @@ def localize_df(data: pd.DataFrame, dname: str, nproc: int = 32) -> pd.DataFrame
 
 
 def _is_file(text: str) -> bool:
-    return len(text) < 4096 and "\n" not in text and os.path.isfile(text)
+    if os.path.isfile(text):
+        return True
+    is_named = bool(os.path.splitext(text)[1]) or os.sep in text  # other texts are prompts
+    return is_named and len(text) < 4096 and "\n" not in text and os.path.isfile(on_disk(text))
 
 
 def _mime(text: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from PIL import Image
 
+from polymeter.core.pixels import opened_image
 from polymeter.core.sources import digest
 from polymeter.data.base64_images import (
     decode_base64_to_image,
@@ -132,7 +133,7 @@ def isimg(s: str) -> bool:
 def read_ok(img_path: str | Path) -> bool:
     """Whether a file is an image that can be opened."""
     try:
-        with Image.open(img_path) as image:
+        with opened_image(img_path) as image:
             return bool(image.width and image.height)
     except (OSError, Image.DecompressionBombError):
         return False
@@ -149,6 +150,6 @@ def apiok(wrapper: Any) -> bool:
 
 
 def _opened(path: str) -> Image.Image:
-    with Image.open(path) as image:
+    with opened_image(path) as image:
         converted: Image.Image = image.convert("RGB")
     return converted

@@ -1,0 +1,122 @@
+"""Usage: counts of what the requests to a model took, from which a price can be made.
+
+``polymeter.core.request.Usage`` holds what a provider says of one answer. ``ModelUsage`` is the sum over the answers of
+a model in one role, in one form for all providers. It describes what was spent and never what is measured: no
+fingerprint and no digest holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field, replace
+from typing import Any
+
+from polymeter.core.request import Response, Usage
+
+MODEL_ROLE = "model"
+"""The role of the measured model."""
+UsageByRole = Mapping[tuple[str, str], "ModelUsage"]
+"""The usage of a run by role and name of the model."""
+USAGE_VERSION = 1
+"""What a part of a run keeps of usage. 1: failed tries, and the media that each request sent; parts without a version
+kept neither.
+"""
+USAGE_BY_ROLE = "usage_by_role"
+"""The key in ``run.json`` and ``results.json``."""
+TOKENS = ("input", "cached_read", "cached_write", "output", "reasoning")
+COUNTS = (*TOKENS, "images_sent", "images_made", "audio_s", "failed")
+"""What may be unknown of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What the requests to one model in one role took. Two of them can be added.
+
+    A count is ``None`` if no answer says it. If some answers say it and others do not, it is the sum of those that do,
+    and ``unknown`` says how many do not: the true sum is larger or equal.
+
+    Attributes:
+        input: Tokens of prompts, without those that were read from or written to a provider's cache.
+        cached_read: Tokens of prompts that were read from a provider's cache.
+        cached_write: Tokens of prompts that were written to it.
+        output: Tokens of answers, those of reasoning included.
+        reasoning: Tokens of reasoning, which are part of ``output``.
+        images_sent: Images in requests; frames of videos are not counted.
+        images_made: Images in answers.
+        audio_s: Seconds of the recordings in requests; the sound of videos is not counted.
+        requests: Requests that were answered. Repeats that one call answered count one each.
+        failed: Tries of requests that failed, by whatever error; a provider may charge for them. What they took is in
+            no other count.
+        unknown: By name of a count, the number of answered requests that do not say it; 0 is left out.
+    """
+
+    input: int | None = None
+    cached_read: int | None = None
+    cached_write: int | None = None
+    output: int | None = None
+    reasoning: int | None = None
+    images_sent: int | None = None
+    images_made: int | None = None
+    audio_s: float | None = None
+    requests: int = 0
+    failed: int | None = None
+    unknown: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: ModelUsage) -> ModelUsage:
+        counts = {name: _sum(getattr(self, name), getattr(other, name)) for name in COUNTS}
+        names = [name for name in COUNTS if name in self.unknown or name in other.unknown]
+        unknown = {name: self.unknown.get(name, 0) + other.unknown.get(name, 0) for name in names}
+        return ModelUsage(**counts, requests=self.requests + other.requests, unknown=unknown)
+
+    @property
+    def prompt(self) -> int | None:
+        """All tokens of prompts, cached or not."""
+        known = [n for n in (self.input, self.cached_read, self.cached_write) if n is not None]
+        return sum(known) if known else None
+
+    def document(self) -> dict[str, Any]:
+        """The counts as plain data; ``None`` is unknown."""
+        return asdict(self)
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> ModelUsage:
+        """The counts from plain data; unknown names are left out."""
+        return cls(**{name: document[name] for name in cls.__dataclass_fields__ if name in document})
+
+
+def told_once(responses: Sequence[Response]) -> list[Response]:
+    """Answers that one call gave to several requests. Its first answer says what all took, so the others, which say
+    nothing, took nothing more.
+    """
+    first = next((place for place, response in enumerate(responses) if response.error is None), len(responses))
+    counted = next((output.usage for one in responses[first:][:1] for output in one.outputs if output.usage), None)
+    nothing = None if counted is None else Usage(*(None if n is None else 0 for n in astuple(counted)))
+    return [
+        response
+        if place <= first or response.error is not None or any(output.usage is not None for output in response.outputs)
+        else replace(
+            response, outputs=tuple(replace(output, usage=nothing) for output in response.outputs), is_joined=True
+        )
+        for place, response in enumerate(responses)
+    ]
+
+
+def usage_document(usage: UsageByRole) -> dict[str, dict[str, Any]]:
+    """Usage as it stands in ``run.json`` and ``results.json``: by role, then by name of the model."""
+    document: dict[str, dict[str, Any]] = {}
+    for (role, model), counts in usage.items():
+        document.setdefault(role, {})[model] = counts.document()
+    return document
+
+
+def usage_of_document(document: Mapping[str, Any] | None) -> dict[tuple[str, str], ModelUsage]:
+    """Usage from ``usage_by_role`` of a file; empty if the file is of a version that kept none."""
+    return {
+        (role, model): ModelUsage.of_document(counts)
+        for role, models in (document or {}).items()
+        for model, counts in models.items()
+    }
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else one + other

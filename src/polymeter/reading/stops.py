@@ -1,0 +1,31 @@
+r"""Stop strings: where an answer ends that went on behind one.
+
+They act on the answer, not on its reasoning, and not on white space before it: with the stop string ``"\n\n"``, the
+blank line after ``</think>`` ends nothing, and an answer that begins with a line break is not empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polymeter.core.request import Tags
+from polymeter.reading.reasoning import answer_stretches
+
+
+def cut_at_stop(text: str, stops: Sequence[str], tags: Tags | None = None, *, is_whole: bool = False) -> str:
+    """The text up to the first stop string in its answer; reasoning before it stays.
+
+    Args:
+        text: The answer as the model gave it.
+        stops: The stop strings; empty ones are ignored.
+        tags: As for ``without_reasoning``.
+        is_whole: Whether stop strings count from the first character on, reasoning and white space included, as in
+            systems that know neither.
+    """
+    if not any(stop in text for stop in stops if stop):  # in most answers
+        return text
+    for start, limit in [(0, len(text))] if is_whole else answer_stretches(text, tags):
+        found = [place for stop in stops if stop and 0 <= (place := text.find(stop, start)) < limit]
+        if found:
+            return text[: min(found)]
+    return text

@@ -1,0 +1,67 @@
+"""The structure of the source, as ``scripts/structure.py`` shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scripts.structure import MOST_FILES, main
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package without circles: its ``__init__`` brings together what its modules import from each other."""
+    folder = tmp_path / "made_house"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("from made_house.upper import top\n")
+    (folder / "upper.py").write_text("from made_house import lower\n\ntop = lower.BASE\n")
+    (folder / "lower.py").write_text(
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from made_house.upper import top\n\nBASE = 1\n"
+    )
+    return folder
+
+
+def test_no_modules_of_polymeter_import_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--circles"]) == 0, capsys.readouterr().out
+
+
+def test_what_is_in_order_is_not_shown(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(package)]) == 0
+    assert capsys.readouterr().out == "circles: none\nfolders: none\nclasses: none\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "circle"),
+    [
+        ("lower", "def late():\n    from made_house.upper import top\n", "made_house.lower, made_house.upper"),
+        ("lower", "import made_house.middle\n", "made_house.lower, made_house.middle, made_house.upper"),
+        ("lower", "from made_house import top\n", "made_house, made_house.lower, made_house.upper"),
+    ],
+    ids=["in-a-function", "through-another", "through-the-init"],
+)
+def test_a_circle_is_shown_with_its_imports(
+    package: Path, capsys: pytest.CaptureFixture[str], module: str, source: str, circle: str
+) -> None:
+    (package / "middle.py").write_text("from made_house.upper import top\n")
+    (package / f"{module}.py").write_text(source)
+    assert main(["--circles", str(package)]) == 1
+    first, *imports = capsys.readouterr().out.splitlines()[1:]
+    assert first == f"  {circle.count(',') + 1} modules: {circle}"
+    assert "      made_house.upper imports made_house.lower in line 1" in imports
+    assert main(["--folders", "--classes", str(package)]) == 0
+
+
+def test_a_full_folder_and_a_shared_name_are_shown(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    room = package / "room"
+    room.mkdir()
+    for number in range(MOST_FILES + 1):
+        (room / f"m{number}.py").write_text("class Row:\n    pass\n" if number < 2 else "")
+    assert main(["--folders", "--classes", str(package)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "folders:",
+        "  room has 16 files, 1 too many",
+        "classes:",
+        "  Row is 2 classes: room/m0.py:1, room/m1.py:1",
+    ]
+    assert main(["--circles", str(package)]) == 0
