@@ -217,7 +217,9 @@ def test_the_answers_of_one_address_do_not_cancel_the_pause_of_another(lanes: La
         return limited(20.0)
 
     first = Slow(time, lambda request, n_tries: limited() if n_tries <= 3 and request.text[-1] in "37" else "fine")
-    lane = lanes.make(Several(first, Slow(time, pausing)), 1, sleep=time.sleep, clock=time.clock)
+    # Three limits at one address and three at the other are more than the usual tries. Where the last request gets them
+    # with nobody answered beside it, it is rightly an error, which is another test's business.
+    lane = lanes.make(Several(first, Slow(time, pausing)), 1, max_retries=20, sleep=time.sleep, clock=time.clock)
     lane.add(asked(400))
     assert {response.text for response in lanes.wait(400).values()} == {"fine"}
     assert len(sent_at) >= 10
