@@ -31,8 +31,8 @@ demo-t2i: .venv/.installed-demo-t2i ## generate images from prompts, edit images
 test: .venv/.installed ## run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-# What most changes touch: neither models, formats and other systems, nor whole runs by the command line.
-FAST := core data engine judge metrics report stats store
+# What most changes touch: neither models, tasks and other systems, nor whole runs by the command line.
+FAST := core data judge metrics report run stats store
 test-fast: .venv/.installed ## run the tests that take less than a minute together
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(FAST:%=tests/%)
 

@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.core.metric import Aggregation
-from polymeter.core.spread import UNBOUNDED, Bounds, Spread
+from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread
 from polymeter.metrics.choice import F1_AGGREGATION, MCC_AGGREGATION
 from polymeter.metrics.perplexity import PERPLEXITY_AGGREGATION
 from polymeter.metrics.translation import BLEU_AGGREGATION, CHRF_AGGREGATION
 from polymeter.stats import Additive, Partition, estimate, paired_difference
 from polymeter.stats.intervals import Interval
-from polymeter.stats.mean_intervals import mean_interval, sum_interval
-from polymeter.stats.moments import known_bounds
-from polymeter.stats.moments import mean_spread as spread_within
+from polymeter.stats.means.mean_intervals import mean_interval, sum_interval
+from polymeter.stats.means.moments import known_bounds
+from polymeter.stats.means.moments import mean_spread as spread_within
 
 Values = NDArray[np.float64]
 FEW_FAILURES = 5

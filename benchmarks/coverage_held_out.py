@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks import coverage as base
 from benchmarks.coverage import Count, Line, Values, near
-from polymeter.core.spread import UNBOUNDED, Bounds
+from polymeter.core.records.spread import UNBOUNDED, Bounds
 from polymeter.metrics.choice import F1_AGGREGATION, MCC_AGGREGATION
 from polymeter.metrics.translation import BLEU_AGGREGATION, CHRF_AGGREGATION
 from polymeter.stats import Partition

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.book import Book
-from polymeter.core.spread import UNBOUNDED, Bounds
+from polymeter.core.records.spread import UNBOUNDED, Bounds
 from polymeter.stats import (
     MemberDifference,
     Partition,

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
-from polymeter.core.parity import DifferenceTable, difference_tables
-from polymeter.core.systems import systems
+from polymeter.core.names.parity import DifferenceTable, difference_tables
+from polymeter.core.names.systems import systems
 
 PAGE = Path(__file__).parents[1] / "docs" / "differences.md"
 _TABLE = re.compile(r"<!-- table (?P<system>\w+): (?P<heading>.+?) -->\n.*?<!-- end -->", re.S)

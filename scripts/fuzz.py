@@ -37,8 +37,8 @@ from pathlib import Path
 import polymeter
 from polymeter.core.errors import PolymeterError
 from polymeter.core.guest_context import guest_context_with
-from polymeter.core.scoring_limits import ScoringLimits
-from polymeter.core.systems import systems
+from polymeter.core.names.systems import systems
+from polymeter.core.settings.scoring_limits import ScoringLimits
 from scripts import fuzz_reading
 from tests.helpers.openai_stub import OpenAIStub, Reply, chat
 from tests.oracle.old_runs import INPUTS
@@ -298,10 +298,10 @@ def of_tables(folder: Path, _: contextlib.ExitStack) -> Target:
 
 def of_answers(_: Path, stack: contextlib.ExitStack) -> Target:
     """Answers and verdicts: every way to read one."""
-    from polymeter.formats.task_yaml.filters import multi_choice_regex, regex
-    from polymeter.formats.task_yaml.reasoning import strip_reasoning
     from polymeter.judge import verdict
     from polymeter.metrics import chinese_speech, maths, option_letters, overlap, speech, text, vqa
+    from polymeter.tasks.yaml.scoring.filters import multi_choice_regex, regex
+    from polymeter.tasks.yaml.scoring.reasoning import strip_reasoning
 
     letters, options = list("ABCD"), dict(zip("ABCD", ("one", "two", "three", "four"), strict=True))
     ways: list[Callable[[str], object]] = [
@@ -333,7 +333,7 @@ def of_answers(_: Path, stack: contextlib.ExitStack) -> Target:
         verdict.read_correctness,
     ]
     if any(system.name == "evalscope" for system in systems()):
-        parsers = import_module("polymeter.interop.evalscope.tasks.parsers")
+        parsers = import_module("polymeter.interop.evalscope.tasks.scoring.parsers")
         ways += [
             parsers.ResponseParser.parse_first_option,
             lambda said: parsers.ResponseParser.parse_first_option_with_choices(said, letters),

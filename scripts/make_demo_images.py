@@ -25,8 +25,8 @@ from PIL import Image
 
 from polymeter.library.shapes.drawing import mask
 from polymeter.library.shapes.editing import Layers, changed, layer
-from polymeter.library.shapes.layout import Plan, placed
-from polymeter.library.shapes.reading import Group, Order, read_edit, read_order
+from polymeter.library.shapes.layout import ShapeLayout, placed
+from polymeter.library.shapes.reading import DescribedDrawing, ShapeGroup, read_edit, read_order
 from polymeter.library.shapes.words import COLOURS, PLACES, RELATIONS, SHAPES
 
 DEFAULT_OUT = Path(__file__).resolve().parents[1] / "src" / "polymeter" / "library"
@@ -122,7 +122,7 @@ def drawn_rows(seed: int) -> Iterator[Row]:
         yield from rows
 
 
-def layers_of(plan: Plan, colours_of: list[str]) -> Layers:
+def layers_of(plan: ShapeLayout, colours_of: list[str]) -> Layers:
     """Take an image apart by the known positions of its shapes, without detection."""
     covers = [np.asarray(mask(thing, SIDE, SIDE), dtype=np.float64) / 255 for thing in plan.things]
     told = zip(plan.things, colours_of, covers, strict=True)
@@ -140,7 +140,7 @@ def is_clear(layers: Layers) -> bool:
     return sum(np.asarray(cover) > 0 for cover in wide).max() <= 1 and not any(edge.any() for edge in edges)
 
 
-def edit_prompt(rng: random.Random, kind: str, groups: list[Group]) -> str:
+def edit_prompt(rng: random.Random, kind: str, groups: list[ShapeGroup]) -> str:
     """Make up a change of a scene."""
     target, other = rng.sample(groups, 2)
     named = [group.colour for group in groups]
@@ -174,9 +174,9 @@ def edit_row(rng: random.Random, kind: str) -> Row | None:
     shapes, inks = rng.sample(SHAPES, 3), rng.sample([c for c in COLOURS if c not in ("white", "black", "gray")], 3)
     n_groups = rng.randint(2, 3)
     counts = [rng.randint(1, 2) if kind in ("recolour", "remove") else 1 for _ in range(n_groups)]
-    groups = [Group(*fields) for fields in zip(shapes, counts, inks, strict=False)]
+    groups = [ShapeGroup(*fields) for fields in zip(shapes, counts, inks, strict=False)]
     prompt = edit_prompt(rng, kind, groups)
-    plan = placed(Order(tuple(groups)), 1.0, 1.0, rng)
+    plan = placed(DescribedDrawing(tuple(groups)), 1.0, 1.0, rng)
     before = layers_of(plan, [group.colour for group in groups for _ in range(group.count)])
     after = changed(before, read_edit(prompt), SIDE, SIDE)
     is_visible = all(contrast(item.ink, after.background) > 100 for item in after.shapes)

@@ -2,7 +2,7 @@
 
 Usage: ``python -m scripts.simulate_scale [--replicas 10000] [--samples 1000000] [--batch 8] [--latency-s 1.0] …``
 
-What decides who computes what is ``polymeter.engine.executors.leases``, as in a run. What is made up is what takes
+What decides who computes what is ``polymeter.run.dispatch.replicas.leases``, as in a run. What is made up is what takes
 time: a replica's loading and computing (log-normal), its deaths (exponential), leases that it never answers, samples
 that bring it down, and a driver that handles one answer after the other. Given are costs, measured elsewhere: of the
 driver for a sample, of the bytes that leave its machine. Printed are what the run takes, how busy replicas and driver
@@ -21,7 +21,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from polymeter.engine.executors.leases import Lease, LeaseLimits, Leases
+from polymeter.run.dispatch.replicas.leases import Lease, LeaseLimits, Leases
 
 T = TypeVar("T")
 EXTRAPOLATED = 100_000_000

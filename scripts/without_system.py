@@ -27,7 +27,7 @@ _CHECKS = (
     ("import-linter", ["lint-imports", "--no-cache"]),
     ("mypy", ["mypy"]),
 )
-_QUICK = ("core", "docs", "formats", "guest_code", "interop", "test_extend.py")
+_QUICK = ("core", "docs", "guest_code", "interop", "tasks", "test_extend.py")
 _SHOWN = 4000
 
 

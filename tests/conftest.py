@@ -116,7 +116,7 @@ def _needed_by_file(text: str) -> set[str]:
 
 
 def _systems() -> set[str]:
-    from polymeter.core.systems import systems
+    from polymeter.core.names.systems import systems
 
     return {system.name for system in systems()}
 
@@ -124,10 +124,10 @@ def _systems() -> set[str]:
 @pytest.fixture(autouse=True)
 def _secrets_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process remembers every secret that it was given; the words that one test calls secret are none in the next."""
-    from polymeter.core import secrets
+    from polymeter.core.text import secrets
 
     if hasattr(secrets, "_Known"):  # `make regressions` runs this with an earlier package too
-        monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
+        monkeypatch.setattr(secrets, "_KNOWN", secrets._KnownSecrets())
 
 
 def pytest_unconfigure() -> None:

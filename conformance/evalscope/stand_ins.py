@@ -194,8 +194,8 @@ def stand_in_for_hub(folder: Path, script: Script) -> None:
 
 
 def _stand_in_for_repositories(place: Callable[[str], Path]) -> None:
-    from polymeter.data.hub_files import HubFile
-    from polymeter.data.modelscope import Repository
+    from polymeter.data.fetching.hub_files import HubFile
+    from polymeter.data.fetching.modelscope import Repository
     from polymeter.interop.evalscope.tasks import datasets
 
     def open_repository(name: str, cache_dir: Path) -> Repository:

@@ -184,9 +184,9 @@ def there(work: Path, number: int) -> None:
 def here(work: Path, number: int, every: int) -> None:
     """List and check every name in Polymeter, and open the tasks, every `WORKERS`-th of them."""
     from conformance.lm_eval.ours import tasks_root
-    from polymeter.api.tasks import build_catalog
-    from polymeter.api.trying import first_prompt
-    from polymeter.engine.selection import select
+    from polymeter.catalog.listing import build_catalog
+    from polymeter.catalog.trying import first_prompt
+    from polymeter.run.plan.selection import select
 
     contained.only_this_machine()
     index = json.loads((work / "index.json").read_text(encoding="utf-8"))
@@ -221,7 +221,7 @@ def here(work: Path, number: int, every: int) -> None:
 
 def _opened(spec: Any, data: Mapping[str, str]) -> Any:
     """A task on its rows; where its code opens a configuration of its own, they are that configuration's too."""
-    from polymeter.api.trying import open_spec
+    from polymeter.catalog.trying import open_spec
     from polymeter.core.errors import DataError
 
     try:

@@ -35,7 +35,7 @@ def chosen_groups(groups: Iterable[tuple[str, str, Any]], per_place: int = PER_P
     """The names of groups that are unlike each other, some of each folder of tasks.
 
     Args:
-        groups: Their names, their folders, and what `engine.selection.select` makes of each.
+        groups: Their names, their folders, and what `run.plan.selection.select` makes of each.
         per_place: How many of a folder.
     """
     made, seen, counts = [], set[object](), Counter[str]()
@@ -58,8 +58,8 @@ def _kind(group: Any) -> tuple[str, ...]:
 
 def all_groups(only: str) -> Iterator[tuple[str, str, Any]]:
     """The groups of the installed package that a glob names, for `chosen_groups`."""
-    from polymeter.api.tasks import build_catalog
-    from polymeter.engine.selection import select
+    from polymeter.catalog.listing import build_catalog
+    from polymeter.run.plan.selection import select
 
     root = tasks_root()
     catalog = build_catalog([root], parity="lm-eval")
@@ -153,9 +153,9 @@ def ours(groups: Mapping[str, Any], work: Path, out: Path, *, has_parity: bool) 
     """Run the groups in Polymeter."""
     import polymeter
     from conformance.lm_eval.computed_here import Computed
-    from polymeter.api.tasks import build_catalog
-    from polymeter.engine.selection import select
-    from polymeter.interop.lm_eval.results import CommandFacts, StoredRun, results_document
+    from polymeter.catalog.listing import build_catalog
+    from polymeter.interop.lm_eval.results import LmEvalFacts, LmEvalStoredRun, results_document
+    from polymeter.run.plan.selection import select
 
     root = tasks_root()
     parity = {"parity": "lm-eval"} if has_parity else {}
@@ -179,8 +179,8 @@ def ours(groups: Mapping[str, Any], work: Path, out: Path, *, has_parity: bool) 
             )
             chosen = select([name], catalog)
             specs, inner = ({one.name: one for one in several} for several in (chosen.tasks, chosen.groups))
-            facts = CommandFacts(WHO, {}, "", specs, inner, bootstrap_iters=RESAMPLES)
-            values = _values(results_document(StoredRun(result.folder, facts)))
+            facts = LmEvalFacts(WHO, {}, "", specs, inner, bootstrap_iters=RESAMPLES)
+            values = _values(results_document(LmEvalStoredRun(result.folder, facts)))
         except Exception as error:
             write_observation(out, Observation(name, WHO, failure=contained.reason(error)))
             continue

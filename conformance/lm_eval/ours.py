@@ -90,9 +90,9 @@ class Runs:
 
     def _evaluate(self, cases: Sequence[Case], who: str) -> list[Observation]:
         import polymeter
-        from polymeter.interop.lm_eval.results import StoredRun, results_document
+        from polymeter.interop.lm_eval.results import LmEvalStoredRun, results_document
         from polymeter.reading.stored import samples_as_read
-        from polymeter.store.export import read_samples
+        from polymeter.store.exports.export import read_samples
 
         way = cases[0].way
         run = self.out.parent / f"run-{self.out.stem}"
@@ -120,7 +120,7 @@ class Runs:
             **given,
             **generated,
         )
-        document = results_document(StoredRun(result.folder, self._facts(cases)))
+        document = results_document(LmEvalStoredRun(result.folder, self._facts(cases)))
         return [
             observed_here(
                 case.name,
@@ -135,13 +135,13 @@ class Runs:
 
     def _facts(self, cases: Sequence[Case]) -> Any:
         """What the files of lm-eval need beside a run folder."""
-        from polymeter.api.tasks import build_catalog
-        from polymeter.engine.selection import select
-        from polymeter.interop.lm_eval.results import CommandFacts
+        from polymeter.catalog.listing import build_catalog
+        from polymeter.interop.lm_eval.results import LmEvalFacts
+        from polymeter.run.plan.selection import select
 
         self.catalog = self.catalog or build_catalog([self.root])
         chosen = select([case.task for case in cases], self.catalog)
-        return CommandFacts("", {}, "", {spec.name: spec for spec in chosen.tasks}, bootstrap_iters=RESAMPLES)
+        return LmEvalFacts("", {}, "", {spec.name: spec for spec in chosen.tasks}, bootstrap_iters=RESAMPLES)
 
     def _rows(self, case: Case) -> Path:
         return self.work / "rows" / case.task.replace("/", "_")

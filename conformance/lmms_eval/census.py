@@ -70,10 +70,10 @@ def load_there(files: Mapping[str, Path]) -> dict[str, str]:
 
 def load_here(files: Mapping[str, Path], folder: Path, work: Path) -> dict[str, str]:
     """Why Polymeter does not load a task; empty if it does, `DATA` if all but its data is there."""
-    from polymeter.api.tasks import build_catalog
-    from polymeter.api.trying import open_spec
+    from polymeter.catalog.listing import build_catalog
+    from polymeter.catalog.trying import open_spec
     from polymeter.core.errors import DataError
-    from polymeter.engine.selection import select
+    from polymeter.run.plan.selection import select
 
     contained.only_this_machine()
     catalog = build_catalog([folder])

@@ -30,8 +30,8 @@ _KINDS = ("losses", "answers")
 
 def aggregating_groups(folder: Path, only: str) -> Iterator[tuple[str, list[Any]]]:
     """The groups of a glob that aggregate, in the order of their names, with the specs of all tasks in them."""
-    from polymeter.api.tasks import build_catalog
-    from polymeter.engine.selection import select
+    from polymeter.catalog.listing import build_catalog
+    from polymeter.run.plan.selection import select
 
     catalog = build_catalog([folder], parity="lmms-eval")
     for entry in sorted(catalog, key=lambda entry: entry.name):
@@ -111,7 +111,7 @@ def ours(work: Path, groups: Mapping[str, Any], out: Path, *, has_parity: bool) 
     """Run the groups in Polymeter."""
     import polymeter
     from conformance.lmms_eval.ours import WRAPPER
-    from polymeter.interop.lmms_eval.results import CommandFacts, item_errors, results_document, stored_run
+    from polymeter.interop.lmms_eval.results import LmmsEvalFacts, item_errors, results_document, stored_run
 
     folder = tasks_folder()  # before the shims stand in for the package
     for name, group in groups.items():
@@ -135,7 +135,7 @@ def ours(work: Path, groups: Mapping[str, Any], out: Path, *, has_parity: bool) 
             except Exception as error:
                 write_observation(out, Observation(name, model, failure=contained.reason(error)))
                 break
-            facts, stored = CommandFacts("scripted", "", ""), stored_run(result.folder)
+            facts, stored = LmmsEvalFacts("scripted", "", ""), stored_run(result.folder)
             document = results_document(stored.manifest, stored.results, facts, errors=item_errors(stored))
             write_observation(out, Observation(name, model, values=_values(document)))
 

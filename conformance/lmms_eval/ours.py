@@ -49,9 +49,9 @@ class Runs:
                 self.observe(part, model)
 
     def _can_be_planned(self, task: Published) -> bool:
-        from polymeter.api.tasks import build_catalog
-        from polymeter.api.trying import open_spec
-        from polymeter.engine.selection import select
+        from polymeter.catalog.listing import build_catalog
+        from polymeter.catalog.trying import open_spec
+        from polymeter.run.plan.selection import select
 
         self.catalog = self.catalog or build_catalog([self.folder])
         try:
@@ -73,7 +73,7 @@ class Runs:
     def _evaluate(self, tasks: Sequence[Published], model: str) -> list[Observation]:
         import polymeter
         from polymeter.interop.lmms_eval.results import (
-            CommandFacts,
+            LmmsEvalFacts,
             item_errors,
             results_document,
             samples_with_docs,
@@ -99,7 +99,7 @@ class Runs:
             media="none",
             **({"parity": "lmms-eval"} if self.parity else {}),
         )
-        facts = CommandFacts("scripted", "", "")
+        facts = LmmsEvalFacts("scripted", "", "")
         stored = stored_run(result.folder)
         document = results_document(stored.manifest, stored.results, facts, errors=item_errors(stored))
         samples = samples_with_docs(stored)
@@ -126,7 +126,7 @@ def _judge() -> Any:
 
 
 def _failures(folder: Any, name: str) -> str:
-    from polymeter.store.export import read_samples
+    from polymeter.store.exports.export import read_samples
 
     errors = [sample["error"] for sample in read_samples(folder, name) if sample.get("error")]
     return f"{len(errors)} samples failed: {errors[0]}"[:400] if errors else "no value"

@@ -20,8 +20,8 @@ from conformance.comparing import compare as compare_sides
 from conformance.frame import MODELS, Observation
 from conformance.ulmeval.rows import ROWS, SCHEMAS, number_of, picture, rows_of, write_table
 from conformance.ulmeval.worked import FAILED, Said, values, verdict
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import DataError, ModelError, PlanError
-from polymeter.core.parts import Image, Text
 from polymeter.core.request import Output, Request, Response
 from polymeter.models.mock import MockBatch
 

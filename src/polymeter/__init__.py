@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polymeter.core.lazy import from_homes
+from polymeter.core.names.lazy import from_homes
 
 if TYPE_CHECKING:
     from polymeter.api import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         track,
         verify,
     )
+    from polymeter.core.content import Audio, Image, Text, Video
     from polymeter.core.errors import (
         DataError,
         ModelError,
@@ -46,11 +47,10 @@ if TYPE_CHECKING:
     )
     from polymeter.core.metric import Aggregation, Metric
     from polymeter.core.model import AsyncModel, BatchModel, ModelSpec, ModelTraits
+    from polymeter.core.names.registries import register_aggregation, register_metric, register_model
     from polymeter.core.options import RunOptions
-    from polymeter.core.parts import Audio, Image, Text, Video
-    from polymeter.core.registries import register_aggregation, register_metric, register_model
+    from polymeter.core.records.usage import ModelUsage
     from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Output, Request, Response, Usage
-    from polymeter.core.usage import ModelUsage
 
 __version__ = "0.1.0"
 
@@ -95,8 +95,8 @@ _HOMES = {
     "polymeter.core.metric": ("Aggregation", "Metric"),
     "polymeter.core.model": ("AsyncModel", "BatchModel", "ModelSpec", "ModelTraits"),
     "polymeter.core.options": ("RunOptions",),
-    "polymeter.core.parts": ("Audio", "Image", "Text", "Video"),
-    "polymeter.core.registries": ("register_aggregation", "register_metric", "register_model"),
+    "polymeter.core.content": ("Audio", "Image", "Text", "Video"),
+    "polymeter.core.names.registries": ("register_aggregation", "register_metric", "register_model"),
     "polymeter.core.request": (
         "Generate",
         "GenerateImage",
@@ -107,7 +107,7 @@ _HOMES = {
         "Response",
         "Usage",
     ),
-    "polymeter.core.usage": ("ModelUsage",),
+    "polymeter.core.records.usage": ("ModelUsage",),
 }
 
 __all__ = [

@@ -56,11 +56,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polymeter.core.lazy import from_homes
+from polymeter.core.names.lazy import from_homes
 
 if TYPE_CHECKING:
-    from polymeter.core.catalog import Catalog, Entry, Root
-    from polymeter.core.detection import Box, Detection, Detector
+    from polymeter.core.content import Audio, Image, Media, Modality, Part, Text, Video
     from polymeter.core.errors import (
         DataError,
         ErrorKind,
@@ -74,14 +73,13 @@ if TYPE_CHECKING:
         did_you_mean,
     )
     from polymeter.core.format import Format, Loaded, OpenContext, Outline, PageKeys
-    from polymeter.core.generation import image_parameters, text_parameters
     from polymeter.core.guest_context import current_role_client, has_role, refuse_verdict, weights_place
     from polymeter.core.identity import fingerprint, seed_for, source_hash
+    from polymeter.core.media.detection import Box, Detection, Detector
     from polymeter.core.metric import Aggregation, Metric, Uncertainty
     from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelSpec, ModelTraits
-    from polymeter.core.needs import Needs
-    from polymeter.core.parts import Audio, Image, Media, Modality, Part, Text, Video
-    from polymeter.core.registries import (
+    from polymeter.core.names.catalog import Catalog, Entry, Root
+    from polymeter.core.names.registries import (
         AGGREGATIONS,
         METRICS,
         register_aggregation,
@@ -90,8 +88,9 @@ if TYPE_CHECKING:
         register_model,
         register_tracker,
     )
-    from polymeter.core.registry import Target, missing_package
-    from polymeter.core.repeats import group_repeats, repeats_of
+    from polymeter.core.names.registry import Target, missing_package
+    from polymeter.core.names.systems import Starter, System
+    from polymeter.core.records.tracker import TrackedNumber, TrackedRun, TrackedSample, Tracker, flat, sample_limit
     from polymeter.core.request import (
         ChoiceLogprob,
         Error,
@@ -109,7 +108,9 @@ if TYPE_CHECKING:
     )
     from polymeter.core.role_client import RoleClient
     from polymeter.core.rows import RowFunctions
-    from polymeter.core.systems import Starter, System
+    from polymeter.core.settings.generation import image_parameters, text_parameters
+    from polymeter.core.settings.needs import Needs
+    from polymeter.core.settings.repeats import group_repeats, repeats_of
     from polymeter.core.task import (
         GroupSpec,
         MetricKey,
@@ -126,7 +127,6 @@ if TYPE_CHECKING:
         Task,
         TaskSpec,
     )
-    from polymeter.core.tracker import TrackedNumber, TrackedRun, TrackedSample, Tracker, flat, sample_limit
     from polymeter.metrics.colours import COLOUR_NAMES, colour_name, lab
     from polymeter.metrics.composition import unknown_names
     from polymeter.metrics.image import as_rgb
@@ -134,15 +134,14 @@ if TYPE_CHECKING:
     from polymeter.stats.reduction import MetricPlan, reduce_rows
 
 _HOMES = {
-    "polymeter.core.catalog": (
-        "Catalog",
-        "Entry",
-        "Root",
-    ),
-    "polymeter.core.detection": (
-        "Box",
-        "Detection",
-        "Detector",
+    "polymeter.core.content": (
+        "Audio",
+        "Image",
+        "Media",
+        "Modality",
+        "Part",
+        "Text",
+        "Video",
     ),
     "polymeter.core.errors": (
         "DataError",
@@ -163,15 +162,16 @@ _HOMES = {
         "Outline",
         "PageKeys",
     ),
-    "polymeter.core.generation": (
-        "image_parameters",
-        "text_parameters",
-    ),
     "polymeter.core.guest_context": ("current_role_client", "has_role", "refuse_verdict", "weights_place"),
     "polymeter.core.identity": (
         "fingerprint",
         "seed_for",
         "source_hash",
+    ),
+    "polymeter.core.media.detection": (
+        "Box",
+        "Detection",
+        "Detector",
     ),
     "polymeter.core.metric": (
         "Aggregation",
@@ -186,17 +186,12 @@ _HOMES = {
         "ModelSpec",
         "ModelTraits",
     ),
-    "polymeter.core.needs": ("Needs",),
-    "polymeter.core.parts": (
-        "Audio",
-        "Image",
-        "Media",
-        "Modality",
-        "Part",
-        "Text",
-        "Video",
+    "polymeter.core.names.catalog": (
+        "Catalog",
+        "Entry",
+        "Root",
     ),
-    "polymeter.core.registries": (
+    "polymeter.core.names.registries": (
         "AGGREGATIONS",
         "METRICS",
         "register_aggregation",
@@ -205,13 +200,18 @@ _HOMES = {
         "register_model",
         "register_tracker",
     ),
-    "polymeter.core.registry": (
+    "polymeter.core.names.registry": (
         "Target",
         "missing_package",
     ),
-    "polymeter.core.repeats": (
-        "group_repeats",
-        "repeats_of",
+    "polymeter.core.names.systems": ("Starter", "System"),
+    "polymeter.core.records.tracker": (
+        "TrackedNumber",
+        "TrackedRun",
+        "TrackedSample",
+        "Tracker",
+        "flat",
+        "sample_limit",
     ),
     "polymeter.core.request": (
         "ChoiceLogprob",
@@ -230,7 +230,15 @@ _HOMES = {
     ),
     "polymeter.core.role_client": ("RoleClient",),
     "polymeter.core.rows": ("RowFunctions",),
-    "polymeter.core.systems": ("Starter", "System"),
+    "polymeter.core.settings.generation": (
+        "image_parameters",
+        "text_parameters",
+    ),
+    "polymeter.core.settings.needs": ("Needs",),
+    "polymeter.core.settings.repeats": (
+        "group_repeats",
+        "repeats_of",
+    ),
     "polymeter.core.task": (
         "GroupSpec",
         "MetricKey",
@@ -246,14 +254,6 @@ _HOMES = {
         "ScoredRow",
         "Task",
         "TaskSpec",
-    ),
-    "polymeter.core.tracker": (
-        "TrackedNumber",
-        "TrackedRun",
-        "TrackedSample",
-        "Tracker",
-        "flat",
-        "sample_limit",
     ),
     "polymeter.metrics.colours": (
         "COLOUR_NAMES",

@@ -12,7 +12,7 @@ import pytest
 
 import polymeter
 from polymeter import BatchModel, ModelTraits, Output, PlanError, Response
-from polymeter.core.progress import Silence
+from polymeter.core.records.progress import Silence
 
 N = 8
 _LONG_S = 60

@@ -10,10 +10,10 @@ import pytest
 from polymeter import evaluate, resume, score
 from polymeter.api import rerun, verify
 from polymeter.api.settings import read_settings
-from polymeter.api.trying import first_prompts
+from polymeter.catalog.trying import first_prompts
 from polymeter.core.errors import PlanError
 from polymeter.report import to_text
-from polymeter.report.provenance import headline, provenance
+from polymeter.report.run.provenance import headline, provenance
 
 pytestmark = pytest.mark.needs_system("lmms_eval")
 TASK = """\

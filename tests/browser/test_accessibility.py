@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.report import make_html_report
-from polymeter.report.comparison_page import make_comparison_page
+from polymeter.report.comparison.page import make_comparison_page
 from tests.helpers.accessibility import SCHEMES, WIDTHS, expand, overflowing, violations
 from tests.report.drawn import DrawnRun
 from tests.report.synthetic import SyntheticRun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polymeter.report.comparison_page import make_comparison_page
+from polymeter.report.comparison.page import make_comparison_page
 from tests.report.test_comparison_page import document, pairs
 
 pytestmark = pytest.mark.browser

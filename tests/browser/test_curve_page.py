@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polymeter.report.curve_page import make_curve_page
+from polymeter.report.curve.page import make_curve_page
 from tests.report.test_curve import grown
 
 pytestmark = pytest.mark.browser

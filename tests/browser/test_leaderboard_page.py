@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polymeter.report.leaderboard_page import make_leaderboard_page
+from polymeter.report.leaderboard.page import make_leaderboard_page
 from tests.report.test_leaderboard_page import HOSTILE, document
 
 pytestmark = pytest.mark.browser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polymeter.report.power_page import make_power_page
+from polymeter.report.power.page import make_power_page
 
 pytestmark = pytest.mark.browser
 

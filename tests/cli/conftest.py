@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from polymeter.api.result import RunResult
-from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PlanError, Problem
-from polymeter.core.registries import AGGREGATIONS, METRICS, MODELS
+from polymeter.core.names.catalog import Catalog, Entry
+from polymeter.core.names.registries import AGGREGATIONS, METRICS, MODELS
 from polymeter.store.folder import RunFolder
 
 RESULTS = {

@@ -326,7 +326,7 @@ def test_missing_packages_of_an_extra_are_named(monkeypatch):
     from importlib import metadata
 
     from polymeter.cli import extras
-    from polymeter.core import installing
+    from polymeter.core.names import installing
 
     monkeypatch.setattr(
         metadata,

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from polymeter.cli.completion import model_names, task_names
-from polymeter.core.registries import MODELS
+from polymeter.core.names.registries import MODELS
 from tests.cli.kit import CAPITALS
 
 

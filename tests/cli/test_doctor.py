@@ -14,7 +14,7 @@ import pytest
 import polymeter
 from polymeter.cli import extras, machine
 from polymeter.cli.main import main
-from polymeter.core.installing import pip_install
+from polymeter.core.names.installing import pip_install
 
 SECRET = "sk-never-to-be-printed"
 

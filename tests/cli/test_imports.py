@@ -11,7 +11,7 @@ import pytest
 
 from polymeter.cli.main import main
 
-COMPUTING = ("numpy", "pyarrow", "PIL", "yaml", "polymeter.engine", "polymeter.guests", "polymeter.stats")
+COMPUTING = ("numpy", "pyarrow", "PIL", "yaml", "polymeter.run", "polymeter.guests", "polymeter.stats")
 NOT_FOR_A_TABLE = ("datasets", "httpx", "aiohttp", "asyncio", "polymeter.judge.rubrics")
 
 
@@ -53,4 +53,4 @@ def test_a_table_needs_no_datasets_and_no_network(table, tmp_path):
     arguments = ["run", "--model", "mock", "--tasks", str(table), "--output", str(tmp_path / "run")]
     found = imported_by(arguments, tmp_path)
     assert not set(NOT_FOR_A_TABLE) & found
-    assert not {name for name in found if name.startswith(("polymeter.api.comparison", "polymeter.stats.p"))}
+    assert not {name for name in found if name.startswith(("polymeter.analysis.comparison", "polymeter.stats.p"))}

@@ -116,7 +116,7 @@ def test_what_is_known_of_tasks_is_kept_until_a_file_changes(
 ) -> None:
     before = document(["--from", "evalscope"], capsys)
     with monkeypatch.context() as patched:
-        patched.setattr("polymeter.api.catalog.package_outlines.outline_tasks", lambda *_: pytest.fail("read again"))
+        patched.setattr("polymeter.catalog.package_outlines.outline_tasks", lambda *_: pytest.fail("read again"))
         assert document(["--from", "evalscope"], capsys) == before
     adapter = site / "evalscope/benchmarks/counting/counting_adapter.py"
     adapter.write_text(adapter.read_text().replace("Adds two small numbers.", "Adds two large numbers."))

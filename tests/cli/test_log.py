@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.core.registries import TRACKERS
+from polymeter.core.names.registries import TRACKERS
 from tests.cli.kit import CAPITALS, Typing
 
 TRACKER = """

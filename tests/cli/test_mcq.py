@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.formats.task_yaml.lettered import chosen
+from polymeter.tasks.yaml.outputs.lettered import chosen
 from tests.cli.kit import Typing
 
 YAML = """\

@@ -15,7 +15,7 @@ import pytest
 from polymeter.api import evaluate
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
-from polymeter.formats.table.classes.images.datasets import GeneratedImages
+from polymeter.tasks.table.classes.images.datasets import GeneratedImages
 from tests.cli.kit import CAPITALS
 from tests.helpers.openai_stub import OpenAIStub, chat
 

@@ -13,8 +13,8 @@ import pytest
 import polymeter
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError, StorageError
-from polymeter.engine.execution import Execution
 from polymeter.models.mock import MockBatch
+from polymeter.run.execution import Execution
 from tests.cli.kit import CAPITALS, Typing
 
 NOTE = """\

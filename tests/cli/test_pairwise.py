@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import polymeter
-from polymeter.api.preferences.collecting import _prompt
+from polymeter.analysis.preferences.collecting import _prompt
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
 from polymeter.models.mock import MockBatch
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from tests.cli.kit import Typing
 
 ROWS = 40

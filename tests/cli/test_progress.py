@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from polymeter.cli.progress import BarProgress, PlainProgress, live_scores, make_progress
-from polymeter.core.progress import LiveScore, Silence
+from polymeter.core.records.progress import LiveScore, Silence
 
 
 class Clock:

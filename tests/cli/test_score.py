@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import polymeter
-from polymeter.api.agreement import agree
+from polymeter.analysis.agreement import agree
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelSpec

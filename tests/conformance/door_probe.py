@@ -1,9 +1,9 @@
 """The proof that Polymeter enters guests through their door: a profile function that looks at every call of a guest's
 function, on every thread, and notes those for which ``guests.door`` says that the thread is outside.
 
-A guest's function is one that was loaded by ``guests.imports`` or ``--import``, or whose file lies in a folder named
-``guests`` or below the folder of a test's own files. A thread that a guest starts is inside if its starter was; a
-thread of Polymeter's own pools has to enter by itself.
+A guest's function is one that was loaded by ``guests.loading.imports`` or ``--import``, or whose file lies in a folder
+named ``guests`` or below the folder of a test's own files. A thread that a guest starts is inside if its starter was;
+a thread of Polymeter's own pools has to enter by itself.
 
 Two callers need no door, because no engine is at work: a test that calls a guest's function by hand (``BY_HAND`` lists
 their files, with reasons), and a script under ``polymeter python``, which is a program that drives Polymeter.
@@ -42,7 +42,7 @@ BY_HAND = {
 
 _POLYMETER = str(Path(sys.modules["polymeter"].__file__ or "").parent) + "/"
 _GUEST_MODULES = ("_polymeter_guest_", "_polymeter_import_")
-_RUNNERS = tuple(f"{_POLYMETER}{room}/" for room in ("api", "cli", "engine"))
+_RUNNERS = tuple(f"{_POLYMETER}{room}/" for room in ("analysis", "api", "catalog", "cli", "exchange", "run"))
 _SCRIPT = python._execute.__code__
 _POOLS = tuple(str(Path(threading.__file__).with_name(name)) for name in ("threading.py", "concurrent"))
 _DEEPEST_STACK = 12

@@ -15,7 +15,7 @@ from PIL import Image as pil
 import polymeter
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output, Request, Response
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.models.mock import MockBatch
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import polymeter
-from polymeter.engine.pool import Pool
 from polymeter.guests import contained, load_file
 from polymeter.guests.door import Door, in_mode
 from polymeter.models.mock import MockBatch
+from polymeter.run.schedule.pool import Pool
 from tests.conformance.door_probe import DoorProbe
-from tests.formats.task_yaml.kit import task_text, write_rows
+from tests.tasks.yaml.kit import task_text, write_rows
 
 GUEST = """
 import threading

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.arguments import mapping_of, names_of
 from polymeter.core.errors import PlanError, nearest
+from polymeter.core.settings.arguments import mapping_of, names_of
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from tqdm.auto import tqdm
 
-from polymeter.core.bars import is_quiet, without_bars
+from polymeter.core.machine.bars import is_quiet, without_bars
 
 
 def test_bars_are_hidden_on_this_thread_alone_and_drawn_again_afterwards() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polymeter.core.catalog import Catalog, Claims, Entry
 from polymeter.core.errors import PlanError, Problem
+from polymeter.core.names.catalog import Catalog, Claims, Entry
 
 
 def entry(file: str = "a.yaml", name: str = "mme", *, is_user: bool = False, tags: tuple[str, ...] = ()) -> Entry:

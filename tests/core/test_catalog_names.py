@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from polymeter.core.catalog import Catalog, Entry
-from polymeter.core.catalog_names import CatalogNames, pattern_match
+from polymeter.core.names.catalog import Catalog, Entry
+from polymeter.core.names.catalog_names import CatalogNames, pattern_match
 
 OWN = Entry("mine", "task", "yaml", Path("mine.yaml"), is_user=True, tags=("colours",))
 COMES_WITH = Entry("set", "group", "yaml", Path("set.yaml"), is_user=False, members=("mine",))

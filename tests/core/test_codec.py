@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polymeter.core.codec import NotExactError, decode, encode, encode_plain, is_nan, json_encoder, jsonable
+from polymeter.core.text.codec import NotExactError, decode, encode, encode_plain, is_nan, json_encoder, jsonable
 
 TAG = "__polymeter__"
 

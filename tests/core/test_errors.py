@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.codec import encode
 from polymeter.core.errors import (
     GUEST_PREFIX,
     DataError,
@@ -23,8 +22,9 @@ from polymeter.core.errors import (
     did_you_mean,
 )
 from polymeter.core.model import ModelTraits
-from polymeter.core.needs import Needs, check_needs
 from polymeter.core.request import Error
+from polymeter.core.settings.needs import Needs, check_needs
+from polymeter.core.text.codec import encode
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from polymeter.core.files import is_temporary, replacing, sweep, temporary_name
+from polymeter.core.machine.files import is_temporary, replacing, sweep, temporary_name
 
 
 def name_of_a_dead_process():
-    code = "from polymeter.core.files import temporary_name; print(temporary_name('a.png'))"
+    code = "from polymeter.core.machine.files import temporary_name; print(temporary_name('a.png'))"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 

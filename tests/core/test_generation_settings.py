@@ -3,8 +3,8 @@
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.generation import image_parameters, text_parameters
 from polymeter.core.request import Generate, GenerateImage
+from polymeter.core.settings.generation import image_parameters, text_parameters
 
 
 @pytest.mark.parametrize("name", ["n", "num_generations", "num_images_per_prompt", "num_return_sequences"])

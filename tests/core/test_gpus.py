@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.gpus import share_out, visible_gpus
+from polymeter.core.machine.gpus import share_out, visible_gpus
 
 FOUR = ["0", "1", "2", "3"]
 

@@ -13,12 +13,12 @@ ENGINE_WORDS = frozenset({"rollout", "score", "reduce"})
 DOCUMENTED = frozenset({"_asdict", "_current_frames", "_exit", "_getframe", "_thread"})
 """Names of Python's own that its documentation lists in spite of their underscore."""
 PRIVATE_OF_OTHERS = {
-    "core/sources.py": {"_hf_encoded"},
+    "core/media/sources.py": {"_hf_encoded"},
     "data/origins.py": {"_indices"},
     "data/pickles.py": {"_Unpickler", "_restore_array"},  # what a pickle may do is decided by its steps, one by one
     "guests/contain.py": {"_core"},
     "metrics/translation.py": {"_compute_score_from_stats", "_extract_corpus_statistics"},
-    "models/hf/score_shared.py": {"_attn_implementation"},
+    "models/hf/scoring/score_shared.py": {"_attn_implementation"},
     "guests/generators.py": {"_bit_generator", "_inst", "_rand"},
 }
 """Private parts of other packages that are used. Each but those of `data/pickles.py` and `guests/generators.py` has a
@@ -37,7 +37,7 @@ def trees(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
 def test_formats_compile_to_functions_and_have_no_task_classes() -> None:
     named = [
         f"{path}: {node.name}.{method.name}"
-        for path, tree in trees("formats", "interop/*/tasks")
+        for path, tree in trees("tasks", "interop/*/tasks")
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and node.name not in FOR_AUTHORS
         for method in node.body
@@ -139,7 +139,7 @@ def test_there_is_one_context_variable() -> None:
 def test_no_constructor_starts_a_thread() -> None:
     starts = [
         f"{path}:{call.lineno}"
-        for path, tree in trees("engine", "store", "models")
+        for path, tree in trees("run", "store", "models")
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and node.name == "__init__"
         for call in ast.walk(node)
@@ -156,7 +156,7 @@ def test_one_module_makes_csv_for_spreadsheets() -> None:
         if isinstance(node, ast.Attribute) and ast.unparse(node) in ("csv.writer", "csv.DictWriter")
     }
     # What an adapter writes with a function of its own system is read by that system, and stays as it was given.
-    assert found == {"core/spreadsheets.py", "interop/evalscope/shim/evalscope/io_utils.py"}
+    assert found == {"core/text/spreadsheets.py", "interop/evalscope/shim/evalscope/io_utils.py"}
 
 
 def test_one_function_opens_images_with_pillow() -> None:
@@ -166,7 +166,7 @@ def test_one_function_opens_images_with_pillow() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and ast.unparse(node) in ("pil.open", "Image.open", "PIL.Image.open")
     }
-    assert found == {"core/pixels.py"}
+    assert found == {"core/media/pixels.py"}
 
 
 def test_the_rooms_are_those_that_the_architecture_names() -> None:

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.identity import canonical, fingerprint, request_fingerprint, seed_for, source_hash
-from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Origin, Request
 
 PRINT_FINGERPRINTS = """
 from pathlib import Path
 from polymeter.core.identity import fingerprint, request_fingerprint, seed_for
-from polymeter.core.parts import Image, Text
+from polymeter.core.content import Image, Text
 from polymeter.core.request import Generate, Message, Request
 message = Message("user", (Text("what?"), Image(b"bytes"), Image(b"x", key="row:1")))
 print(fingerprint({"set": {"a", "b", "c", 1, 2.5}, "z": 1, "a": (Path("x/y"), None, True), "nan": float("nan")}))

@@ -13,10 +13,10 @@ import pytest
 from PIL import Image as Pictures
 from PIL import UnidentifiedImageError
 
+from polymeter.core.content import Audio, Image, Video
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Audio, Image, Video
-from polymeter.core.pixels import opened_image
-from polymeter.core.sources import is_url, mime_of_suffix, sniff_mime
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.media.sources import is_url, mime_of_suffix, sniff_mime
 
 SIZE = (12, 8)
 MIMES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 import polymeter
-from polymeter.core import installing
-from polymeter.core.installing import clone_folder, installed_version, pip_install, python_command
+from polymeter.core.names import installing
+from polymeter.core.names.installing import clone_folder, installed_version, pip_install, python_command
 
 SOURCE = Path(polymeter.__file__).parent
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -26,7 +26,7 @@ def active(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def clone(monkeypatch: pytest.MonkeyPatch, folder: Path, *, is_clone: bool = True) -> None:
     """Let Polymeter lie in a clone, or in the packages of an environment."""
-    home = folder / ("src" if is_clone else "lib/python3/site-packages") / "polymeter" / "core"
+    home = folder / ("src" if is_clone else "lib/python3/site-packages") / "polymeter" / "core" / "names"
     home.mkdir(parents=True)
     if is_clone:
         (folder / "pyproject.toml").write_text("[project]\n")

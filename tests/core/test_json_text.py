@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from polymeter.core.json_text import as_number, json_text, strict
+from polymeter.core.text.json_text import as_number, json_text, strict
 
 
 def refuse(word):

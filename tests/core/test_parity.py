@@ -10,9 +10,9 @@ import pytest
 
 import polymeter
 from polymeter.core.errors import PlanError
+from polymeter.core.names.parity import NO_PARITY, Stays, difference_tables, parity_name, parity_with
+from polymeter.core.names.systems import systems
 from polymeter.core.options import RunOptions
-from polymeter.core.parity import NO_PARITY, Stays, difference_tables, parity_name, parity_with
-from polymeter.core.systems import systems
 
 SOURCE = Path(polymeter.__file__).parent
 TESTS = Path(__file__).parents[1]
@@ -56,7 +56,7 @@ def test_no_row_says_one_thing_twice() -> None:
 
 
 @pytest.mark.parametrize("system", [system for system in systems() if system.differences], ids=lambda one: one.name)
-def test_a_system_is_named_as_its_command_line_or_its_package(system: polymeter.core.systems.System) -> None:
+def test_a_system_is_named_as_its_command_line_or_its_package(system: polymeter.core.names.systems.System) -> None:
     made = parity_with(system.parity_name)
     assert parity_with(system.name) == made
     assert made.label == f"{system.title} {system.version}".strip()

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from polymeter.core import registry as registries
 from polymeter.core.errors import PlanError, Problem
-from polymeter.core.installing import pip_install
-from polymeter.core.registries import AGGREGATIONS, DETECTORS, FORMATS, METRICS, MODELS
-from polymeter.core.registry import Registry, Target, place_of, processor_of
+from polymeter.core.names import registry as registries
+from polymeter.core.names.installing import pip_install
+from polymeter.core.names.registries import AGGREGATIONS, DETECTORS, FORMATS, METRICS, MODELS
+from polymeter.core.names.registry import Registry, Target, place_of, processor_of
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from polymeter.core.content import Text
 from polymeter.core.identity import joint_fingerprint, request_fingerprint
-from polymeter.core.parts import Text
-from polymeter.core.repeats import group_repeats, repeats_of, seed_of
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Origin, Parameters, Request
+from polymeter.core.settings.repeats import group_repeats, repeats_of, seed_of
 
 MESSAGES = (Message("user", (Text("what?"),)),)
 TEXT = Generate(5, 0.5, None, ("x",), extra={"top_k": 3})

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
+from polymeter.core.content import Audio, Image, Text
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.guest_context import answering_through, current_role_client
 from polymeter.core.model import ModelSpec
-from polymeter.core.parts import Audio, Image, Text
 from polymeter.core.request import Error, Generate, Message, Origin, Request, Response
 from polymeter.core.role_client import no_role_client
 from polymeter.core.task import SampleStatus

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from polymeter.core import secrets
 from polymeter.core.errors import PlanError
-from polymeter.core.secrets import (
+from polymeter.core.text import secrets
+from polymeter.core.text.secrets import (
     hidden_address,
     hide_in_arguments,
     hide_secrets,

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image as pil
 
+from polymeter.core.content import Image
 from polymeter.core.errors import DataError
 from polymeter.core.identity import request_fingerprint
-from polymeter.core.image_headers import is_plain_file, is_turned
-from polymeter.core.parts import Image
+from polymeter.core.media.image_headers import is_plain_file, is_turned
+from polymeter.core.media.shown_images import MEDIA_VERSION, as_shown, grey_levels, is_plain
+from polymeter.core.media.sources import sniff_mime
 from polymeter.core.request import Generate, Message, Request
-from polymeter.core.shown_images import MEDIA_VERSION, as_shown, grey_levels, is_plain
-from polymeter.core.sources import sniff_mime
 from tests.helpers.image_kinds import KINDS, Kind, saved, turned
 
 NAN, INF = float("nan"), float("inf")
@@ -70,7 +70,7 @@ def test_grey_values_are_scaled_by_their_own_range(
 def test_a_large_image_is_scaled_block_by_block_to_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.linspace(-3, 5, 12 * 7, dtype=np.float32).reshape(12, 7)
     whole = grey_levels(values)
-    monkeypatch.setattr("polymeter.core.shown_images._BLOCK", 20)
+    monkeypatch.setattr("polymeter.core.media.shown_images._BLOCK", 20)
     assert (grey_levels(values) == whole).all()
 
 
@@ -187,7 +187,7 @@ def test_only_the_fingerprint_across_runs_counts_the_rules(monkeypatch: pytest.M
         return [request_fingerprint(request, by_content=by_content) for request in requests]
 
     within, across = fingerprints(False), fingerprints(True)
-    monkeypatch.setattr("polymeter.core.parts.MEDIA_VERSION", MEDIA_VERSION + 1)
+    monkeypatch.setattr("polymeter.core.content.MEDIA_VERSION", MEDIA_VERSION + 1)
     assert fingerprints(False) == within
     assert all(new != old for new, old in zip(fingerprints(True), across, strict=True))
 

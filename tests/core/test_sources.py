@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from polymeter.core.parts import Audio
-from polymeter.core.sources import encoded_source, media_hash, on_disk, plain_source
+from polymeter.core.content import Audio
+from polymeter.core.media.sources import encoded_source, media_hash, on_disk, plain_source
 from polymeter.data.audio import samples
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from polymeter.core.spreadsheets import csv_lines, is_formula
+from polymeter.core.text.spreadsheets import csv_lines, is_formula
 
 TEXTS = [
     *(

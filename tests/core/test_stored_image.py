@@ -10,8 +10,8 @@ import pytest
 from PIL import Image as pil
 from PIL import ImageDraw
 
+from polymeter.core.content import Image
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Image
 from polymeter.core.stored_image import StoredImage, open_stored, stored_image
 
 

@@ -22,8 +22,8 @@ def package(tmp_path: Path) -> Path:
     return folder
 
 
-def test_no_modules_of_polymeter_import_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--circles"]) == 0, capsys.readouterr().out
+def test_polymeter_is_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0, capsys.readouterr().out
 
 
 def test_what_is_in_order_is_not_shown(package: Path, capsys: pytest.CaptureFixture[str]) -> None:

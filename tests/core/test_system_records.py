@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import polymeter
-from polymeter.core.registry import Target
-from polymeter.core.systems import Command, System, load, shared_claim, systems
+from polymeter.core.names.registry import Target
+from polymeter.core.names.systems import Command, System, load, shared_claim, systems
 
-ROOMS = ("api", "cli", "core", "engine", "report", "store")
+ROOMS = ("analysis", "api", "catalog", "cli", "core", "exchange", "report", "run", "store")
 
 
 def made(name: str, **fields: object) -> System:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.core import systems as module
-from polymeter.core.systems import broken_systems, offered, systems
+from polymeter.core.names import systems as module
+from polymeter.core.names.systems import broken_systems, offered, systems
 
 Install = Callable[[str, str], None]
 BUILT_IN = systems()[0]

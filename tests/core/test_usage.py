@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polymeter.core.errors import ModelError
+from polymeter.core.records.usage import COUNTS, ModelUsage, told_once, usage_document, usage_of_document
 from polymeter.core.request import Output, Response, Usage
-from polymeter.core.usage import COUNTS, ModelUsage, told_once, usage_document, usage_of_document
 
 counts = st.none() | st.integers(0, 9)
 usages = st.builds(

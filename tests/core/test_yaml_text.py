@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.yaml_text import DEEPEST, MOST_REPEATED, parse_yaml, read_yaml
+from polymeter.core.text.yaml_text import DEEPEST, MOST_REPEATED, parse_yaml, read_yaml
 
 
 def test_aliases_that_repeat_little_are_shared_as_before() -> None:

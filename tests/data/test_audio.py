@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from polymeter.core.content import Audio
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.parts import Audio
 from polymeter.data import audio as module
 from polymeter.data import make_rows
 from polymeter.data.audio import duration_s, samples, wav_bytes

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from polymeter.data.counting import count_rows, media_columns
+from polymeter.data.opening.counting import count_rows, media_columns
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.core.errors import DataError
-from polymeter.core.sources import original
+from polymeter.core.media.sources import original
 from polymeter.data import Source, make_rows, open_splits
 from polymeter.data.digest import dataset_fingerprint
 from polymeter.data.origins import note_origins, origin_of

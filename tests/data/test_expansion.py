@@ -19,8 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from polymeter.core.errors import DataError
-from polymeter.data import expansion, formats, preparing
-from polymeter.data.expansion import check_expansion
+from polymeter.data import formats
+from polymeter.data.fetching import expansion
+from polymeter.data.fetching.expansion import check_expansion
+from polymeter.data.opening import preparing
 
 _PIECE = 1 << 16
 

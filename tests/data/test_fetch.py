@@ -13,8 +13,8 @@ from PIL import Image as pil
 
 from polymeter.core.errors import DataError
 from polymeter.core.guest_context import guest_context_with
-from polymeter.data import fetch
-from polymeter.data.fetch import download, fetched_image, md5_of, size_of
+from polymeter.data.fetching import fetch
+from polymeter.data.fetching.fetch import download, fetched_image, md5_of, size_of
 from tests.helpers.file_server import Reply, serve
 
 TABLE = b"index\tprompt\n1\ta cat\n"

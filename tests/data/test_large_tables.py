@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from polymeter.core.errors import DataError
-from polymeter.data import large_tables, stored_text
 from polymeter.data.pickles import read_pickle, write_pickle
 from polymeter.data.stored_column import StoredColumn, held_cells
-from polymeter.data.stored_text import StoredText
-from polymeter.data.tables import read_texts, read_tsv, read_words
+from polymeter.data.tables import large as large_tables
+from polymeter.data.tables import stored_text
+from polymeter.data.tables.stored_text import StoredText
+from polymeter.data.tables.tsv import read_texts, read_tsv, read_words
 
 LONG = "QUJD" * 400
 CELLS = st.one_of(

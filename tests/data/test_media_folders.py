@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from polymeter.data import Source, make_rows, media_folder_notes, open_splits
-from polymeter.data.explaining import SourceError
+from polymeter.data.opening.explaining import SourceError
 
 TABLE = "file_name,question,answer\n"
 

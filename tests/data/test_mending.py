@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from polymeter.core.damaged_rows import check_undamaged, mark
 from polymeter.core.errors import DataError
+from polymeter.core.text.damaged_rows import check_undamaged, mark
 from polymeter.data.mending import mended_json, mended_table
-from polymeter.data.tables import columns_of, read_tsv
+from polymeter.data.tables.tsv import columns_of, read_tsv
 
 HALF = b"\xed\xa0\x80"
 

@@ -17,8 +17,9 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.core.errors import DataError
-from polymeter.data import DatasetRows, Rows, Source, make_rows, open_plain, open_splits, parquet_images
-from polymeter.data.parquet_images import ImageRows
+from polymeter.data import DatasetRows, Rows, Source, make_rows, open_plain, open_splits
+from polymeter.data.opening import parquet_images
+from polymeter.data.opening.parquet_images import ImageRows
 
 IMAGE = datasets.Image()
 STRING = datasets.Value("string")

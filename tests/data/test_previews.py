@@ -10,10 +10,10 @@ import pytest
 from PIL import Image as pil
 
 from polymeter import evaluate
-from polymeter.core.parts import Audio, Image, Text, Video
+from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Message, Request
-from polymeter.engine.prefetch import Prefetcher, Previews
-from polymeter.store.export import read_samples
+from polymeter.run.dispatch.prefetch import Prefetcher, Previews
+from polymeter.store.exports.export import read_samples
 from polymeter.store.media import AUDIO_BYTES, MediaStore, read_media
 
 av = pytest.importorskip("av")

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.content import Video
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Video
-from polymeter.data import addresses
-from polymeter.data.addresses import is_public
-from polymeter.data.fetch import download, fetch_named_by_data
+from polymeter.data.fetching import addresses
+from polymeter.data.fetching.addresses import is_public
+from polymeter.data.fetching.fetch import download, fetch_named_by_data
 from polymeter.data.video import frames
 from tests.helpers.file_server import Reply, serve
 
@@ -42,7 +42,7 @@ def one_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
     real = addresses.is_public
     monkeypatch.setattr(addresses, "is_public", lambda text: text == "127.0.0.1" or real(text))
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setattr("polymeter.data.fetch._WAIT_S", 0)
+    monkeypatch.setattr("polymeter.data.fetching.fetch._WAIT_S", 0)
 
 
 def fetched(url: str) -> bytes:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from polymeter.core.errors import DataError
-from polymeter.data.tables import columns_of, is_nothing, read_texts, read_tsv, require_index, whole_numbers
+from polymeter.data.tables.tsv import columns_of, is_nothing, read_texts, read_tsv, require_index, whole_numbers
 
 
 def write(path, text, encoding="utf-8"):

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as pil
 
+from polymeter.core.content import Video
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.parts import Video
 from polymeter.data import make_rows
 from polymeter.data.media import video_file
 from polymeter.data.video import choose, frames, timed_frames

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError
-from polymeter.core.written_numbers import WrittenFloat, WrittenInt, WrittenTruth, number_of, plain_number
+from polymeter.core.text.codec import jsonable
+from polymeter.core.text.written_numbers import WrittenFloat, WrittenInt, WrittenTruth, number_of, plain_number
 from polymeter.data import Opening, Source, know_written, make_rows, open_plain, open_splits
-from polymeter.data.json_rows import JsonRows, Keyed, as_written, is_exact
-from polymeter.data.plain import PlainRows
+from polymeter.data.opening.plain import PlainRows
+from polymeter.data.tables.json_rows import JsonRows, Keyed, as_written, is_exact
 
 
 def lines(file: Path, *rows: Any) -> Path:
@@ -66,7 +66,7 @@ def test_ordinary_rows_know_nothing_and_stay_what_they_were(tmp_path: Path) -> N
 
 
 def test_rows_that_are_read_plainly_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from polymeter.data import known_rows
+    from polymeter.data.tables import known_rows
 
     lines(tmp_path / "rows.jsonl", {"q": "x", "n": 1, "l": ["a"]})
     source = Source("json", None, {"data_files": {"test": "rows.jsonl"}}, tmp_path)

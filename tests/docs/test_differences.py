@@ -11,10 +11,10 @@ import pytest
 
 from polymeter import evaluate
 from polymeter.core.errors import PlanError
-from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.core.task import GroupSpec, Result
-from polymeter.engine.groups import reduce_group
 from polymeter.models.mock import MockBatch
+from polymeter.run.finish.groups import reduce_group
 from scripts.differences import PAGE, page_with_tables
 
 TASK = """\

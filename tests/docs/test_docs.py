@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.options import RunOptions
-from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.metrics.defaults import DEFAULT_METRICS
+from polymeter.tasks.yaml.config import YamlFields
 from tests.helpers.guides import DOCS, ROOT, TINY_VLM, blocks, extras, run_section
 from tests.helpers.metrics import VALUES
 
@@ -189,7 +189,7 @@ def test_the_default_metrics_are_the_codes() -> None:
 
 def test_every_task_field_is_explained() -> None:
     names = {name for row in table("tasks.md", "All fields") for name in re.findall(r"`(\w+)`", row[0])}
-    fields = {info.alias or name for name, info in TaskConfig.model_fields.items()}
+    fields = {info.alias or name for name, info in YamlFields.model_fields.items()}
     assert names - {"group", "filters", "include"} == fields
 
 

@@ -16,7 +16,7 @@ import polymeter
 from polymeter.core.request import GenerateImage, Output, Request, Response
 from polymeter.models.mock import MockBatch
 from polymeter.store.media import MediaStore
-from tests.engine import kill_child
+from tests.run import kill_child
 
 MEDIA = {"before_media": False, "after_media": True}
 

@@ -18,9 +18,9 @@ import polymeter
 from polymeter.api import RunResult, evaluate
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.request import Output, Request, Response
-from polymeter.data.tables import read_texts
-from polymeter.formats.table.classes.images.scoring import by_reference
+from polymeter.data.tables.tsv import read_texts
 from polymeter.library.shapes import ShapesModel
+from polymeter.tasks.table.classes.images.scoring import by_reference
 
 pytest.importorskip("cv2")
 pytest.importorskip("skimage")

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from polymeter.api import RunResult, evaluate
+from polymeter.core.content import Image
 from polymeter.core.model import BatchModel
-from polymeter.core.parts import Image
 from polymeter.core.request import Request, Response
 from polymeter.models.tiny_vlm import TinyVlm
 

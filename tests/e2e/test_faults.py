@@ -16,8 +16,8 @@ import pytest
 
 from polymeter import evaluate
 from polymeter.api.result import RunResult
-from polymeter.engine import endpoint_dispatcher as endpoint_lane
-from polymeter.store.export import read_samples
+from polymeter.run.dispatch.endpoint import dispatcher as endpoint_lane
+from polymeter.store.exports.export import read_samples
 from tests.e2e.kit import COMMAND
 from tests.helpers.fault_server import FaultServer
 from tests.helpers.fault_weather import FAULTS, PERSISTENT, Latency, Weather

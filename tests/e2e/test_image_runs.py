@@ -22,7 +22,7 @@ import polymeter
 from polymeter.core.request import Output, Response
 from polymeter.core.stored_image import StoredImage
 from polymeter.models.mock import MockBatch
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.media import media_path

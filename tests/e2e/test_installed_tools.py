@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.installed import SWITCH
+from polymeter.core.names.installed import SWITCH
 
 _VERSIONS = {"lmms_eval": "0.7.2", "lm_eval": "0.4.13", "evalscope": "0.17.0"}
 _TASKS = ("lmms-eval:mme", "lm-eval:arc_easy", "evalscope:gsm8k", "polymeter:demo_vlm_choice")
@@ -128,7 +128,7 @@ def test_all_of_them_are_listed_and_searched_and_none_is_imported(tmp_path: Path
     code = (
         "import sys\n"
         "from polymeter.api import build_catalog\n"
-        "from polymeter.api.catalog.searching import search_benchmarks\n"
+        "from polymeter.catalog.searching import search_benchmarks\n"
         "catalog = build_catalog()\n"
         "print({name: len(one.entries) for name, one in catalog.packages.items()})\n"
         "print([hit.entry.qualified_name for hit in search_benchmarks(catalog, 'chart question answering')[:9]])\n"

@@ -12,7 +12,7 @@ import pytest
 import polymeter
 from polymeter.api.result import RunResult
 from polymeter.core.errors import PlanError
-from polymeter.core.registries import MODELS
+from polymeter.core.names.registries import MODELS
 from polymeter.models.mock import MockBatch
 from tests.e2e.kit import polymeter as command
 from tests.helpers.judged import N_ROWS, TASK, judged_folder

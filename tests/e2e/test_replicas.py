@@ -16,9 +16,9 @@ import pytest
 import polymeter
 from polymeter.api.result import RunResult
 from polymeter.core.model import ModelSpec
-from polymeter.core.progress import Silence
-from polymeter.core.registries import MODELS
-from polymeter.store.export import read_samples
+from polymeter.core.names.registries import MODELS
+from polymeter.core.records.progress import Silence
+from polymeter.store.exports.export import read_samples
 from tests.e2e.kit import polymeter as command
 from tests.helpers.colours import folder_of_colours, wrapper_file
 

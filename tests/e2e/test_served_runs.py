@@ -22,7 +22,7 @@ import polymeter
 from polymeter.api import RunResult
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelSpec
-from polymeter.core.progress import Silence
+from polymeter.core.records.progress import Silence
 from tests.helpers import vllm_stub
 
 N = 24

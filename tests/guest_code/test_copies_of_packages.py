@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.guests import contained, load_file, neighbours
-from polymeter.guests.needed_packages import packages_behind
-from polymeter.guests.neighbours import include_trees
-from polymeter.guests.packages import GUEST_LOCK
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests import contained, load_file
+from polymeter.guests.loading import neighbours
+from polymeter.guests.loading.neighbours import include_trees
+from polymeter.guests.loading.packages import GUEST_LOCK
+from polymeter.guests.reading.needed_packages import packages_behind
+from polymeter.guests.shims.finder import switch_on_shims
 
 REPLACED = "import zz_of_the_original\nraise RuntimeError('the file that the shim replaces was run')\n"
 PACKAGES = {

@@ -13,7 +13,7 @@ import pytest
 
 from polymeter.guests.door import in_mode
 from polymeter.guests.held import changed_by, forget_modules, hand_over, is_held
-from polymeter.guests.imports import load_file
+from polymeter.guests.loading.imports import load_file
 from polymeter.guests.opened_sources import opened_behind
 
 SOURCE = """

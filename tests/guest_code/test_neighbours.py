@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.guests.neighbours import tree_file
+from polymeter.guests.loading.neighbours import tree_file
 
 NAME = "lm_eval.tasks.words.helper"
 

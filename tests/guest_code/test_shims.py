@@ -13,8 +13,9 @@ from types import ModuleType
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.systems import ImportRoot, System
-from polymeter.guests import shim_tables, shims
+from polymeter.core.names.systems import ImportRoot, System
+from polymeter.guests.shims import finder as shims
+from polymeter.guests.shims import tables as shim_tables
 
 ALIASES = {
     "toy_bench": {"__version__": "toy_ours:VERSION", "Shape": "toy_ours:Shape"},

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import polymeter
-from polymeter.guests import sources
+from polymeter.guests.reading import sources
 
 
 def _checkout(folder: Path, n: int = 6) -> list[Path]:

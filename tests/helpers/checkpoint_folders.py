@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from polymeter.api.tracking.tracking import Waiting
+from polymeter.analysis.tracking.tracking import WaitClock
 
 N = 60
 MODEL_ARGS = {"answers": "{checkpoint}/answers.json"}
@@ -53,8 +53,8 @@ class Time:
         self.slept: list[float] = []
         self._now = 0.0
 
-    def waiting(self, **times: float) -> Waiting:
-        return Waiting(sleep=self._sleep, clock=lambda: self._now, now=lambda: 4e9 + self._now, **times)
+    def waiting(self, **times: float) -> WaitClock:
+        return WaitClock(sleep=self._sleep, clock=lambda: self._now, now=lambda: 4e9 + self._now, **times)
 
     def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

@@ -9,7 +9,7 @@ from typing import Any
 
 import polymeter
 from polymeter.api.result import RunResult
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 
 COLOURS = ("red", "blue", "green", "blue", "red", "green")
 UTILS = """\

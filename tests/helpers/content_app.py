@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from polymeter.core.stored_samples import model_outputs, named, numbers_of, tokens_of
-from polymeter.store.export import read_samples
+from polymeter.core.records.stored_samples import model_outputs, named, numbers_of, tokens_of
+from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import open_folder
 from polymeter.store.media import media_path
-from polymeter.viewer.content import MediaFiles, SampleView, blocks
+from polymeter.viewer.content import BlockView, RunMedia, blocks
 from polymeter.viewer.plots import columns_of_index, plots_of
 from polymeter.viewer.plots.choice_columns import ChoiceColumns
 from polymeter.viewer.plots.columns import COUNTS
@@ -83,10 +83,10 @@ def page_of_sample(run: Path, task: str, number: int, media: str = "") -> str:
     """A page with the blocks of one sample; ``media``: a slash and the name of its run, where several are served."""
     folder = open_folder(run)
     samples = list(read_samples(folder, task))
-    view = SampleView(
+    view = BlockView(
         task,
         samples[number],
-        MediaFiles(folder.media, lambda name: f"/media{media}/{name}"),
+        RunMedia(folder.media, lambda name: f"/media{media}/{name}"),
         json.loads(folder.results.read_text(encoding="utf-8"))["tasks"].get(task, {}),
         json.loads(folder.manifest.read_text(encoding="utf-8")),
     )

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.parity import difference_tables
-from polymeter.core.systems import systems
+from polymeter.core.names.parity import difference_tables
+from polymeter.core.names.systems import systems
 
 
 def difference(switch: str, *, here: Any, there: Any) -> Any:

@@ -10,9 +10,9 @@ from typing import Any
 
 from polymeter.core.model import AsyncModel, ModelTraits
 from polymeter.core.request import Request, Response
-from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
-from polymeter.engine.prefetch import Prefetcher
-from polymeter.engine.running_samples import PendingRequest
+from polymeter.run.dispatch.endpoint.dispatcher import EndpointDispatcher
+from polymeter.run.dispatch.prefetch import Prefetcher
+from polymeter.run.schedule.running_samples import PendingRequest
 from polymeter.store.media import MediaStore
 from tests.helpers.tasks import ask
 

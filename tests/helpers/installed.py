@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.core.installed import SWITCH
+from polymeter.core.names.installed import SWITCH
 
 _REFUSES = "raise RuntimeError('the real package was imported')\n"
 

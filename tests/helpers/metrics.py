@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polymeter.core.registries import METRICS
+from polymeter.core.names.registries import METRICS
 
 VALUES: dict[tuple[str, str], str] = {
     (metric.name, output_type): phrase

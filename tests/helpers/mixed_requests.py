@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image as Pictures
 
-from polymeter.core.parts import Audio, Image, Modality, Part, Text
+from polymeter.core.content import Audio, Image, Modality, Part, Text
 from polymeter.core.request import Generate, Message, Parameters, Request
 
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from polymeter.core.request import Output, Response
-from polymeter.engine.executors.hosts import Computed, Work
+from polymeter.run.dispatch.replicas.hosts import Computed, Work
 
 _ONLY_HERE = "a_module_of_the_child_alone"
 

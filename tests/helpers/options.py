@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.systems import systems
+from polymeter.core.names.systems import systems
 
 OTHER_VALUES: dict[str, Any] = {
     "limit": 5.0,

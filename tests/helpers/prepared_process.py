@@ -22,7 +22,7 @@ sys.path[0] = ""
 _COMMANDS = ("check", "compare", "leaderboard", "report", "rerun", "resume", "run", "score", "show", "tasks", "view")
 IMPORTED = (
     *("polymeter.cli.main", "polymeter.cli.plain_text", *(f"polymeter.cli.{command}" for command in _COMMANDS)),
-    *("polymeter.api.running", "polymeter.engine.run", "polymeter.formats.task_yaml", "polymeter.models.mock"),
+    *("polymeter.api.running", "polymeter.run.run", "polymeter.tasks.yaml", "polymeter.models.mock"),
     *("numpy", "pandas", "datasets", "scipy.stats", "pyarrow.parquet", "jinja2", "httpx", "PIL.Image", "rich.table"),
 )
 

@@ -13,8 +13,8 @@ from typing import Any
 from aiohttp import web
 from PIL import Image as pil
 
+from polymeter.core.content import Part, Text
 from polymeter.core.model import AsyncModel
-from polymeter.core.parts import Part, Text
 from polymeter.core.request import Generate, Message, Request, Response
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import polymeter
-from polymeter.core.progress import Silence
-from polymeter.store.comparing import first_difference
+from polymeter.core.records.progress import Silence
+from polymeter.store.reading.comparing import first_difference
 
 ROOT = Path(__file__).parents[2]
 _GUESTS = ROOT / "tests" / "oracle" / "inputs" / "guests"

@@ -8,30 +8,30 @@ from typing import Any
 
 from PIL import Image
 
-from polymeter.viewer.content import MediaFiles, SampleView, blocks
+from polymeter.viewer.content import BlockView, RunMedia, blocks
 from tests.helpers.content_app import environment
 from tests.report.synthetic import exchange, sample
 
 
-def put(media: MediaFiles, name: str, data: bytes) -> str:
+def put(media: RunMedia, name: str, data: bytes) -> str:
     path = media.folder / name[:2] / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return name
 
 
-def picture(media: MediaFiles, name: str = "ab01.png", size: tuple[int, int] = (400, 300)) -> str:
+def picture(media: RunMedia, name: str = "ab01.png", size: tuple[int, int] = (400, 300)) -> str:
     buffer = io.BytesIO()
     Image.new("RGB", size, "white").save(buffer, format="JPEG" if name.endswith(".jpg") else "PNG")
     return put(media, name, buffer.getvalue())
 
 
-def made(media: MediaFiles, stored: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {block.name: block for block in blocks(SampleView("task", stored, media, **more))}
+def made(media: RunMedia, stored: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {block.name: block for block in blocks(BlockView("task", stored, media, **more))}
 
 
-def html(media: MediaFiles, stored: dict[str, Any], **more: Any) -> str:
-    found = blocks(SampleView("task", stored, media, **more))
+def html(media: RunMedia, stored: dict[str, Any], **more: Any) -> str:
+    found = blocks(BlockView("task", stored, media, **more))
     return environment().get_template("content/blocks.html").render(blocks=found)
 
 

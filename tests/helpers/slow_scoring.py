@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polymeter
-from polymeter.store.comparing import first_difference
+from polymeter.store.reading.comparing import first_difference
 
 _TASK = """\
 task: slowly_scored

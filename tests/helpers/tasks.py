@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.content import Image, Text
 from polymeter.core.guest_context import current_role_client
 from polymeter.core.model import Model
-from polymeter.core.needs import Needs
 from polymeter.core.options import RunOptions
-from polymeter.core.parts import Image, Text
-from polymeter.core.progress import Silence
+from polymeter.core.records.progress import Silence
 from polymeter.core.request import Generate, Message, Origin, Request
 from polymeter.core.role_client import RoleClient
 from polymeter.core.rows import RowFunctions
+from polymeter.core.settings.needs import Needs
 from polymeter.core.task import (
     ReduceContext,
     Result,
@@ -28,9 +28,9 @@ from polymeter.core.task import (
     Task,
     TaskSpec,
 )
-from polymeter.engine.plan import Plan
-from polymeter.engine.run import RunOutcome, run_plan
-from polymeter.engine.selection import Selection
+from polymeter.run.plan.plan import Plan
+from polymeter.run.plan.selection import SelectedTasks
+from polymeter.run.run import RunOutcome, run_plan
 from polymeter.store.folder import RunFolder
 
 
@@ -151,8 +151,8 @@ def run_tasks(
     progress: Any = None,
     **options: Any,
 ) -> RunOutcome:
-    """Run tasks as ``engine.run`` does after planning."""
-    selection = Selection(
+    """Run tasks as ``run.run`` does after planning."""
+    selection = SelectedTasks(
         tuple(task.spec for task in tasks), layout=tuple(("task", task.spec.name, 0) for task in tasks)
     )
     plan = Plan(

@@ -13,7 +13,7 @@ from PIL import Image
 
 import polymeter
 from polymeter.api.result import RunResult
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 
 HEAD = "from .text_base import TextBaseDataset\nfrom .image_base import ImageBaseDataset\nfrom ..smp import *\n"
 PROMPTS = ("a red circle", "two cats", "a blue square")
@@ -53,7 +53,7 @@ def write_class(
         base: What the class derives from.
         type_: Its ``TYPE``; ``None``: it has none.
     """
-    from polymeter.formats.table.roots import LMUDataRoot
+    from polymeter.tasks.table.files.roots import LMUDataRoot
 
     write_table(Path(LMUDataRoot()) / f"{name}.tsv", columns or {"index": range(len(PROMPTS)), "prompt": PROMPTS})
     head = f"{HEAD}\nclass ToyDataset({base}):\n    DATASET_URL = {{{name!r}: ''}}\n    DATASET_MD5 = {{}}\n"

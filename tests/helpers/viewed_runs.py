@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.logs import LoggedExchange, LoggedMessage, LoggedOutput, LoggedSample, LoggedTask, StatedResult
+from polymeter.store.exports.imported import write_journal
 from polymeter.store.folder import RunFolder
-from polymeter.store.imported import write_journal
 
 TASK = "capitals"
 HOSTILE = (

@@ -18,9 +18,9 @@ from typing import Any, get_origin
 
 import pytest
 
-from polymeter.core.systems import import_roots, load
-from polymeter.guests.shim_tables import ShimModule, ShimNames
-from polymeter.guests.shims import switch_on_shims
+from polymeter.core.names.systems import import_roots, load
+from polymeter.guests.shims.finder import switch_on_shims
+from polymeter.guests.shims.tables import ShimModule, ShimNames
 
 pytestmark = pytest.mark.needs_system("evalscope", "lm_eval", "lmms_eval", "ulmeval")
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from PIL import Image as Pillow
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import UnscoredError
-from polymeter.core.parts import Image, Text
 from polymeter.judge.pairwise import pair_messages, pair_prompt_version, preference, read_preference
 
 

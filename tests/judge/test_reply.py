@@ -11,10 +11,10 @@ from PIL import Image as PillowImage
 from polymeter.core.errors import UnscoredError
 from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Error, Output, Request, Response, Usage
-from polymeter.formats.table.classes.multiple_choice.reading import Reading, read_choice
-from polymeter.formats.table.classes.questions.scoring import by_judge, read_yes_or_no
 from polymeter.judge import GRADE_PROMPT, LLMJudge, checklist, scale, weighted_rubric
 from polymeter.judge.reply import reply_of, shown
+from polymeter.tasks.table.classes.multiple_choice.reading import OptionRead, read_choice
+from polymeter.tasks.table.classes.questions.scoring import by_judge, read_yes_or_no
 
 IMAGE = PillowImage.new("RGB", (8, 8))
 WHY = r"ended inside its reasoning \(token limit\), before a verdict; raise the judge's max_new_tokens"
@@ -132,8 +132,8 @@ def test_reasoning_that_was_cut_off_is_an_empty_answer_which_no_judge_is_asked_a
     client = RoleClient(Output(text="A", finish_reason="stop"))
     with answering_through(client):
         answer = "<think>the king"
-        assert read_choice(answer, {"A": "Leo", "B": "Mickey"}, "q", is_judged=True) == Reading(None, "none")
-        assert read_yes_or_no(answer, "q", is_judged=True) == Reading(None, "none")
+        assert read_choice(answer, {"A": "Leo", "B": "Mickey"}, "q", is_judged=True) == OptionRead(None, "none")
+        assert read_yes_or_no(answer, "q", is_judged=True) == OptionRead(None, "none")
         assert by_judge(["red"], answer, "q", is_right=False) == 0
     assert client.asked == []
 
@@ -146,5 +146,5 @@ def test_an_option_is_asked_for_again_if_the_judge_was_cut_off() -> None:
 
     client = Twice(Output())
     with answering_through(client):
-        assert read_choice("the king", {"A": "Leo", "B": "Mickey"}, "q", is_judged=True) == Reading("B", "judge")
+        assert read_choice("the king", {"A": "Leo", "B": "Mickey"}, "q", is_judged=True) == OptionRead("B", "judge")
     assert client.refused == []

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from PIL import Image as PillowImage
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.guest_context import answering_through
-from polymeter.core.parts import Image, Text
 from polymeter.core.request import PROMPT_VERSION, Error, Request, Response
 from polymeter.judge.rubrics import Criterion, checklist, scale, weighted_rubric
 

@@ -15,7 +15,7 @@ import polymeter
 from polymeter.core.errors import UnscoredError
 from polymeter.core.guest_context import guest_context_with, scoring_sample
 from polymeter.core.role_client import no_role_client
-from polymeter.core.scoring_limits import ScoringLimits
+from polymeter.core.settings.scoring_limits import ScoringLimits
 from polymeter.judge.verdict import read_grade
 from polymeter.metrics import bounded, maths, option_letters, overlap, patterns, speech, text
 from polymeter.metrics.bounded import LONG, in_process

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.names.registries import AGGREGATIONS, METRICS
 
 
 def as_value(value: Any) -> Any:

@@ -18,7 +18,7 @@ import pytest
 
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.guest_context import guest_context_with
-from polymeter.core.registries import METRICS
+from polymeter.core.names.registries import METRICS
 from polymeter.metrics import code, code_process
 from polymeter.metrics.code_process import PASSED, TIMED_OUT, CodeLimits, run_program, usable_walls
 from polymeter.metrics.code_walls import ALL_WALLS, Walls, is_installed

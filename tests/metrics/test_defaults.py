@@ -7,7 +7,7 @@ import pytest
 
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.metric import Metric
-from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.metrics import DEFAULT_METRICS, check_kwargs, check_pair, default_metrics, output_family
 
 
@@ -104,7 +104,7 @@ def test_no_gold_is_an_error_and_not_a_zero(name: str) -> None:
 
 def test_exact_match_needs_no_heavy_package() -> None:
     code = (
-        "import sys; from polymeter.core.registries import AGGREGATIONS, METRICS;"
+        "import sys; from polymeter.core.names.registries import AGGREGATIONS, METRICS;"
         "[METRICS.get(n) for n in METRICS]; [AGGREGATIONS.get(n) for n in AGGREGATIONS];"
         "METRICS.get('exact_match').score(references=['a'], predictions=['b']);"
         "AGGREGATIONS.get('mean').aggregate([1, 2]);"

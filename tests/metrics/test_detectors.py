@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from polymeter.core.detection import Detection, Detector
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.guest_context import weights_from
-from polymeter.core.registries import DETECTORS, register_detector
+from polymeter.core.media.detection import Detection, Detector
+from polymeter.core.names.registries import DETECTORS, register_detector
 from polymeter.metrics.composition import COLOURS, check_image, read_scene
 from polymeter.metrics.detectors import check_detector, make_detector
 from polymeter.metrics.hf_detector import HfDetector

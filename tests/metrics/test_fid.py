@@ -13,7 +13,7 @@ from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.guest_context import weights_from
 from polymeter.metrics.fid import (
     FRECHET_DISTANCE,
-    Extractor,
+    FeatureNetwork,
     RunningGaussian,
     frechet_distance,
     gaussian_distance,
@@ -26,7 +26,7 @@ def pixels(pictures: list[Any]) -> np.ndarray:
     return np.stack([np.asarray(picture, dtype=float).reshape(-1, 3).mean(axis=0) for picture in pictures])
 
 
-MEAN_COLOUR = Extractor("mean colour", 3, pixels)
+MEAN_COLOUR = FeatureNetwork("mean colour", 3, pixels)
 
 
 def colours(n: int, seed: int, shift: int = 0) -> list[Image.Image]:
@@ -100,7 +100,7 @@ def test_too_few_pictures_are_refused_or_noted() -> None:
 
 def test_an_extractor_that_gives_something_else_is_an_error() -> None:
     with pytest.raises(DataError, match=r"'odd' gave features of shape \(16, 3\)"):
-        frechet_distance(colours(20, 1), colours(20, 2), Extractor("odd", 5, pixels))
+        frechet_distance(colours(20, 1), colours(20, 2), FeatureNetwork("odd", 5, pixels))
 
 
 @pytest.fixture(scope="module")

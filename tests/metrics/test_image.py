@@ -12,7 +12,7 @@ from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.guest_context import weights_from
-from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.metrics.image import as_rgb, is_resized, lpips, psnr, ssim
 
 pytest.importorskip("skimage")

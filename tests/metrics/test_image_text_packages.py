@@ -12,7 +12,7 @@ from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.guest_context import guest_context_with, weights_from
-from polymeter.core.parity import parity_with
+from polymeter.core.names.parity import parity_with
 from polymeter.metrics.image_text import AT_PARITY, SCORERS, image_scorer
 
 torch = pytest.importorskip("torch")

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.registries import METRICS
+from polymeter.core.names.registries import METRICS
 from polymeter.metrics.image import lpips
 from tests.helpers.perceptual import make_perceptual_weights
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.names.registries import AGGREGATIONS, METRICS
 
 TEXTS = st.text(max_size=12)
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "ran", "far", "away"]

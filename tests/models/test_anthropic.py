@@ -14,9 +14,9 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.cli.main import main
+from polymeter.core.content import Audio, Image, Part, Text, Video
 from polymeter.core.errors import DataError, ModelError, PlanError
 from polymeter.core.identity import canonical
-from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Output, Request, Response, Usage
 from polymeter.models.anthropic import AnthropicModel
 from tests.helpers.provider_stubs import ProviderStub, Reply, Seen, ask, claude_fails, claude_says, picture, question

@@ -17,9 +17,9 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.cli.main import main
+from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.errors import DataError, ModelError, PlanError
 from polymeter.core.identity import canonical
-from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Output, Request, Response, Usage
 from polymeter.models.gemini import GeminiModel, wire
 from tests.helpers.provider_stubs import ProviderStub, Reply, Seen, ask, gemini_fails, gemini_says, picture, question

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.content import Image, Part, Text
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import Generate, GenerateImage, Message, Request, Response
 from polymeter.models.gemini import GeminiModel
 from polymeter.models.gemini.images import kind_of, shape_of

@@ -11,20 +11,12 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import ErrorKind, ModelError, PlanError
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model
-from polymeter.core.parts import Image, Text
-from polymeter.core.request import (
-    Generate,
-    GenerateImage,
-    Loglikelihood,
-    Message,
-    Origin,
-    Request,
-    Response,
-)
-from polymeter.core.rows import RowFunctions, RowHandle
+from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Origin, Request, Response
+from polymeter.core.rows import RowFunctions, RowView
 from polymeter.models.mock import MockBatch, MockEndpoint, MockModel
 
 Answer = Callable[..., list[Response]]
@@ -42,10 +34,10 @@ def answer(request: pytest.FixtureRequest) -> Answer:
     return respond
 
 
-def row_of(origin: Origin) -> RowHandle | None:
+def row_of(origin: Origin) -> RowView | None:
     target = origin.metadata["target"]
     functions = RowFunctions(lambda index: {}, None if target is None else lambda index: target)
-    return RowHandle(origin.index, functions, lambda step: nullcontext())
+    return RowView(origin.index, functions, lambda step: nullcontext())
 
 
 def answers_of(model: Model, *requests: Request) -> list[Response]:

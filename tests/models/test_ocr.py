@@ -12,8 +12,8 @@ import pytest
 from PIL import Image as Pictures
 from PIL import ImageDraw, ImageFont, ImageOps
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import PlanError
-from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Request, Response
 from polymeter.models import ocr
 from polymeter.models.ocr import OcrModel

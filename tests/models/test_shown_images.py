@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from PIL import Image as pil
 
+from polymeter.core.content import Image, Text, Video
 from polymeter.core.errors import DataError
 from polymeter.core.model import AsyncModel
-from polymeter.core.parts import Image, Text, Video
 from polymeter.core.request import Generate, GenerateImage, Message, Request
 from polymeter.models.anthropic import AnthropicModel
 from polymeter.models.endpoint.media import MediaEncoder

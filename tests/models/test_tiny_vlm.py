@@ -11,8 +11,8 @@ import pytest
 from PIL import Image as Pictures
 from PIL import ImageDraw
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import PlanError
-from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, Loglikelihood, Message, Request
 from polymeter.models import tiny_vlm
 from polymeter.models.tiny_vlm import FOLDER, TinyVlm

@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.registries import METRICS
-from polymeter.formats.table.classes.cells import list_of, references_of
-from polymeter.formats.table.classes.questions.scoring import by_published_rules, by_rules
-from polymeter.formats.task_yaml.config import TaskConfig
-from polymeter.formats.task_yaml.forms import Binding, target_form
-from polymeter.formats.task_yaml.metrics import bind_metrics, call_score
-from polymeter.formats.task_yaml.scoring import as_text, default_scorer
+from polymeter.core.names.registries import METRICS
 from polymeter.metrics.as_written import AS_WRITTEN
 from polymeter.metrics.as_written import share_equal as equal_as_written
 from polymeter.reading import text
 from polymeter.reading.lists import PrintedList, texts_in
+from polymeter.tasks.table.classes.cells import list_of, references_of
+from polymeter.tasks.table.classes.questions.scoring import by_published_rules, by_rules
+from polymeter.tasks.yaml.config import YamlFields
+from polymeter.tasks.yaml.prompts.forms import Binding, target_form
+from polymeter.tasks.yaml.scoring.metrics import bind_metrics, call_score
+from polymeter.tasks.yaml.scoring.readings import as_text, default_scorer
 
 CASES = Path(__file__).parent / "cases"
 METRIC_FILES = ("equal_always", "equal_options", "equal_distances", "equal_contains")
@@ -70,7 +70,7 @@ def test_an_open_question_at_parity(case: Case) -> None:
 @pytest.mark.parametrize("case", cases("equal_lists"))
 def test_a_target_that_looks_like_a_list(case: Case, splits: bool) -> None:
     binding = Binding("t", tuple(case["row"]), frozenset(), None, None, False, lambda field: field)
-    config = TaskConfig.model_validate({"task": "t", "metric_list": ["exact_match"]})
+    config = YamlFields.model_validate({"task": "t", "metric_list": ["exact_match"]})
     target = target_form(case["doc_to_target"], binding)
     scorer = default_scorer(bind_metrics(config, str), target, None, splits_printed=splits)
     expected = case["printed" if splits else "value"]
@@ -113,6 +113,6 @@ def test_a_list_shows_its_texts_or_what_was_printed() -> None:
 
 def test_a_task_may_ask_for_folded_width() -> None:
     for metric in ("exact_match", "anls", "anls_paper", "cer", "wer", "contains"):
-        config = TaskConfig.model_validate({"task": "t", "metric_list": [{"metric": metric, "fold_width": True}]})
+        config = YamlFields.model_validate({"task": "t", "metric_list": [{"metric": metric, "fold_width": True}]})
         (bound,) = bind_metrics(config, str)
         assert call_score(bound, ["Ａ"], "A") == (0 if metric in ("cer", "wer") else 1)

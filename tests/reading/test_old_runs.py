@@ -14,8 +14,8 @@ import pytest
 
 from polymeter import compare, evaluate, resume, score
 from polymeter.core.task import RolloutSteps, Sample
-from polymeter.engine.recall import ASKS_OTHERWISE, CUT_AWAY
 from polymeter.models.mock import MockBatch
+from polymeter.run.schedule.journal_lookup import ASKS_OTHERWISE, CUT_AWAY
 from tests.helpers.tasks import ListTask, ask, docs, run_tasks
 from tests.reading.old.make_runs import HERE, OLD
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from polymeter import evaluate, resume
-from tests.formats.task_yaml.kit import task_text, write_rows
 from tests.helpers.openai_stub import OpenAIStub, Received, Reply, chat
+from tests.tasks.yaml.kit import task_text, write_rows
 
 THOUGHTS = "<think>\nThe capital.\n\nOf France.\n</think>\n\n"
 STOPS = 'generation_kwargs: {until: ["\\n\\n"]}\nmetric_list: [{metric: exact_match}]\n'

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.parity import parity_with
+from polymeter.core.names.parity import parity_with
 from polymeter.core.request import Loglikelihood
-from tests.formats.task_yaml.kit import ask, logprobs, open_in, score, text_of
+from tests.tasks.yaml.kit import ask, logprobs, open_in, score, text_of
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "cases/values.json").read_text(encoding="utf-8"))[
     "cases"

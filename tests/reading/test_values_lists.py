@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.formats.task_yaml.kit import ask, open_in, score, text_of
+from tests.tasks.yaml.kit import ask, open_in, score, text_of
 
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "cases/printed_lists.json").read_text(encoding="utf-8")

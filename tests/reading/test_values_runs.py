@@ -232,8 +232,8 @@ def test_splits_whose_columns_have_other_types_are_read_row_by_row(tmp_path: Pat
 
 
 def test_two_columns_of_one_name_are_told_by_check(tmp_path: Path) -> None:
-    from polymeter.core.catalog import Entry
-    from polymeter.formats.table.index import check
+    from polymeter.core.names.catalog import Entry
+    from polymeter.tasks.table.index import check
 
     (tmp_path / "t.tsv").write_text("index\tquestion\tanswer\tanswer\n0\tx\ty\tz\n")
     (problem,) = check(Entry("t", "task", "table", tmp_path / "t.tsv", True))

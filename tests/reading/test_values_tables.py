@@ -9,7 +9,7 @@ import pytest
 
 from polymeter import evaluate
 from polymeter.core.errors import PlanError
-from polymeter.formats.table.rows import choices_of
+from polymeter.tasks.table.rows import choices_of
 
 CELLS = [
     ("1969-07-20", "a date is text"),

@@ -13,7 +13,7 @@ from polymeter import evaluate, score
 from polymeter.cli.main import main
 from polymeter.core.request import ChoiceLogprob, Output, Response
 from polymeter.models.mock import MockBatch
-from tests.formats.task_yaml.kit import task_text, write_rows
+from tests.tasks.yaml.kit import task_text, write_rows
 
 DEEP = "<deep>the question is hard</deep>Paris"
 PAIRS = '[["<deep>", "</deep>"]]'

@@ -89,7 +89,7 @@ def test_scores_of_another_version_are_not_mixed_with_those_of_this_one(here: Pa
 
 def test_a_completed_sample_is_asked_what_this_version_asks(here: Path, other_version: Path) -> None:
     text = 'layout % tuple(["" if (cell := doc[name]) is None else cell for name in names])'
-    politer = changed(other_version, "formats/task_yaml/templates.py", text, f'{text} + " please"')
+    politer = changed(other_version, "tasks/yaml/prompts/templates.py", text, f'{text} + " please"')
     first = run(
         here, "--model", "mock", "--model-args", "mode=echo,failure=permanent,failure_rate=0.5", package=politer
     )

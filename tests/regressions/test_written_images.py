@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import polymeter
-from polymeter.core import opened_files
-from polymeter.store.export import read_samples
+from polymeter.core.machine import opened_files
+from polymeter.store.exports.export import read_samples
 
 
 def test_images_that_are_there_already_are_no_files_behind_an_answer(

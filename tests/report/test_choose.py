@@ -8,7 +8,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polymeter.report.choose import order_of
+from polymeter.report.run.choose import order_of
 from tests.report.synthetic import result, sample, task
 
 SAMPLE = st.tuples(st.sampled_from(["ok", "ok", "ok", "error"]), st.floats(0, 1))

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from polymeter.report.comparison_page import SideBySide, make_comparison_page
+from polymeter.report.comparison.page import SideBySide, make_comparison_page
 from tests.report.synthetic import SyntheticRun
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"

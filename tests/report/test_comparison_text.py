@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from polymeter.report.comparison_tables import print_comparison, to_csv, to_latex, to_markdown
-from polymeter.report.comparison_text import p_value, sentence, signed
+from polymeter.report.comparison.tables import print_comparison, to_csv, to_latex, to_markdown
+from polymeter.report.comparison.text import p_value, sentence, signed
 from tests.report.test_comparison_page import document, score
 
 

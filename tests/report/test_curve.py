@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from polymeter.report.curve_page import HEIGHT, WIDTH, make_curve_page
-from polymeter.report.curve_tables import COLUMNS, to_csv
-from polymeter.report.curve_text import sentences, troubles
+from polymeter.report.curve.page import HEIGHT, WIDTH, make_curve_page
+from polymeter.report.curve.tables import COLUMNS, to_csv
+from polymeter.report.curve.text import sentences, troubles
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 

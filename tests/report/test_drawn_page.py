@@ -8,8 +8,8 @@ import re
 import pytest
 
 from polymeter.report import make_html_report
-from polymeter.report.extract import media_files
 from polymeter.report.render import to_markdown, to_text
+from polymeter.report.run.extract import media_files
 from tests.report.drawn import DrawnRun, as_image
 
 

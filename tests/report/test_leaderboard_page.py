@@ -6,8 +6,8 @@ import copy
 import re
 from typing import Any
 
-from polymeter.report.leaderboard_page import make_leaderboard_page
-from polymeter.report.leaderboard_tables import to_csv, to_latex, to_markdown
+from polymeter.report.leaderboard.page import make_leaderboard_page
+from polymeter.report.leaderboard.tables import to_csv, to_latex, to_markdown
 from polymeter.report.scatter import scatter
 
 HOSTILE = "</script><img src=x onerror='window.hacked = 1'>"

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from polymeter.report import make_html_report, table_lines
-from polymeter.report.extract import script_json
-from polymeter.report.html_report import html_report
-from polymeter.report.images import MediaFiles, embed
+from polymeter.report.images import PageMedia, embed
+from polymeter.report.run.extract import script_json
+from polymeter.report.run.html_report import html_report
 from polymeter.report.scales import Scale, bars, scale_of
 from tests.report.synthetic import HOSTILE, SyntheticRun, exchange, receipt, result, sample, task
 
@@ -207,7 +207,7 @@ def test_what_fits_is_embedded_unchanged_and_never_decoded(monkeypatch):
 
 def test_a_report_is_made_in_pieces_that_hold_few_media():
     run, files = noisy_run(60)
-    media = MediaFiles(lambda name: (files[name], "image/png"), lambda name: len(files[name]))
+    media = PageMedia(lambda name: (files[name], "image/png"), lambda name: len(files[name]))
     pieces = [*html_report(run.manifest, run.results, run.samples, media)]
     assert "".join(pieces) == noisy_page(run, files)
     assert max(map(len, pieces)) < sum(map(len, pieces)) / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polymeter.report import make_html_report
-from polymeter.report.replicas import replica_lines, replica_summary
+from polymeter.report.run.replicas import replica_lines, replica_summary
 from tests.report.synthetic import SyntheticRun
 
 SLOT = {"slot": 0, "n_items": 1200, "n_leases": 40, "busy_s": 90, "ready_s": 100, "n_lost": 0, "reason": ""}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polymeter.report import make_html_report
-from polymeter.report.provenance import endpoints, histories
+from polymeter.report.run.provenance import endpoints, histories
 from tests.report.synthetic import SyntheticRun
 
 

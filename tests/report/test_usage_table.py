@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.usage import ModelUsage, usage_document
-from polymeter.report.usage_table import token_facts, usage_table
+from polymeter.core.records.usage import ModelUsage, usage_document
+from polymeter.report.run.usage_table import token_facts, usage_table
 
 USAGE = {
     ("model", "openai:m"): ModelUsage(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from polymeter.core.registries import AGGREGATIONS
+from polymeter.core.names.registries import AGGREGATIONS
 from polymeter.stats import (
     Additive,
     Partition,

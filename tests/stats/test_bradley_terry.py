@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polymeter.stats import bradley_terry
-from polymeter.stats.bradley_terry import Comparison
+from polymeter.stats.ranking.bradley_terry import Comparison
 
 EXPECTED = Path(__file__).parent / "cases" / "bradley_terry.json"
 TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")

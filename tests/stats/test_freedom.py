@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polymeter.stats.freedom import clustered_freedom
 from polymeter.stats.intervals import t_quantile
+from polymeter.stats.means.freedom import clustered_freedom
 
 
 def test_equal_clusters_have_one_less_than_their_number() -> None:

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from polymeter.core.registries import AGGREGATIONS
+from polymeter.core.names.registries import AGGREGATIONS
 from polymeter.stats import Partition, estimate
 from polymeter.stats.intervals import Interval
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats as scipys
 
-from polymeter.api.comparison.answers import divergences
+from polymeter.analysis.comparison.answers import divergences
 from polymeter.judge.agreement import cohens_kappa, spearman
 from polymeter.stats import Partition, bradley_terry, paired_difference, paired_gaps, permutation_test, wilson_interval
 from polymeter.stats.comparisons import MemberDifference, group_difference
 from polymeter.stats.paired import difference_spread
-from polymeter.stats.ranks import Gaps, rank_intervals
+from polymeter.stats.ranking.ranks import Gaps, rank_intervals
 
 CASES = 1_000
 

@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polymeter.core.metric import Aggregation
-from polymeter.core.registries import METRICS
-from polymeter.core.spread import UNBOUNDED, Bounds
+from polymeter.core.names.registries import METRICS
+from polymeter.core.records.spread import UNBOUNDED, Bounds
 from polymeter.core.task import GroupSpec, ReduceContext, Result, SampleStatus, Score, ScoredRow
-from polymeter.engine.groups import reduce_group
-from polymeter.formats.table.classes.images.datasets import GeneratedImages
-from polymeter.formats.table.classes.results import sorted_results
 from polymeter.metrics.basic import MEAN
+from polymeter.run.finish.groups import reduce_group
 from polymeter.stats import MetricPlan, Partition, estimate, paired_difference, reduce_rows
 from polymeter.stats.additive import Additive
 from polymeter.stats.comparisons import MemberDifference, group_difference
 from polymeter.stats.intervals import within
 from polymeter.stats.paired import difference_spread
+from polymeter.tasks.table.classes.images.datasets import GeneratedImages
+from polymeter.tasks.table.classes.results import sorted_results
 
 CONTEXT = ReduceContext(Path("."))
 SSIM = (-1.0, 1.0)

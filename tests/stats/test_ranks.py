@@ -9,7 +9,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from polymeter.stats import Partition, mcnemar_test, mean_gaps, paired_gaps, rank_intervals, unpaired_gaps
-from polymeter.stats.ranks import Gaps
+from polymeter.stats.ranking.ranks import Gaps
 
 
 def gaps(p_values: list[list[float]]) -> Gaps:

@@ -12,7 +12,7 @@ import pytest
 
 from polymeter.core.errors import ScoreError
 from polymeter.core.metric import Aggregation
-from polymeter.core.registries import AGGREGATIONS
+from polymeter.core.names.registries import AGGREGATIONS
 from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
 from polymeter.stats import (
     MetricPlan,
@@ -297,7 +297,7 @@ def test_every_resampled_aggregation_has_an_error(aggregation: str, values: list
 
 def test_the_common_path_needs_no_scipy() -> None:
     code = (
-        "import sys; from pathlib import Path; from polymeter.core.registries import AGGREGATIONS;"
+        "import sys; from pathlib import Path; from polymeter.core.names.registries import AGGREGATIONS;"
         "from polymeter.core.task import SampleStatus; from polymeter.core.task import ReduceContext, ScoredRow, Score;"
         "from polymeter.stats import MetricPlan, reduce_rows;"
         "rows = [ScoredRow(str(i), i, (), None, SampleStatus.OK, Score({('m', 'none'): i / 50})) for i in range(50)];"

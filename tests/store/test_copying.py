@@ -10,7 +10,7 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.core.task import Score
-from polymeter.store.copying import take_answers
+from polymeter.store.exports.copying import take_answers
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.journal_writer import JournalWriter

@@ -13,7 +13,7 @@ import pytest
 
 from polymeter.core.request import Error
 from polymeter.core.task import Result, SampleStatus, Score
-from polymeter.store.export import (
+from polymeter.store.exports.export import (
     GroupSummary,
     TaskSummary,
     read_sample_file,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polymeter.store.failures import failure_kinds
+from polymeter.store.reading.failures import failure_kinds
 
 
 def kinds(*messages: str) -> list[tuple[int, str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.core.files import replacing
+from polymeter.core.machine.files import replacing
 from polymeter.store.folder import write_json, write_text
 
 

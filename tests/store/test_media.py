@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image as pil
 
+from polymeter.core.content import Audio, Image, Video
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Audio, Image, Video
 from polymeter.store.media import (
     AUDIO_BYTES,
     PREVIEW_SIDE_PX,

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polymeter.core.task import Score
-from polymeter.store.checksums import StoredText, checksum, stored_checksum
+from polymeter.store.checksums import JournalText, checksum, stored_checksum
 from polymeter.store.database import JournalError
-from polymeter.store.journal import Journal, Part
+from polymeter.store.journal import Journal, Session
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.mending import find_damage, mend
 from polymeter.store.schema import upgrade
 from tests.store.rows import answer_row, sample_row, score_row
 
 N = 40
-PART = Part(7, "code", {"endpoints": {"model": "http://one"}})
+PART = Session(7, "code", {"endpoints": {"model": "http://one"}})
 values = st.one_of(st.text(), st.integers(-(2**63), 2**63 - 1), st.none())
 
 
@@ -45,7 +45,7 @@ def change(path: Path, sql: str) -> None:
 
 @given(row=st.lists(values, min_size=1))
 def test_a_stored_row_has_the_checksum_of_the_written_one(row: list[object]) -> None:
-    stored = [StoredText(v.encode("utf-8", "backslashreplace")) if isinstance(v, str) else v for v in row]
+    stored = [JournalText(v.encode("utf-8", "backslashreplace")) if isinstance(v, str) else v for v in row]
     assert stored_checksum(stored) == checksum(row)
 
 
@@ -54,7 +54,7 @@ def test_every_flipped_bit_changes_the_checksum(text: bytes, bit: int, data: st.
     place = data.draw(st.integers(0, len(text) - 1))
     flipped = bytearray(text)
     flipped[place] ^= 1 << bit
-    assert stored_checksum([StoredText(flipped)]) != stored_checksum([StoredText(text)])
+    assert stored_checksum([JournalText(flipped)]) != stored_checksum([JournalText(text)])
 
 
 def test_a_value_of_a_type_that_no_row_has_has_no_checksum() -> None:
@@ -70,7 +70,7 @@ def test_an_intact_journal_has_no_damage(path: Path) -> None:
 
 
 def test_an_answer_that_moves_to_another_turn_keeps_a_right_checksum(path: Path) -> None:
-    writer = JournalWriter(path, ["first", "second"], Part(8, "code", {"endpoints": {}}))
+    writer = JournalWriter(path, ["first", "second"], Session(8, "code", {"endpoints": {}}))
     writer.put("turns", [(5, 1, 3, "model", "model-print", "f1", 0)])
     writer.close()
     assert not find_damage(path)

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from polymeter.store import export
-from polymeter.store.export import read_samples, read_samples_at, read_some, sample_file, write_samples
+from polymeter.store.exports import export
+from polymeter.store.exports.export import read_samples, read_samples_at, read_some, sample_file, write_samples
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from tests.helpers.viewed_runs import TASK, hostile_sample, sample, write_run

@@ -9,12 +9,12 @@ import pytest
 
 from polymeter.core.request import Error
 from polymeter.core.task import SampleStatus, Score
-from polymeter.store.export import write_samples
+from polymeter.store.exports.export import write_samples
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import media_path, media_size, read_media
-from polymeter.store.sample_table import SampleTables
+from polymeter.store.reading.sample_table import SampleTables
 from tests.store.rows import answer_row, sample_row, score_row
 
 

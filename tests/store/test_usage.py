@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.records.usage import ModelUsage
 from polymeter.core.request import Output, Response, Usage
-from polymeter.core.usage import ModelUsage
-from polymeter.store.copying import take_answers
+from polymeter.store.exports.copying import take_answers
 from polymeter.store.folder import RunFolder
-from polymeter.store.journal import Journal, Part
+from polymeter.store.journal import Journal, Session
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.mending import find_damage, mend
+from polymeter.store.reading.usage import model_names, tokens, usage_of_journal, usage_of_run
 from polymeter.store.schema import upgrade
-from polymeter.store.usage import model_names, tokens, usage_of_journal, usage_of_run
 from polymeter.store.wire import write_response
 from tests.store.rows import answer_row
 
@@ -25,8 +25,8 @@ MANIFEST = {
     "model": {"name": "openai:m"},
     "roles": {"judge": {"name": "openai:j", "fingerprint": "judge-print"}},
 }
-PART = Part(7, "code", {"usage_version": 1})
-OF_OLD = Part(6, "code", {})
+PART = Session(7, "code", {"usage_version": 1})
+OF_OLD = Session(6, "code", {})
 
 
 def answer(sample: int, usage: Usage | None, *, role: str = "model", **sent: float | None) -> tuple[Any, ...]:
@@ -34,7 +34,7 @@ def answer(sample: int, usage: Usage | None, *, role: str = "model", **sent: flo
     return (*answer_row(1, sample, role=role)[:-1], body)
 
 
-def write(path: Path, part: Part | None, rows: list[tuple[Any, ...]], n_failed: int = 0) -> None:
+def write(path: Path, part: Session | None, rows: list[tuple[Any, ...]], n_failed: int = 0) -> None:
     writer = JournalWriter(path, ["task"], part)
     writer.put("responses", rows)
     writer.put("failed_tries", [(1, 0, "model", "model-print", number) for number in range(n_failed)])

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as pil
 
-from polymeter.core.parts import Image, Media, Text, Video
+from polymeter.core.content import Image, Media, Text, Video
 from polymeter.core.request import (
     ChoiceLogprob,
     Error,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from polymeter.viewer.content import MediaFiles
+from polymeter.viewer.content import RunMedia
 from polymeter.viewer.content.choices import matching, probabilities
 from tests.helpers.shown import Elements, html, made, put, weighed
 from tests.report.drawn import DrawnRun
@@ -16,8 +16,8 @@ from tests.report.synthetic import HOSTILE, SyntheticRun, sample
 
 
 @pytest.fixture
-def media(tmp_path: Path) -> MediaFiles:
-    return MediaFiles(tmp_path, lambda name: f"/media/{name}")
+def media(tmp_path: Path) -> RunMedia:
+    return RunMedia(tmp_path, lambda name: f"/media/{name}")
 
 
 def poisoned(value: Any, text: str) -> Any:

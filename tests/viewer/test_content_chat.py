@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.viewer.content import MediaFiles
+from polymeter.viewer.content import RunMedia
 from tests.helpers.shown import html, made, picture, texts
 from tests.report.synthetic import exchange, sample
 
 
 @pytest.fixture
-def media(tmp_path: Path) -> MediaFiles:
-    return MediaFiles(tmp_path, lambda name: f"/media/{name}")
+def media(tmp_path: Path) -> RunMedia:
+    return RunMedia(tmp_path, lambda name: f"/media/{name}")
 
 
 def test_rounds_do_not_repeat_what_stands_above(media):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import open_folder
-from polymeter.viewer.content import MediaFiles, SampleView, blocks
+from polymeter.viewer.content import BlockView, RunMedia, blocks
 from polymeter.viewer.plots import columns_of_index, plots_of
 from tests.helpers.content_app import SampleIndex, environment
 from tests.helpers.run_kinds import KINDS, make
@@ -64,8 +64,8 @@ def test_a_run_of_each_kind_is_shown(kind: str, tmp_path: Path, monkeypatch: pyt
     results = json.loads(folder.results.read_text(encoding="utf-8"))["tasks"]
     task = next(iter(results))
     samples = list(read_samples(folder, task))
-    media = MediaFiles(folder.media, lambda name: f"/media/{name}")
-    shown = [blocks(SampleView(task, sample, media, results[task])) for sample in samples]
+    media = RunMedia(folder.media, lambda name: f"/media/{name}")
+    shown = [blocks(BlockView(task, sample, media, results[task])) for sample in samples]
     assert [block.name for block in shown[0]] == BLOCKS[kind]
     for own in shown:
         page = Elements(environment().get_template("content/blocks.html").render(blocks=own))

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from polymeter.viewer.content import MediaFiles
+from polymeter.viewer.content import RunMedia
 from tests.helpers.shown import Elements, html, made, picture, put
 from tests.report.drawn import DrawnRun
 from tests.report.synthetic import exchange, sample
 
 
 @pytest.fixture
-def media(tmp_path: Path) -> MediaFiles:
-    return MediaFiles(tmp_path, lambda name: f"/media/{name}")
+def media(tmp_path: Path) -> RunMedia:
+    return RunMedia(tmp_path, lambda name: f"/media/{name}")
 
 
 def test_a_preview_keeps_the_true_size_of_its_image(media):
@@ -55,14 +55,14 @@ def test_what_is_no_image_is_not_shown_as_one(media, name, data):
 
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/passwd", "a\0b.png", "x" * 5000, "", "ab01.png/../../s.png"])
 def test_no_name_leads_out_of_the_folder(tmp_path, name):
-    media = MediaFiles(tmp_path / "media", lambda name: f"/media/{name}")
+    media = RunMedia(tmp_path / "media", lambda name: f"/media/{name}")
     Image.new("RGB", (4, 4)).save(tmp_path / "secret.png")
     assert media.picture({"file": name}).url == ""
     assert media.clip("audio", {"file": name}).url == ""
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
-    media = MediaFiles(tmp_path / "media", lambda name: f"/media/{name}")
+    media = RunMedia(tmp_path / "media", lambda name: f"/media/{name}")
     Image.new("RGB", (4, 4)).save(tmp_path / "secret.png")
     (tmp_path / "media" / "ab").mkdir(parents=True)
     (tmp_path / "media" / "ab" / "ab.png").symlink_to(tmp_path / "secret.png")
@@ -113,7 +113,7 @@ def test_a_video_is_a_strip_and_a_player_where_it_is_kept(media):
     )
 
 
-def shown_image(media: MediaFiles, prompt: str, target: Any, answer: str, **more: Any) -> Any:
+def shown_image(media: RunMedia, prompt: str, target: Any, answer: str, **more: Any) -> Any:
     file = picture(media)
     asked = exchange(file, prompt, answer)
     asked["request"]["messages"][0]["parts"][0]["image"] = {"file": file, "width": 400, "height": 300}

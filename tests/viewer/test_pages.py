@@ -145,7 +145,7 @@ def test_a_damaged_run_says_so_on_its_page(runs, client):
 
 
 def test_samples_are_read_from_their_file_where_the_journal_is_gone(runs, open_viewer):
-    from polymeter.store.export import sample_lines, write_samples
+    from polymeter.store.exports.export import sample_lines, write_samples
     from polymeter.store.journal import Journal
 
     folder = RunFolder(runs / "first")

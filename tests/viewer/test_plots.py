@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from polymeter.viewer.plots import Columns, Labels, columns_of_index, plots_of
+from polymeter.viewer.plots import Columns, LabelColumn, columns_of_index, plots_of
 from polymeter.viewer.plots.bins import bins_of, quantile_groups
 from polymeter.viewer.plots.choice_columns import MOST_LABELS, ChoiceColumns, label_of
 from polymeter.viewer.plots.columns import COUNTS
@@ -66,7 +66,7 @@ def test_one_value_alone_is_said():
 
 
 def test_subsets_have_rows_of_their_own():
-    subset = Labels(("easy", "hard", "empty"), np.array([0, 0, 1, 1, -1]))
+    subset = LabelColumn(("easy", "hard", "empty"), np.array([0, 0, 1, 1, -1]))
     table = one(scored(floats(1, 1, 0, 1, 0), subset=subset), "distribution-acc").tables[1]
     assert table.heads == ("Subset", "Samples", "Mean", "0", "1")
     assert cells(table) == [["easy", "2", "1.0000", "0 %", "100 %"], ["hard", "2", "0.5000", "50 %", "50 %"]]
@@ -118,8 +118,8 @@ def labelled(targets: list[str], answers: list[str | None]) -> Columns:
     names = tuple(dict.fromkeys(targets))
     given = tuple(dict.fromkeys(answer for answer in answers if answer))
     labels = {
-        "target": Labels(names, np.array([names.index(target) for target in targets])),
-        "answer": Labels(given, np.array([given.index(answer) if answer else -1 for answer in answers])),
+        "target": LabelColumn(names, np.array([names.index(target) for target in targets])),
+        "answer": LabelColumn(given, np.array([given.index(answer) if answer else -1 for answer in answers])),
     }
     return Columns(len(targets), {}, {}, labels=labels)
 
@@ -250,9 +250,9 @@ def test_no_name_becomes_markup(text):
         40,
         {text: np.arange(40) % 2.0},
         {"answer_chars": np.arange(40.0)},
-        Labels((text, "other"), np.arange(40) % 2),
+        LabelColumn((text, "other"), np.arange(40) % 2),
         np.full(40, 0.5),
-        {"target": Labels((text, "b"), np.arange(40) % 2), "answer": Labels((text, "b"), np.arange(40) % 2)},
+        {"target": LabelColumn((text, "b"), np.arange(40) % 2), "answer": LabelColumn((text, "b"), np.arange(40) % 2)},
     )
     plots = plots_of(columns, {})
     assert [plot.name.partition("-")[0] for plot in plots] == ["distribution", "reliability", "labels", "effort"]

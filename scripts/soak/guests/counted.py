@@ -6,7 +6,7 @@ import os
 import time
 
 from polymeter.core.request import Request
-from polymeter.engine.computing import BatchComputer
+from polymeter.run.dispatch.computing import BatchComputer
 from polymeter.models.mock import MockEndpoint
 
 

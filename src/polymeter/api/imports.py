@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
-from polymeter.core.registries import MODELS
-from polymeter.guests.user_files import import_file
+from polymeter.core.names.registries import MODELS
+from polymeter.guests.loading.user_files import import_file
 
 
 def naming_imports(error: PlanError, model: str, files: Sequence[Path]) -> PlanError:

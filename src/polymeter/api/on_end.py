@@ -13,7 +13,7 @@ from typing import Any
 
 from polymeter.api.result import RESULT_VERSION, RunResult
 from polymeter.core.errors import PlanError, PolymeterError
-from polymeter.core.json_text import json_text
+from polymeter.core.text.json_text import json_text
 from polymeter.store.folder import RunFolder
 
 _USAGE, _OTHER, _INTERRUPTED = 2, 1, 130

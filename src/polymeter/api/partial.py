@@ -15,19 +15,19 @@ from typing import Any, Literal
 from polymeter.api.report_file import write_html_report
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError
 from polymeter.core.identity import seed_for
-from polymeter.core.parity import NO_PARITY, Parity, parity_with
-from polymeter.core.registries import AGGREGATIONS, METRICS
-from polymeter.core.spread import UNBOUNDED
+from polymeter.core.names.parity import NO_PARITY, Parity, parity_with
+from polymeter.core.names.registries import AGGREGATIONS, METRICS
+from polymeter.core.records.spread import UNBOUNDED
+from polymeter.core.records.usage import USAGE_BY_ROLE, usage_document
 from polymeter.core.task import GroupSpec, MetricKey, ReduceContext, Result, SampleStatus, ScoredRow
-from polymeter.core.usage import USAGE_BY_ROLE, usage_document
-from polymeter.engine.groups import reduce_groups
-from polymeter.engine.selection import described_groups
+from polymeter.run.finish.groups import reduce_groups
+from polymeter.run.plan.selection import described_groups
 from polymeter.stats.reduction import MetricPlan, reduce_rows
 from polymeter.store.database import JournalError
-from polymeter.store.export import GroupSummary, TaskSummary, results_document
+from polymeter.store.exports.export import GroupSummary, TaskSummary, results_document
 from polymeter.store.folder import RunFolder, write_json
 from polymeter.store.journal import Journal
-from polymeter.store.usage import usage_of_run
+from polymeter.store.reading.usage import usage_of_run
 from polymeter.store.wire import read_score
 
 PARTIAL = "partial"

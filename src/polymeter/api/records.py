@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.json_text import as_number
-from polymeter.store.exchanges import asked_of_model, media_paths, noted_of_media, outputs_of, prompt_of
-from polymeter.store.export import read_samples
+from polymeter.core.text.json_text import as_number
+from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder
+from polymeter.store.reading.exchanges import asked_of_model, media_paths, noted_of_media, outputs_of, prompt_of
 
 
 @dataclass(frozen=True, slots=True)

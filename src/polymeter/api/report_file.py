@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal
 
-from polymeter.core.files import sweep
-from polymeter.core.sources import new_digest
-from polymeter.report.html_report import html_report
-from polymeter.report.images import MediaFiles
+from polymeter.core.machine.files import sweep
+from polymeter.core.media.sources import new_digest
+from polymeter.report.images import PageMedia
+from polymeter.report.run.html_report import html_report
 from polymeter.store.folder import RunFolder, write_text
 from polymeter.store.media import media_size, read_media
-from polymeter.store.sample_table import SampleTables
+from polymeter.store.reading.sample_table import SampleTables
 from polymeter.store.verifying import report_end
 
 
@@ -41,7 +41,7 @@ def write_html_report(
     """
     manifest = folder.read_manifest()
     runtime = (manifest.get("options") or {}).get("runtime") or {}
-    media = MediaFiles(partial(read_media, folder.media), partial(media_size, folder.media))
+    media = PageMedia(partial(read_media, folder.media), partial(media_size, folder.media))
     wanted = runtime.get("report_samples") if samples is None else samples
     with SampleTables(folder, is_by_journal=is_by_journal) as tables:
 

@@ -11,11 +11,11 @@ from polymeter.api.imports import import_file
 from polymeter.api.result import RunResult
 from polymeter.api.running import run_request
 from polymeter.core.errors import PlanError
-from polymeter.core.places import naming_places
-from polymeter.core.progress import Progress, Silence
-from polymeter.engine.run import resume_request
-from polymeter.store.comparing import RunDifference, first_difference
+from polymeter.core.machine.places import naming_places
+from polymeter.core.records.progress import Progress, Silence
+from polymeter.run.run import resume_request
 from polymeter.store.folder import RunFolder, open_folder
+from polymeter.store.reading.comparing import RunDifference, first_difference
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.api.thresholds import missed_thresholds
-from polymeter.core.places import naming_places
-from polymeter.core.spread import UNBOUNDED
-from polymeter.core.usage import USAGE_BY_ROLE, ModelUsage, usage_of_document
+from polymeter.core.machine.places import naming_places
+from polymeter.core.records.spread import UNBOUNDED
+from polymeter.core.records.usage import USAGE_BY_ROLE, ModelUsage, usage_of_document
 from polymeter.report.formatting import one_line
 from polymeter.store.folder import RunFolder, open_folder
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from polymeter.api.records import SampleRecord
-    from polymeter.api.trackers import Logged
     from polymeter.core.task import Result
+    from polymeter.exchange.sending import Logged
 
 RESULT_VERSION = 1
 """The version of ``RunResult.document``."""
@@ -208,7 +208,7 @@ class RunResult:
         if what != "results":
             raise ValueError(f"to_pandas() gives 'results' or 'samples', not {what!r}")
 
-        from polymeter.report.summary import COLUMNS, result_rows
+        from polymeter.report.run.summary import COLUMNS, result_rows
 
         return pd.DataFrame([*result_rows(self.results)], columns=list(COLUMNS))
 
@@ -234,7 +234,7 @@ class RunResult:
             ValueError: if ``media`` is neither.
             StorageError: if a file cannot be written.
         """
-        from polymeter.store.parquet import parquet_file, write_parquet
+        from polymeter.store.exports.parquet import parquet_file, write_parquet
 
         if media not in ("paths", "bytes"):
             raise ValueError(f"media is 'paths' or 'bytes', not {media!r}")
@@ -262,12 +262,12 @@ class RunResult:
         return chain.from_iterable(sample_records(self.folder, name) for name in names if task in (None, name))
 
     def __repr__(self) -> str:
-        from polymeter.report.summary import as_text
+        from polymeter.report.run.summary import as_text
 
         return as_text(self._head(), self.results)
 
     def _repr_html_(self) -> str:
-        from polymeter.report.summary import as_html
+        from polymeter.report.run.summary import as_html
 
         return as_html(self._head(), self.results)
 
@@ -314,7 +314,7 @@ def open_run(path: Path | str) -> RunResult:
 
 def get_report_ready() -> None:
     """Import what reports are drawn with, for a moment in which a run waits anyway."""
-    from polymeter.report.html_report import get_ready
+    from polymeter.report.run.html_report import get_ready
 
     get_ready()
 

@@ -13,21 +13,21 @@ from polymeter.api.imports import import_file, naming_imports
 from polymeter.api.offline import without_hub
 from polymeter.api.on_end import OnEnd
 from polymeter.api.partial import is_partial, write_partial_if_possible
-from polymeter.api.publishing import Publication
 from polymeter.api.result import RunResult, get_report_ready, open_run, write_report
 from polymeter.api.settings import read_settings
 from polymeter.api.thresholds import check_thresholds
-from polymeter.api.trackers import LogTo, make_trackers, send_to_all
-from polymeter.core.arguments import Names, mapping_of, names_of
 from polymeter.core.errors import PlanError, StorageError, did_you_mean
+from polymeter.core.machine.places import naming_places, require_place
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions, require_shallow
-from polymeter.core.places import naming_places, require_place
-from polymeter.core.progress import Progress, Silence
-from polymeter.data.addresses import private_allowed
-from polymeter.engine.run import RunOutcome, RunRequest, parse_model, resumable, resume_request, run
-from polymeter.engine.selection import file_endings, named_place
-from polymeter.store.imported import imported_from
+from polymeter.core.records.progress import Progress, Silence
+from polymeter.core.settings.arguments import Names, mapping_of, names_of
+from polymeter.data.fetching.addresses import private_allowed
+from polymeter.exchange.publishing import Publication
+from polymeter.exchange.sending import LogTo, make_trackers, send_to_all
+from polymeter.run.plan.selection import file_endings, named_place
+from polymeter.run.run import RunOutcome, RunRequest, parse_model, resumable, resume_request, run
+from polymeter.store.exports.imported import imported_from
 
 ELSEWHERE = (
     *("executor", "replicas", "judge_replicas", "gpus_per_replica", "cpus_per_replica"),

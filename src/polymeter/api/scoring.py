@@ -14,19 +14,19 @@ from polymeter.api.on_end import OnEnd
 from polymeter.api.result import RunResult
 from polymeter.api.running import ELSEWHERE, ModelLike, Roles, carried_out, role_models
 from polymeter.api.thresholds import check_thresholds
-from polymeter.api.trackers import LogTo, make_trackers, send_to_all
-from polymeter.core.arguments import mapping_of
-from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import fingerprint
+from polymeter.core.machine.places import naming_places
 from polymeter.core.model import ModelSpec
 from polymeter.core.options import RunOptions, mark_of
-from polymeter.core.places import naming_places
-from polymeter.core.progress import Progress, Silence
-from polymeter.core.secrets import without_secrets
-from polymeter.data.addresses import private_allowed
-from polymeter.engine.rescoring import ANSWERS_ONLY, ScoreRequest, score_again, stored_options
+from polymeter.core.records.progress import Progress, Silence
+from polymeter.core.settings.arguments import mapping_of
+from polymeter.core.text.codec import jsonable
+from polymeter.core.text.secrets import without_secrets
+from polymeter.data.fetching.addresses import private_allowed
+from polymeter.exchange.sending import LogTo, make_trackers, send_to_all
 from polymeter.judge.panel import seats_of
+from polymeter.run.finish.rescore import ANSWERS_ONLY, ScoreRequest, score_again, stored_options
 
 _SCORING_OPTIONS = ("dialect_options", "parity", "panel", "panel_quorum", "reasoning_tags")
 """Identity options that may change when a run is scored again: those that can change a score. A sample that they make

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.parity import parity_name
-from polymeter.core.systems import told_system
+from polymeter.core.machine.environment import WEIGHTS_VARIABLE, named_places
+from polymeter.core.names.parity import parity_name
+from polymeter.core.names.systems import told_system
 
 INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"
 DATA_VARIABLE = "POLYMETER_DATA"
@@ -58,7 +58,7 @@ def read_settings() -> UserSettings:
         PlanError: if the file is not a mapping or has an unknown key, ``POLYMETER_SETTINGS`` names a file that does
             not exist, or ``parity`` a system that does not.
     """
-    from polymeter.guests.neighbours import appended_folders
+    from polymeter.guests.loading.neighbours import appended_folders
 
     path = _find()
     named = os.environ.get(INCLUDE_VARIABLE, "").split(os.pathsep)
@@ -67,7 +67,7 @@ def read_settings() -> UserSettings:
     parity = os.environ.get(PARITY_VARIABLE, "")
     if path is None:
         return UserSettings(data, weights, include_paths=included, parity=_parity(parity, PARITY_VARIABLE))
-    from polymeter.core.yaml_text import read_yaml
+    from polymeter.core.text.yaml_text import read_yaml
 
     content = read_yaml(path, what="settings file") or {}
     if not isinstance(content, dict):

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.json_text import as_number
+from polymeter.core.text.json_text import as_number
 from polymeter.report.formatting import number, one_line
 from polymeter.report.table import spread_value
 
 if TYPE_CHECKING:
-    from polymeter.engine.plan import Plan
+    from polymeter.run.plan.plan import Plan
 
 OPTION = "--fail-under"
 _FORM = f"Write {OPTION} TASK.METRIC=VALUE, such as {OPTION} demo.anls=0.9."
@@ -93,7 +93,7 @@ def _owners(name: str, known: Collection[str]) -> list[str]:
 
 def _planned_metrics(plan: Plan) -> dict[str, Collection[str] | None]:
     """The metrics of each task and group of a plan; ``None`` where only a run shows them."""
-    from polymeter.engine.selection import format_of
+    from polymeter.run.plan.selection import format_of
 
     known: dict[str, Collection[str] | None] = {}
     for spec in plan.selection.tasks:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.api.importing.results import imported_results
 from polymeter.api.imports import import_file
 from polymeter.api.partial import is_partial
 from polymeter.core.errors import PolymeterError
-from polymeter.core.places import naming_places
-from polymeter.core.progress import Progress, Silence
-from polymeter.engine import parts
-from polymeter.engine.rescoring import stored_options
-from polymeter.engine.verifying import reduce_again
+from polymeter.core.machine.places import naming_places
+from polymeter.core.records.progress import Progress, Silence
+from polymeter.exchange.importing.results import imported_results
+from polymeter.run.finish import sessions as parts
+from polymeter.run.finish.rescore import stored_options
+from polymeter.run.finish.verify import reduce_again
+from polymeter.store.exports.imported import imported_from
 from polymeter.store.folder import RunFolder, open_folder
-from polymeter.store.imported import imported_from
 from polymeter.store.journal import Journal
 from polymeter.store.mending import find_damage
 from polymeter.store.verifying import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.api.partial import partial_results
 from polymeter.core.errors import PlanError
-from polymeter.core.places import naming_places
+from polymeter.core.machine.places import naming_places
 from polymeter.store.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def serve(
     Raises:
         PlanError: if a package is missing, there is no run, or the address cannot be had.
     """
-    from polymeter.viewer.server import Address
+    from polymeter.viewer.server import ListenAddress
     from polymeter.viewer.server import serve as serve_viewer
 
-    address = Address(host, port, token, tuple(names))
+    address = ListenAddress(host, port, token, tuple(names))
     serve_viewer(folders, services(), address, journal_dirs=journal_dirs, when_ready=when_ready)
 
 
@@ -64,7 +64,7 @@ def _compare(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:
     """A comparison; that of large runs by a process of its own, which gives its memory back."""
     if sum(_journal_bytes(run) for run in runs) > _LARGE_BYTES:
         return _compare_apart(runs, allow)
-    from polymeter.api.comparison.comparing import compare
+    from polymeter.analysis.comparison.comparing import compare
 
     return compare(*runs, allow=allow).document()
 
@@ -94,6 +94,6 @@ def _compare_apart(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, A
 
 
 def _leaderboard(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:
-    from polymeter.api.leaderboards.board import leaderboard
+    from polymeter.analysis.leaderboards.board import leaderboard
 
     return leaderboard(*runs, allow=allow).document()

@@ -11,7 +11,7 @@ import typer
 from polymeter.cli.state import Debug
 
 if TYPE_CHECKING:
-    from polymeter.api.agreement import AgreementReport
+    from polymeter.analysis.agreement import AgreementReport
     from polymeter.stats import CorrectedMean, Estimate
 
 

@@ -15,14 +15,14 @@ from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.options import Parity
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
-from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
+from polymeter.core.text.codec import jsonable
 
 if TYPE_CHECKING:
-    from polymeter.api.playing import PlayedTask, PlayList
-    from polymeter.api.trying import ReferenceCheck, ShownPrompt
+    from polymeter.catalog.playing import PlayedTask, PlayList
+    from polymeter.catalog.trying import ReferenceCheck, ShownPrompt
+    from polymeter.core.content import Audio, Image, Video
     from polymeter.core.errors import Problem
-    from polymeter.core.parts import Audio, Image, Video
 
 _NAMES_SHOWN = 5
 _LONGEST_FINDING = 120
@@ -142,7 +142,7 @@ def _play(
     Returns:
         The problems that this shows, and what is remarkable, by task.
     """
-    from polymeter.api.playing import ELSEWHERE, MOST_TASKS, ROWS, list_plays, play
+    from polymeter.catalog.playing import ELSEWHERE, MOST_TASKS, ROWS, list_plays, play
     from polymeter.report.formatting import count
 
     broken = [problem.file for problem in problems]
@@ -207,14 +207,14 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _show_prompts(checked: _Checked, n: int) -> None:
-    from polymeter.api.trying import first_prompts
+    from polymeter.catalog.trying import first_prompts
 
     for shown in first_prompts(checked.path, n, checked.folders, checked.data, checked.parity):
         typer.echo("\n".join(_prompt(shown)))
 
 
 def _show_references(checked: _Checked, limit: float | None) -> int:
-    from polymeter.api.trying import check_references
+    from polymeter.catalog.trying import check_references
 
     is_fine = True
     checks = check_references(checked.path, checked.folders, checked.data, limit=limit, parity=checked.parity)
@@ -226,8 +226,8 @@ def _show_references(checked: _Checked, limit: float | None) -> int:
 
 
 def _prompt(shown: ShownPrompt) -> Iterator[str]:
-    from polymeter.api.trying import describe_parameters
-    from polymeter.core.parts import Text
+    from polymeter.catalog.trying import describe_parameters
+    from polymeter.core.content import Text
     from polymeter.report.formatting import clean
 
     for number, request in enumerate(shown.requests, 1):
@@ -244,7 +244,7 @@ def _prompt(shown: ShownPrompt) -> Iterator[str]:
 
 def _medium(part: Image | Audio | Video) -> str:
     """A medium of a prompt by the name of its file where the dataset gives one, else by its place."""
-    from polymeter.core.parts import Image
+    from polymeter.core.content import Image
 
     if not isinstance(part, Image):
         return f"<{part.modality}: {part.describe()}>"

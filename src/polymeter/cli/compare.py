@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polymeter.cli.forms import Form, print_document, words
+from polymeter.cli.forms import OutputForm, print_document, words
 from polymeter.cli.state import Debug
 
 if TYPE_CHECKING:
-    from polymeter.api.comparison.comparing import Comparison
+    from polymeter.analysis.comparison.comparing import Comparison
 
 _REGRESSION = 3
 
@@ -71,7 +71,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="How to print the comparison.")] = Form.text,
+    form: Annotated[OutputForm, typer.Option("--format", help="How to print the comparison.")] = OutputForm.text,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -82,7 +82,7 @@ def compare(
 
     Exit codes: 0; 2: the runs cannot be compared; 3: worse than --max-regression allows.
     """
-    from polymeter.api.comparison.comparing import compare as compare_runs
+    from polymeter.analysis.comparison.comparing import compare as compare_runs
     from polymeter.core.errors import PlanError
 
     if max_regression is not None and not max_regression >= 0:
@@ -90,7 +90,7 @@ def compare(
     comparison = compare_runs(
         *runs, unpaired=unpaired, metric=metric, tasks=words(tasks), allow=words(allow), subsets=subsets
     )
-    form = Form.json if as_json else form
+    form = OutputForm.json if as_json else form
     document = comparison.document()
     is_regressed = False
     if max_regression is not None:
@@ -99,20 +99,20 @@ def compare(
         document["max_regression"] = {"limit": max_regression, "regressions": worse, "unclear": unclear}
     _print(document, form)
     if output is not None:
-        _write_page(comparison, output, is_quiet=form is not Form.text)
+        _write_page(comparison, output, is_quiet=form is not OutputForm.text)
     return _REGRESSION if is_regressed else 0
 
 
-def _print(document: dict[str, Any], form: Form) -> None:
+def _print(document: dict[str, Any], form: OutputForm) -> None:
     from polymeter.cli.printing import say
-    from polymeter.report.comparison_tables import print_comparison, to_csv, to_latex, to_markdown
+    from polymeter.report.comparison.tables import print_comparison, to_csv, to_latex, to_markdown
 
     print_document(document, form, text=print_comparison, markdown=to_markdown, csv=to_csv, latex=to_latex)
-    if form is Form.json:
+    if form is OutputForm.json:
         return
     gate = document.get("max_regression")
     if gate is not None:
-        is_err = form is not Form.text
+        is_err = form is not OutputForm.text
         for sentence in gate["regressions"]:
             say(f"REGRESSION: {sentence}", err=is_err)
         for sentence in gate["unclear"]:
@@ -122,7 +122,7 @@ def _print(document: dict[str, Any], form: Form) -> None:
 
 
 def _write_page(comparison: Comparison, output: Path, *, is_quiet: bool) -> None:
-    from polymeter.api.comparison.page import write_page
+    from polymeter.analysis.comparison.page import write_page
     from polymeter.cli.printing import say
 
     write_page(comparison, output)

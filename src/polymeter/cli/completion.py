@@ -10,8 +10,8 @@ from pathlib import Path
 
 import typer
 
-from polymeter.core.catalog import QUALIFIES
 from polymeter.core.errors import PolymeterError
+from polymeter.core.names.catalog import QUALIFIES
 
 _ENDINGS = (".yaml", ".yml", ".py", ".tsv")
 """Files that may be named in place of the benchmarks in them."""
@@ -19,7 +19,7 @@ _ENDINGS = (".yaml", ".yml", ".py", ".tsv")
 
 def model_names(incomplete: str) -> Iterator[tuple[str, str]]:
     """The backends whose names begin so, each with a line about it."""
-    from polymeter.core.registries import MODELS
+    from polymeter.core.names.registries import MODELS
 
     for name in sorted(MODELS):
         if name.startswith(incomplete):
@@ -28,7 +28,7 @@ def model_names(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def system_names(incomplete: str) -> Iterator[tuple[str, str]]:
     """The systems whose values may be taken, each with a line about it."""
-    from polymeter.core.systems import systems
+    from polymeter.core.names.systems import systems
 
     for system in systems():
         if system.differences and system.parity_name.startswith(incomplete):

@@ -73,7 +73,7 @@ def _torch(found: Machine) -> str:
 
 
 def _extras(found: Machine) -> Iterator[str]:
-    from polymeter.core.registries import MODELS
+    from polymeter.core.names.registries import MODELS
 
     models: dict[str, list[str]] = {}
     for name in sorted(MODELS):

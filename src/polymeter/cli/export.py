@@ -56,9 +56,9 @@ def export(
 
     What these files have no place for is left out, and said. The run stays as it is.
     """
-    from polymeter.api.exporting import export as export_run
-    from polymeter.api.exporting import export_summaries
     from polymeter.cli.printing import say
+    from polymeter.exchange.exporting import export as export_run
+    from polymeter.exchange.exporting import export_summaries
 
     if not to:
         for name, summary in export_summaries().items():

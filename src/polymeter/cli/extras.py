@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from polymeter.core.installing import extra_packages, installed_version
+from polymeter.core.names.installing import extra_packages, installed_version
 
 _EVERYTHING = "all"
 
@@ -16,7 +16,7 @@ def missing_packages(extra: str) -> list[str]:
 
 def missing_modules(names: Iterable[str]) -> frozenset[str]:
     """The names of modules that are not installed; ``azure.identity`` is one where there is no ``azure`` either."""
-    from polymeter.guests.needed_packages import is_installed
+    from polymeter.guests.reading.needed_packages import is_installed
 
     return frozenset(name for name in set(names) if not is_installed(name))
 

@@ -19,7 +19,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.format import HUGGING_FACE, MODELSCOPE
 
 if TYPE_CHECKING:
-    from polymeter.api.fetching import Fetched, FetchPlan, WantedDataset
+    from polymeter.catalog.fetching import Fetched, FetchPlan, WantedDataset
 
 _HUBS = {MODELSCOPE: "ModelScope"}
 
@@ -54,7 +54,7 @@ def fetch(  # noqa: PLR0917  (one parameter for each option)
     debug: Debug = False,
 ) -> int:
     """Download the data of tasks: show its size first, continue interrupted downloads, and verify what arrives."""
-    from polymeter.api.fetching import carry_out_fetch, plan_fetch
+    from polymeter.catalog.fetching import carry_out_fetch, plan_fetch
 
     names = [name for text in patterns for name in text.split(",") if name]
     with stdout_kept(is_json=as_json):

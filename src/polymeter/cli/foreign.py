@@ -10,7 +10,7 @@ import typer
 
 from polymeter.cli.state import State, state_of
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.systems import Command, load
+from polymeter.core.names.systems import Command, load
 
 SETTINGS = {
     "ignore_unknown_options": True,

@@ -16,7 +16,7 @@ _PIPED = 100
 """The width of tables that no terminal shows: every column fits."""
 
 
-class Form(str, Enum):
+class OutputForm(str, Enum):
     """What is printed."""
 
     text = "text"
@@ -28,7 +28,7 @@ class Form(str, Enum):
 
 def print_document(
     document: Document,
-    form: Form,
+    form: OutputForm,
     *,
     text: Callable[[Console, Document], None],
     markdown: Callable[[Document], str],
@@ -47,9 +47,9 @@ def print_document(
     """
     from polymeter.cli.printing import as_json, say
 
-    if form is Form.json:
+    if form is OutputForm.json:
         typer.echo(as_json(document))
-    elif form is Form.text:
+    elif form is OutputForm.text:
         from rich.console import Console
 
         console = Console(highlight=False)
@@ -57,7 +57,7 @@ def print_document(
             console.width = max(console.width, _PIPED)
         text(console, document)
     else:
-        make = {Form.markdown: markdown, Form.csv: csv, Form.latex: latex}[form]
+        make = {OutputForm.markdown: markdown, OutputForm.csv: csv, OutputForm.latex: latex}[form]
         say(make(document).rstrip("\n"))
 
 

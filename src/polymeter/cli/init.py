@@ -27,7 +27,7 @@ def init(
 ) -> int:
     """Write a small benchmark or model that runs at once, with comments on what may be changed. Never overwrites."""
     from polymeter.cli.starters import name_for, starter_of, write_starter
-    from polymeter.core.installing import polymeter_command
+    from polymeter.core.names.installing import polymeter_command
 
     starter = starter_of(kind)
     written = write_starter(starter, folder)

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from polymeter.cli.forms import Form, print_document, words
+from polymeter.cli.forms import OutputForm, print_document, words
 from polymeter.cli.state import Debug
 
 
@@ -82,7 +82,7 @@ def leaderboard(
         Path | None,
         typer.Option("--output", help="Write a page that can be sorted.", metavar="FILE.html", show_default=False),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="How to print the leaderboard.")] = Form.text,
+    form: Annotated[OutputForm, typer.Option("--format", help="How to print the leaderboard.")] = OutputForm.text,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -93,8 +93,8 @@ def leaderboard(
 
     Exit codes: 0; 2: there is nothing to rank.
     """
-    from polymeter.api.leaderboards.board import leaderboard as make
-    from polymeter.report.leaderboard_tables import print_leaderboard, to_csv, to_latex, to_markdown
+    from polymeter.analysis.leaderboards.board import leaderboard as make
+    from polymeter.report.leaderboard.tables import print_leaderboard, to_csv, to_latex, to_markdown
 
     board = make(
         *runs,
@@ -108,15 +108,15 @@ def leaderboard(
         prices=dict(_price(text) for text in prices or ()),
     )
     document = board.document()
-    form = Form.json if as_json else form
+    form = OutputForm.json if as_json else form
     print_document(document, form, text=print_leaderboard, markdown=to_markdown, csv=to_csv, latex=to_latex)
     if output is not None:
         from polymeter.cli.printing import say
-        from polymeter.report.leaderboard_page import make_leaderboard_page
+        from polymeter.report.leaderboard.page import make_leaderboard_page
         from polymeter.store.folder import write_text
 
         write_text(output, make_leaderboard_page(document))
-        say(f"page     {output}", err=form is not Form.text)
+        say(f"page     {output}", err=form is not OutputForm.text)
     return 0
 
 

@@ -39,8 +39,8 @@ def log(
     """
     from polymeter.api import open_run
     from polymeter.api.imports import import_file
-    from polymeter.api.trackers import make_trackers, require_ended, send_to_all
     from polymeter.cli.outcome import show_logged
+    from polymeter.exchange.sending import make_trackers, require_ended, send_to_all
 
     for file in imports or ():
         import_file(file)

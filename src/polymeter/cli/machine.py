@@ -24,8 +24,8 @@ from typing import Any
 
 import polymeter
 from polymeter.core.errors import PolymeterError
-from polymeter.core.installing import clone_folder, pip_install
-from polymeter.core.machine import available_cores, memory_bytes
+from polymeter.core.machine.hardware import available_cores, memory_bytes
+from polymeter.core.names.installing import clone_folder, pip_install
 
 _KEYS = (
     *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),

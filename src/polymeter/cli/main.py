@@ -26,9 +26,9 @@ from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PlanError, PolymeterError
-from polymeter.core.places import naming_places
-from polymeter.core.secrets import hide_secrets, remember_arguments
-from polymeter.core.systems import systems
+from polymeter.core.machine.places import naming_places
+from polymeter.core.names.systems import systems
+from polymeter.core.text.secrets import hide_secrets, remember_arguments
 
 # Older versions of typer depend on click, newer ones bundle it: its classes are reached through typer's in both.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]

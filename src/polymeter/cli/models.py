@@ -12,10 +12,10 @@ import typer
 from polymeter.cli.completion import model_names
 from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.state import Debug
-from polymeter.core.installing import pip_install
+from polymeter.core.names.installing import pip_install
 
 if TYPE_CHECKING:
-    from polymeter.core.registry import Target
+    from polymeter.core.names.registry import Target
 
 _ANSWERS = {"generate": "with text", "loglikelihood": "log-likelihoods", "generate_image": "with images"}
 _ARGUMENT = re.compile(r"^ {4}\*{0,2}(\w+)(?: \([^)]*\))?: (.*)$")
@@ -32,7 +32,7 @@ def models(
     debug: Debug = False,
 ) -> int:
     """List models with their inputs, answers and missing packages; or show the arguments of one."""
-    from polymeter.core.registries import MODELS
+    from polymeter.core.names.registries import MODELS
 
     if as_json and name is not None:
         backend = name.partition(":")[0]
@@ -81,8 +81,8 @@ def _as_data(name: str, target: Target) -> dict[str, Any]:
 
 def _described(name: str) -> dict[str, Any]:
     """A model with its arguments and the models that its backend knows by name, as plain data."""
-    from polymeter.core.codec import jsonable
-    from polymeter.core.registries import MODELS
+    from polymeter.core.names.registries import MODELS
+    from polymeter.core.text.codec import jsonable
 
     target = MODELS.find(name)
     make = MODELS.get(name)
@@ -110,7 +110,7 @@ def _needs(extra: str) -> str:
 
 
 def _describe(name: str) -> list[str]:
-    from polymeter.core.registries import MODELS
+    from polymeter.core.names.registries import MODELS
     from polymeter.report.formatting import one_line
 
     target = MODELS.find(name)
@@ -142,7 +142,7 @@ def _label(parameter: inspect.Parameter) -> str:
 
 def _names_of(target: Target) -> dict[str, str]:
     """The models that a backend knows by name (``--model BACKEND:NAME``), each with what runs it."""
-    from polymeter.core.systems import load
+    from polymeter.core.names.systems import load
 
     return cast("Callable[[], dict[str, str]]", load(target.names))() if target.names else {}
 

@@ -16,7 +16,7 @@ from polymeter.cli.json_output import print_document
 from polymeter.cli.pairs import parse_value
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
-from polymeter.core.secrets import HIDDEN
+from polymeter.core.text.secrets import HIDDEN
 from polymeter.report.formatting import clean, count, listing, one_line
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def show_failures(results: Mapping[str, Any], folder: Path) -> None:
 def show_failures_so_far(folder: RunFolder, *, err: bool = False) -> None:
     """The same for a run that has no results, by its journal."""
     from polymeter.report import shown_failures
-    from polymeter.store.failures import failures_of_run
+    from polymeter.store.reading.failures import failures_of_run
 
     kinds = failures_of_run(folder)
     n_tasks = len(folder.read_manifest()["tasks"]) if kinds else 0

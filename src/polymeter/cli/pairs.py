@@ -52,8 +52,8 @@ def parse_model_args(model: str, texts: Iterable[str], option: str = "--model-ar
     Raises:
         PlanError: as for ``parse_pairs``.
     """
-    from polymeter.core.registries import MODELS
-    from polymeter.core.systems import load
+    from polymeter.core.names.registries import MODELS
+    from polymeter.core.names.systems import load
 
     backend = model.partition(":")[0]
     reader = MODELS.find(backend).read_args if backend in MODELS else ""
@@ -81,7 +81,7 @@ def parse_dialect_options(texts: Iterable[str], option: str) -> dict[str, dict[s
     Raises:
         PlanError: as for ``parse_pairs``, and if a name has no dot or a format does not exist.
     """
-    from polymeter.core.registries import stored_formats
+    from polymeter.core.names.registries import stored_formats
 
     settings: dict[str, dict[str, Any]] = {}
     for key, value in parse_pairs(texts, option).items():

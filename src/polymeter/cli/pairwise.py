@@ -15,13 +15,13 @@ from polymeter.cli.run_options import Imports
 from polymeter.cli.state import Debug, state_of
 
 if TYPE_CHECKING:
-    from polymeter.api.preferences.judging import Pairwise
+    from polymeter.analysis.preferences.judging import Pairwise
 
 _PIPED = 100
 """The width of tables that no terminal shows: every column fits."""
 
 
-class Form(str, Enum):
+class PairwiseForm(str, Enum):
     """What is printed."""
 
     text = "text"
@@ -95,7 +95,7 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
         ),
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Discard the contents of the run folder.")] = False,
-    form: Annotated[Form, typer.Option("--format", help="How to print the outcome.")] = Form.text,
+    form: Annotated[PairwiseForm, typer.Option("--format", help="How to print the outcome.")] = PairwiseForm.text,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -107,13 +107,13 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
 
     Exit codes: 0; 1: some pairs have no verdict; 2: the runs cannot be compared.
     """
-    from polymeter.api.preferences.judging import pairwise as judge_pairs
+    from polymeter.analysis.preferences.judging import pairwise as judge_pairs
     from polymeter.cli.json_output import stdout_kept
     from polymeter.cli.outcome import resumable
     from polymeter.cli.printing import say
     from polymeter.cli.progress import make_progress
 
-    form = Form.json if as_json else form
+    form = PairwiseForm.json if as_json else form
     options: dict[str, Any] = {
         "concurrency": number_or_auto(concurrency, "--concurrency"),
         "generation": parse_pairs(gen_kwargs or (), "--gen-kwargs") or None,
@@ -121,7 +121,7 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
         "is_restart": restart or None,
     }
     with (
-        stdout_kept(is_json=form is not Form.text),
+        stdout_kept(is_json=form is not PairwiseForm.text),
         resumable(output),
         make_progress(is_quiet=quiet) as progress,
     ):
@@ -145,16 +145,16 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
     return _show(found, form)
 
 
-def _show(found: Pairwise, form: Form) -> int:
+def _show(found: Pairwise, form: PairwiseForm) -> int:
     from polymeter.cli.outcome import short, show_failures, show_how_to_resume
     from polymeter.cli.printing import as_json, say
     from polymeter.report.pairwise_text import print_pairwise, to_csv, to_markdown
 
     document = found.document()
-    if form is Form.json:
+    if form is PairwiseForm.json:
         typer.echo(as_json(document))
-    elif form is not Form.text:
-        say({Form.markdown: to_markdown, Form.csv: to_csv}[form](document).rstrip("\n"))
+    elif form is not PairwiseForm.text:
+        say({PairwiseForm.markdown: to_markdown, PairwiseForm.csv: to_csv}[form](document).rstrip("\n"))
     else:
         from rich.console import Console
 

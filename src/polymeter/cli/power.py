@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from polymeter.cli.forms import Form, print_document, words
+from polymeter.cli.forms import OutputForm, print_document, words
 from polymeter.cli.state import Debug
 
 
@@ -60,7 +60,7 @@ def power(
         Optional[Path],  # noqa: UP045
         typer.Option("--output", help="Write a page.", metavar="FILE.html", show_default=False),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="How to print the analysis.")] = Form.text,
+    form: Annotated[OutputForm, typer.Option("--format", help="How to print the analysis.")] = OutputForm.text,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -72,8 +72,8 @@ def power(
 
     Exit codes: 0; 2: nothing can be said.
     """
-    from polymeter.api.power_analysis import power as analyse
-    from polymeter.report.power_tables import print_power, to_csv, to_latex, to_markdown
+    from polymeter.analysis.power_analysis import power as analyse
+    from polymeter.report.power.tables import print_power, to_csv, to_latex, to_markdown
 
     document = analyse(
         *runs or (),
@@ -85,15 +85,15 @@ def power(
         metric=metric,
         tasks=words(tasks),
     ).document()
-    form = Form.json if as_json else form
+    form = OutputForm.json if as_json else form
     print_document(document, form, text=print_power, markdown=to_markdown, csv=to_csv, latex=to_latex)
     if output is not None:
         from polymeter.cli.printing import say
-        from polymeter.report.power_page import make_power_page
+        from polymeter.report.power.page import make_power_page
         from polymeter.store.folder import write_text
 
         write_text(output, make_power_page(document))
-        say(f"page     {output}", err=form is not Form.text)
+        say(f"page     {output}", err=form is not OutputForm.text)
     return 0
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import typer
 
-from polymeter.core.json_text import json_text
-from polymeter.core.secrets import scrubbed
+from polymeter.core.text.json_text import json_text
+from polymeter.core.text.secrets import scrubbed
 
 _UNSEEN = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 

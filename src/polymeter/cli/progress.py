@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from polymeter.core.progress import LiveScore, Progress, Silence
+from polymeter.core.records.progress import LiveScore, Progress, Silence
 from polymeter.report.formatting import count, duration, number, one_line
 
 if TYPE_CHECKING:

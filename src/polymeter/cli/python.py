@@ -22,7 +22,7 @@ from polymeter.cli.foreign import HELP, run_foreign
 from polymeter.cli.pairs import parse_places
 from polymeter.cli.state import state_of
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt, did_you_mean
-from polymeter.core.systems import System, load, systems
+from polymeter.core.names.systems import System, load, systems
 
 _WHERE = "polymeter python"
 _WRAPPERS, _BENCHMARKS, _DATA, _WEIGHTS = "--model-path", "--include-path", "--data", "--weights"
@@ -113,9 +113,9 @@ def _passed_on(system: System, module: str, options: dict[str, list[str]]) -> li
 def _run(words: list[str], options: dict[str, list[str]]) -> int:
     from polymeter.api.settings import read_settings
     from polymeter.core.guest_context import default_guest_context_with
-    from polymeter.core.parity import parity_with
-    from polymeter.guests.neighbours import include_trees
-    from polymeter.guests.shims import switch_on_shims
+    from polymeter.core.names.parity import parity_with
+    from polymeter.guests.loading.neighbours import include_trees
+    from polymeter.guests.shims.finder import switch_on_shims
 
     is_module = words[0] == "-m"
     target, arguments = (words[1], words[2:]) if is_module else (words[0], words[1:])
@@ -209,7 +209,7 @@ def _as_python(target: str, arguments: list[str], *, is_module: bool) -> Iterato
 def _environment(options: Mapping[str, list[str]]) -> Iterator[None]:
     """Environment variables that tell every evaluation inside this where benchmarks, data and weights are."""
     from polymeter.api.settings import DATA_VARIABLE, INCLUDE_VARIABLE
-    from polymeter.core.environment import WEIGHTS_VARIABLE
+    from polymeter.core.machine.environment import WEIGHTS_VARIABLE
 
     folders = options.get(_BENCHMARKS, [])
     added = {INCLUDE_VARIABLE: os.pathsep.join([*folders, *_set(INCLUDE_VARIABLE)]) if folders else ""}

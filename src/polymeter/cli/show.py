@@ -13,7 +13,7 @@ from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 
 if TYPE_CHECKING:
-    from polymeter.api.showing import FoundSample, RunOverview
+    from polymeter.analysis.showing import FoundSample, RunOverview
 
 
 def show(
@@ -47,13 +47,13 @@ def show(
 
 
 def _show_sample(shown: FoundSample, *, is_json: bool) -> None:
-    from polymeter.report.sample import sample_text
+    from polymeter.report.run.sample import sample_text
 
     say(to_json(_document(shown)) if is_json else sample_text(shown.task, shown.sample, shown.media))
 
 
 def _list_failed(samples: Iterator[FoundSample], *, is_json: bool) -> None:
-    from polymeter.report.sample import failure_line
+    from polymeter.report.run.sample import failure_line
 
     if is_json:
         say(to_json([_document(one) for one in samples]))
@@ -73,7 +73,7 @@ def _document(shown: FoundSample) -> dict[str, Any]:
 def _show_run(overview: RunOverview, *, is_json: bool) -> None:
     from polymeter.cli.outcome import show_failures, show_failures_so_far, show_table
     from polymeter.report.formatting import one_line
-    from polymeter.store.imported import imported_from
+    from polymeter.store.exports.imported import imported_from
 
     manifest, folder = overview.manifest, overview.folder
     if is_json:

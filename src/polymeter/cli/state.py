@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from polymeter.core.secrets import hide_in_arguments
+from polymeter.core.text.secrets import hide_in_arguments
 
 
 @dataclass(slots=True)

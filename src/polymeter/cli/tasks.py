@@ -12,14 +12,14 @@ from polymeter.cli.completion import task_names
 from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
-from polymeter.core.catalog import LIBRARY, QUALIFIES
 from polymeter.core.errors import PlanError
-from polymeter.core.installing import packages_by_extra
-from polymeter.core.registries import stored_format
+from polymeter.core.names.catalog import LIBRARY, QUALIFIES
+from polymeter.core.names.installing import packages_by_extra
+from polymeter.core.names.registries import stored_format
 
 if TYPE_CHECKING:
     from polymeter.api import TaskOutline
-    from polymeter.core.catalog import Catalog, Entry
+    from polymeter.core.names.catalog import Catalog, Entry
 
 _GLOB = frozenset("*?[")
 _ANSWERS = {"generate": "text", "loglikelihood": "log-likelihoods", "generate_image": "image"}
@@ -156,7 +156,7 @@ def _list(catalog: Catalog, chosen: Sequence[Entry], names: Sequence[str], origi
 
 
 def _search(catalog: Catalog, words: str, origin: str, *, is_json: bool) -> None:
-    from polymeter.api.catalog.searching import search_benchmarks
+    from polymeter.catalog.searching import search_benchmarks
 
     hits = search_benchmarks(catalog, words, origin=origin)
     best = hits[:_MOST_FOUND]
@@ -180,8 +180,8 @@ def _outlines(catalog: Catalog, entries: Sequence[Entry]) -> dict[str, TaskOutli
 
     outlines = list(outline_tasks(catalog, [entry for entry in entries if not entry.origin]))
     for qualifier in dict.fromkeys(entry.origin for entry in entries if entry.origin):
-        from polymeter.api.catalog.package_outlines import package_outlines
-        from polymeter.api.tasks import index_folder
+        from polymeter.catalog.listing import index_folder
+        from polymeter.catalog.package_outlines import package_outlines
 
         of_package = [entry for entry in entries if entry.origin == qualifier]
         outlines += package_outlines(catalog.packages[qualifier], of_package, index_folder(), _tracked)
@@ -296,7 +296,7 @@ def _is_cached(outline: TaskOutline) -> bool:
     from polymeter.api.settings import read_settings
     from polymeter.core.options import RunOptions
     from polymeter.data.source import BUILDERS, is_cached
-    from polymeter.engine.plan import cache_folder
+    from polymeter.run.plan.plan import cache_folder
 
     if not outline.dataset or outline.dataset in BUILDERS:
         return False
@@ -352,7 +352,7 @@ def _as_data(
     """A task as plain data; with its configuration if that is given."""
     from polymeter.api import TaskOutline
     from polymeter.cli.extras import extras_with, missing_modules
-    from polymeter.core.codec import jsonable
+    from polymeter.core.text.codec import jsonable
 
     outline = outline or TaskOutline(entry, entry.alias or entry.name)
     missing = sorted(missing_modules(outline.packages or entry.packages))
@@ -409,7 +409,7 @@ def _one_line(value: Any) -> str:
 
 def _packages(catalog: Catalog) -> Iterator[str]:
     """What installed packages have besides, and how it is listed."""
-    from polymeter.core.installed import installed_packages
+    from polymeter.core.names.installed import installed_packages
     from polymeter.report.formatting import count
 
     for package in installed_packages():

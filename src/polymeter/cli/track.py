@@ -14,8 +14,8 @@ from polymeter.cli.run import run
 from polymeter.cli.state import Debug, state_of
 
 if TYPE_CHECKING:
-    from polymeter.api.tracking.curve import Curve
-    from polymeter.core.progress import Progress
+    from polymeter.analysis.tracking.curve import Curve
+    from polymeter.core.records.progress import Progress
 
 _PIPED = 130
 """The width of tables that no terminal shows: every column fits."""
@@ -167,8 +167,8 @@ def track(
     asked = read_options({**words, "model": _hidden(model), "tasks": tasks, "model_args": texts})
     is_json, is_quiet = words["as_json"], words["quiet"]
     with stdout_kept(is_json=is_json):
-        from polymeter.api.tracking.tracking import Waiting
-        from polymeter.api.tracking.tracking import track as track_folder
+        from polymeter.analysis.tracking.tracking import WaitClock
+        from polymeter.analysis.tracking.tracking import track as track_folder
         from polymeter.cli.progress import make_progress
 
         with make_progress(is_quiet=is_quiet) as progress:
@@ -189,7 +189,7 @@ def track(
                 name=name,
                 watch=watch,
                 until=until,
-                waiting=Waiting(poll_s=poll, settle_s=settle),
+                waiting=WaitClock(poll_s=poll, settle_s=settle),
                 progress=progress,
                 on_measured=partial(_note, progress) if watch else None,
                 command=state_of(context).command,
@@ -201,7 +201,7 @@ def track(
 
 def _note(progress: Progress, curve: Curve, step: int) -> None:
     """Tell what a checkpoint shows while the watch goes on."""
-    from polymeter.report.curve_text import newest_step, sentences
+    from polymeter.report.curve.text import newest_step, sentences
 
     document = curve.document()
     if newest_step(document) == step:
@@ -213,7 +213,7 @@ def _show(curve: Curve, *, is_json: bool) -> None:
     from rich.console import Console
 
     from polymeter.cli.printing import as_json, say
-    from polymeter.report.curve_tables import print_curve
+    from polymeter.report.curve.tables import print_curve
 
     document = curve.document()
     if is_json:

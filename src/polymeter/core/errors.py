@@ -25,7 +25,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Literal
 
-from polymeter.core.secrets import scrubbed
+from polymeter.core.text.secrets import scrubbed
 
 ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_memory", "data", "score", "guest"]
 ErrorScope = Literal["request", "unclear", "endpoint"]
@@ -40,7 +40,7 @@ _COMPILED = (".pyx", ".pxd", ".pxi")
 _PIXEL_BOMB = "DecompressionBombError"
 """Pillow's class for an image with too many pixels, by name: Pillow is not imported for it."""
 GUEST_PREFIX = "_polymeter_guest_"
-"""What the names of modules begin with that were loaded as guests (``guests.packages``)."""
+"""What the names of modules begin with that were loaded as guests (``guests.loading.packages``)."""
 _SHORTEST = 3
 """Letters that a beginning needs to be taken for the whole name."""
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")

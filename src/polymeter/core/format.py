@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Claims, Entry, Root
 from polymeter.core.errors import Problem
 from polymeter.core.model import ModelTraits
-from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.names.catalog import Catalog, Claims, Entry, Root
+from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.core.request import Tags
 from polymeter.core.task import GroupSpec, Task, TaskSpec
 
@@ -186,7 +186,7 @@ class Format:
             are none.
         endings: Endings of files that may be named in place of the benchmarks in them (``.yaml``).
         stored_name: Its name in run folders, settings and flags, if that is another one; formats that were once one
-            format share it. See ``core.registries.stored_format``.
+            format share it. See ``core.names.registries.stored_format``.
         labels: The names of the format on documentation pages, by language (``en``, ``zh``); default: its stored name.
         page_keys: The configuration keys from which documentation pages take their facts.
         metrics: ``spec → names``: the metrics of all results that a task will have, as far as its configuration says

@@ -14,16 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
-from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.role_client import (
-    RoleClient,
-    TakesReadings,
-    TakesRefusals,
-    TakesScorers,
-    no_role_client,
-)
-from polymeter.core.scoring_limits import ScoringLimits
+from polymeter.core.machine.environment import WEIGHTS_VARIABLE, named_places
+from polymeter.core.names.parity import NO_PARITY, Parity
+from polymeter.core.role_client import RoleClient, TakesReadings, TakesRefusals, TakesScorers, no_role_client
+from polymeter.core.settings.scoring_limits import ScoringLimits
 
 if TYPE_CHECKING:
     from polymeter.core.request import Tags

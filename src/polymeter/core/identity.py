@@ -15,11 +15,11 @@ from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from polymeter.core.codec import json_encoder
-from polymeter.core.parts import Image, Text, beside
+from polymeter.core.content import Image, Text, beside
+from polymeter.core.media.sources import digest
 from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
-from polymeter.core.secrets import without_secrets
-from polymeter.core.sources import digest
+from polymeter.core.text.codec import json_encoder
+from polymeter.core.text.secrets import without_secrets
 
 T = TypeVar("T")
 _SEED_BITS = 31

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from polymeter.core.errors import DataError, PlanError, did_you_mean
-from polymeter.core.places import stored_at
-from polymeter.core.systems import System, load, systems
+from polymeter.core.machine.places import stored_at
+from polymeter.core.names.systems import System, load, systems
 from polymeter.core.task import MetricKey
 
 _BEFORE_LINE = 4096

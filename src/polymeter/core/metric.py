@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from polymeter.core.parts import Modality
-from polymeter.core.spread import UNBOUNDED, Bounds
+from polymeter.core.content import Modality
+from polymeter.core.records.spread import UNBOUNDED, Bounds
 
 Uncertainty = Literal["mean", "bootstrap", "none"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from polymeter.core.content import Modality
 from polymeter.core.errors import PlanError
-from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.parts import Modality
+from polymeter.core.names.parity import NO_PARITY, Parity
 
 if TYPE_CHECKING:
     from polymeter.core.request import Message, Origin, Parameters, Request, RequestKind, Response, Tags
@@ -75,7 +75,7 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ServerContext:
     """What a run tells a model that starts programs of its own.
 
     Attributes:
@@ -204,7 +204,7 @@ class AsyncModel(_BaseModel):
             what the run began with.
     """
 
-    surroundings: Surroundings | None = None
+    surroundings: ServerContext | None = None
     sends_stops: bool | None = None
 
     @abstractmethod

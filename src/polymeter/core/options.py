@@ -16,9 +16,9 @@ from pydantic.fields import FieldInfo
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import MOST_PIXELS
 from polymeter.core.identity import canonical
-from polymeter.core.parity import parity_name
-from polymeter.core.scoring_limits import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
-from polymeter.core.yaml_text import DEEPEST
+from polymeter.core.names.parity import parity_name
+from polymeter.core.settings.scoring_limits import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
+from polymeter.core.text.yaml_text import DEEPEST
 
 LONGEST_WAIT_S = 60.0
 """The longest wait before another attempt at an endpoint, unless the user asks for another."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from polymeter.core.content import Image, Media, Part, Text
 from polymeter.core.errors import ErrorKind, ErrorScope, PolymeterError
-from polymeter.core.parts import Image, Media, Part, Text
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage

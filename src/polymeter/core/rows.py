@@ -9,7 +9,7 @@ from typing import Any
 
 from polymeter.core.request import Origin
 
-RowAccess = Callable[[Origin], "RowHandle | None"]
+RowAccess = Callable[[Origin], "RowView | None"]
 """From a request's origin to its row; ``None`` if the run has no such task."""
 
 
@@ -42,7 +42,7 @@ class RowFunctions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowHandle:
+class RowView:
     """One row of a task that is being run. Its methods may be called on any thread. Each enters the door for guests,
     alone and seeded by run, task, sample and step, so that its result does not depend on what else the run does.
 

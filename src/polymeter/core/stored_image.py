@@ -15,7 +15,7 @@ from typing import Any
 from PIL import Image as pil
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.pixels import opened_image
+from polymeter.core.media.pixels import opened_image
 
 _DECODED = frozenset(vars(pil.Image())) - {"_size", "_mode"}
 """The attributes in which Pillow's base class keeps pixels and their description; their names depend on its version."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from polymeter.core.errors import PolymeterError
-from polymeter.core.needs import Needs
+from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread, Terms
 from polymeter.core.request import OwnPrompt, Parameters, Request, Response, Tags
 from polymeter.core.rows import RowFunctions
-from polymeter.core.spread import UNBOUNDED, Bounds, Spread, Terms
+from polymeter.core.settings.needs import Needs
 
 if TYPE_CHECKING:
     from polymeter.core.role_client import RoleClient

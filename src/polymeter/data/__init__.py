@@ -4,13 +4,13 @@ Opens data and gives out rows, lazily; what a row means is up to the formats. He
 functions that need them.
 """
 
-from polymeter.data.explaining import refuse_equal_names
-from polymeter.data.known_rows import Opening, know_written, rows_from_files
-from polymeter.data.media_folders import media_folder_notes
-from polymeter.data.plain import PlainRows, open_plain
+from polymeter.data.opening.explaining import refuse_equal_names
+from polymeter.data.opening.media_folders import media_folder_notes
+from polymeter.data.opening.plain import PlainRows, open_plain
 from polymeter.data.rows import DatasetRows, ListRows, Rows, make_rows
 from polymeter.data.source import Source, open_splits
-from polymeter.data.written import written_cell
+from polymeter.data.tables.known_rows import Opening, know_written, rows_from_files
+from polymeter.data.tables.written import written_cell
 
 __all__ = [
     "DatasetRows",

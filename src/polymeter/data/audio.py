@@ -13,10 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.content import Audio
 from polymeter.core.errors import DataError, PolymeterError, boundary
-from polymeter.core.parts import Audio
-from polymeter.core.registry import missing_package
-from polymeter.data.fetch import bytes_named_by_data
+from polymeter.core.names.registry import missing_package
+from polymeter.data.fetching.fetch import bytes_named_by_data
 
 if TYPE_CHECKING:
     import numpy as np

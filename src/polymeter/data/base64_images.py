@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.pixels import opened_image
-from polymeter.core.sources import from_data_url, on_disk
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.media.sources import from_data_url, on_disk
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage

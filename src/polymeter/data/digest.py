@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.files import replacing
-from polymeter.core.opened_files import not_noting
-from polymeter.core.sources import digest
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.opened_files import not_noting
+from polymeter.core.media.sources import digest
 from polymeter.data.media import is_list, modality_of
 from polymeter.data.origins import UNKNOWN, chosen_rows
 

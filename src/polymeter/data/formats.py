@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary, did_you_mean
-from polymeter.core.files import replacing
-from polymeter.core.registry import missing_package
-from polymeter.core.secrets import hide_secrets
-from polymeter.core.sources import digest, is_elsewhere
-from polymeter.data.exact_tables import exact_table, keep_exact
-from polymeter.data.expansion import check_expansion
-from polymeter.data.fetch import download
+from polymeter.core.machine.files import replacing
+from polymeter.core.media.sources import digest, is_elsewhere
+from polymeter.core.names.registry import missing_package
+from polymeter.core.text.secrets import hide_secrets
+from polymeter.data.fetching.expansion import check_expansion
+from polymeter.data.fetching.fetch import download
 from polymeter.data.pickles import read_pickle, write_pickle
+from polymeter.data.tables.exact import exact_table, keep_exact
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 _LONGEST_EXCEL_CELL = 32_767
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 _CHANGED = ("xlsx", "csv", "tsv")
-"""Formats that do not give back what was written; ``exact_tables`` may."""
+"""Formats that do not give back what was written; ``tables.exact`` may."""
 
 
 def load(f: str | Path, fmt: str | None = None, *, folder: Path | None = None) -> Any:

@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.content import Modality, readable_image
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.parts import Modality, readable_image
-from polymeter.core.pixels import opened_image
-from polymeter.core.sources import on_disk
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.media.sources import on_disk
 from polymeter.data.audio import samples
-from polymeter.data.fetch import bytes_named_by_data
+from polymeter.data.fetching.fetch import bytes_named_by_data
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage

@@ -1,7 +1,7 @@
 """Reading files in which the text of some rows is no Unicode: half a surrogate pair, or bytes of another encoding.
 
 Such a file is read from a mended copy, in which what is broken is replaced and the row is marked
-(``core.damaged_rows``), so that this row fails with its file and line and all others are measured. A file is only
+(``core.text.damaged_rows``), so that this row fails with its file and line and all others are measured. A file is only
 looked at when it could not be read, so good files cost nothing.
 """
 
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.damaged_rows import mark
-from polymeter.core.files import replacing
-from polymeter.core.sources import digest
-from polymeter.data.preparing import load_dataset
+from polymeter.core.machine.files import replacing
+from polymeter.core.media.sources import digest
+from polymeter.core.text.damaged_rows import mark
+from polymeter.data.opening.preparing import load_dataset
 
 if TYPE_CHECKING:
     import datasets

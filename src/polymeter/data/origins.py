@@ -19,7 +19,7 @@ _HUB_FILE = re.compile(r"hf://datasets/(?P<repo>[^@]+)@(?P<commit>[0-9a-f]{40})/
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SplitOrigin:
     """Where the rows of a split stand.
 
     Attributes:
@@ -60,14 +60,14 @@ def shift_origin(dataset: datasets.Dataset, start: int) -> None:
     }
 
 
-def origin_of(dataset: datasets.Dataset) -> Origin | None:
+def origin_of(dataset: datasets.Dataset) -> SplitOrigin | None:
     """Where the rows of a dataset stand; ``None`` if that is not known, or they were shuffled or chosen since."""
     noted = dataset.info.download_checksums or {}
     starts = {entry[_START] for entry in noted.values() if isinstance(entry, dict) and _START in entry}
     files = [_here(file) for file in noted]
     if len(starts) != 1 or chosen_rows(dataset) is not None or not all(files):
         return None
-    return Origin(tuple(file for file in files if file is not None), starts.pop())
+    return SplitOrigin(tuple(file for file in files if file is not None), starts.pop())
 
 
 def chosen_rows(dataset: datasets.Dataset) -> Any:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.files import replacing
-from polymeter.core.sources import is_pil
+from polymeter.core.machine.files import replacing
+from polymeter.core.media.sources import is_pil
 
-_STORED = ("polymeter.core.stored_image", "stored_image")
+_STORED = ("polymeter.core.stored_image", "stored_image")  # prediction files name it, so it stays where it is
 _PLAIN = {
     "builtins": "bool bytearray bytes complex dict float frozenset int list object range set slice str tuple",
     "collections": "Counter OrderedDict defaultdict deque",

@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from polymeter.core.codec import jsonable
-from polymeter.core.damaged_rows import damaged_text
+from polymeter.core.content import Image, Modality
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Image, Modality
-from polymeter.core.sources import digest
+from polymeter.core.media.sources import digest
+from polymeter.core.text.codec import jsonable
+from polymeter.core.text.damaged_rows import damaged_text
 from polymeter.data.digest import dataset_fingerprint
 from polymeter.data.media import Decoder, decoder_of, is_list, modality_of, open_image
-from polymeter.data.written import WrittenCells, written_cell
+from polymeter.data.tables.written import WrittenCells, written_cell
 
 if TYPE_CHECKING:
     import datasets

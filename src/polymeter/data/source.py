@@ -18,17 +18,17 @@ from urllib.parse import urlsplit
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.guest_context import guest_context
-from polymeter.core.opened_files import not_noting
-from polymeter.core.secrets import hide_secrets
-from polymeter.core.sources import is_elsewhere
-from polymeter.data.addresses import UnresolvedError, public_addresses
-from polymeter.data.cards import check_card
-from polymeter.data.explaining import SourceError, explain, missing_split
-from polymeter.data.fetch import is_offline_now
-from polymeter.data.local import is_saved, open_local, open_saved
-from polymeter.data.media_folders import folder_problem
+from polymeter.core.machine.opened_files import not_noting
+from polymeter.core.media.sources import is_elsewhere
+from polymeter.core.text.secrets import hide_secrets
+from polymeter.data.fetching.addresses import UnresolvedError, public_addresses
+from polymeter.data.fetching.fetch import is_offline_now
 from polymeter.data.mending import load_files
-from polymeter.data.snapshot import fetch_media
+from polymeter.data.opening.cards import check_card
+from polymeter.data.opening.explaining import SourceError, explain, missing_split
+from polymeter.data.opening.local import is_saved, open_local, open_saved
+from polymeter.data.opening.media_folders import folder_problem
+from polymeter.data.opening.snapshot import fetch_media
 
 if TYPE_CHECKING:
     import datasets

@@ -17,7 +17,7 @@ import pandas as pd  # noqa: TID253
 from pandas.api.extensions import ExtensionArray, ExtensionDtype, take  # noqa: TID253
 from pandas.api.indexers import check_array_indexer  # noqa: TID253
 
-from polymeter.data.stored_text import StoredText, in_memory
+from polymeter.data.tables.stored_text import StoredText, in_memory
 
 
 class StoredColumnType(ExtensionDtype):  # type: ignore[misc]  # pandas has no annotations

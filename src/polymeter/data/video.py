@@ -12,8 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.content import Video
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.parts import Video
 from polymeter.data.video_container import Cursor, opened_video, read_index
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.pixels import check_pixels
-from polymeter.core.registry import missing_package
-from polymeter.core.sources import is_elsewhere
+from polymeter.core.media.pixels import check_pixels
+from polymeter.core.media.sources import is_elsewhere
+from polymeter.core.names.registry import missing_package
 from polymeter.data.audio import ONLY_FILES
-from polymeter.data.fetch import fetch_named_by_data
+from polymeter.data.fetching.fetch import fetch_named_by_data
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -32,7 +32,7 @@ _QUARTER_TURNS = (90, 180, 270)
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class FrameIndex:
     """The frames of a stream in order of display, known without decoding them.
 
     Attributes:
@@ -51,7 +51,7 @@ class Index:
 class Cursor:
     """Moves through a stream from frame to frame; seeks only where that saves decoding."""
 
-    def __init__(self, container: Any, stream: Any, index: Index) -> None:
+    def __init__(self, container: Any, stream: Any, index: FrameIndex) -> None:
         self._container = container
         self._stream = stream
         self._index = index
@@ -130,7 +130,7 @@ def opened_video(origin: Path | str | bytes, name: str) -> Iterator[tuple[Any, A
         raise DataError(error.what, where=name, hint=error.hint) from error
 
 
-def read_index(container: Any, stream: Any) -> Index:
+def read_index(container: Any, stream: Any) -> FrameIndex:
     """Read the headers of all packets of a stream, without decoding any."""
     unit = Fraction(stream.time_base or Fraction(1, 1000))
     durations: dict[int, int] = {}
@@ -157,7 +157,7 @@ def read_index(container: Any, stream: Any) -> Index:
             f"It is cut off: it should last {float(declared):.1f} s, but only {float(end):.1f} s are there.",
             hint="Fetch the file again.",
         )
-    return Index(stamps, sorted(keys), [(stamp - begin) * unit for stamp in stamps], end)
+    return FrameIndex(stamps, sorted(keys), [(stamp - begin) * unit for stamp in stamps], end)
 
 
 def upright(frame: Any) -> PILImage:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.content import Video
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Video
-from polymeter.core.shown_images import as_shown
+from polymeter.core.media.shown_images import as_shown
 from polymeter.data.video import exact, frames, timed_frames
 from polymeter.data.video_container import duration_of, opened_video, upright
 

@@ -2,14 +2,15 @@
 
 - ``door``: the three modes in which guests run (load, hook, model) and the process's lock; ``generators`` gives threads
   random generators of their own.
-- ``loading``: a file, or the function of a ``!function`` tag, loaded with failures attributed to their author.
-  ``contain`` undoes what loading does to the process (warnings, log sinks, working directory, ``sys.path``); variables
+- ``loading``: a file, or the function of a ``!function`` tag, loaded with failures attributed to their author
+  (``load``). Each source file is loaded once (``imports``), as a module of a private package (``packages``) that stands
+  for its folder, so two folders that both have a ``utils.py`` never see each other's. ``neighbours`` finds names of the
+  package that it was written for, and ``search_path`` what it puts on ``sys.path``.
+- ``contain`` undoes what loading does to the process (warnings, log sinks, working directory, ``sys.path``); variables
   that it adds to the environment stay, because its functions read them later.
-- ``imports``: each source file is loaded once, as a module of a private package (``packages``) that stands for its
-  folder, so two folders that both have a ``utils.py`` never see each other's. ``import_statements`` finds what its
-  imports mean, with ``neighbours`` for names of the package that it was written for and ``search_path`` for what it
-  puts on ``sys.path``; ``shims`` serves the names of other systems.
-- ``sources``: the files that a guest's code is made of, for hashing and checking; nothing is run.
+- ``shims`` serves the names of other systems.
+- ``reading``: what a guest's source says without being run: what its imports mean, the files that it is made of, the
+  packages and names that it uses.
 - ``alarms``: ``signal.alarm`` of a guest on worker threads. ``served_datasets`` and ``served_metrics``: what it opens
   or loads by itself and Polymeter has.
 - ``wrappers``: the modules, files and constructor arguments of classes that wrap a model.
@@ -17,7 +18,7 @@
 """
 
 from polymeter.guests.contain import contained, seeded
-from polymeter.guests.imports import load_file
-from polymeter.guests.loading import FunctionRef, name_of, resolve
+from polymeter.guests.loading.imports import load_file
+from polymeter.guests.loading.load import FunctionRef, name_of, resolve
 
 __all__ = ["FunctionRef", "contained", "load_file", "name_of", "resolve", "seeded"]

@@ -59,13 +59,13 @@ class _Alarm:
 
 
 # The functions of ``signal`` are passed nothing that names the hook. The alarm ends with the hook (``end_alarm``).
-class _OfThread(threading.local):
+class _AlarmHere(threading.local):
     """This thread's alarm."""
 
     alarm: _Alarm | None = None
 
 
-_here = _OfThread()
+_here = _AlarmHere()
 
 
 def serve_alarms() -> None:

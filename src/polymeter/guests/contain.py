@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.bars import is_quiet, without_bars
-from polymeter.core.pixels import refuse_ghostscript
+from polymeter.core.machine.bars import is_quiet, without_bars
+from polymeter.core.media.pixels import refuse_ghostscript
 from polymeter.guests.door import in_mode
 
 _FIRST_SINK = 0  # Loguru's id of the sink that it starts with

@@ -38,14 +38,14 @@ _waiting_models: set[int] = set()
 
 
 # Of the thread and of no context, because it is a thread that holds a lock. Each block ends its own.
-class _Here(threading.local):
+class _DoorState(threading.local):
     """The door's state on this thread."""
 
     mode: Mode | None = None
     holds_lock = False
 
 
-_here = _Here()
+_here = _DoorState()
 _INSIDE = nullcontext()
 """The way into a hook for a thread that is inside one."""
 

@@ -18,10 +18,10 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from polymeter.core.errors import GUEST_PREFIX
-from polymeter.core.opened_files import is_own_file
+from polymeter.core.machine.opened_files import is_own_file
 from polymeter.guests.door import current_mode
-from polymeter.guests.packages import GUEST_LOCK
-from polymeter.guests.sources import files_behind
+from polymeter.guests.loading.packages import GUEST_LOCK
+from polymeter.guests.reading.sources import files_behind
 
 Namespace = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 
-from polymeter.core.secrets import HIDDEN, hide_secrets, scrubbed
+from polymeter.core.text.secrets import HIDDEN, hide_secrets, scrubbed
 
 HOME = "polymeter.guests"
 """The name of the logger above all of them."""

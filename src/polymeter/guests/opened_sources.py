@@ -15,20 +15,20 @@ from contextlib import contextmanager
 from itertools import accumulate, chain
 from pathlib import Path
 
-from polymeter.core.opened_files import Noted, content_mark, is_noting, is_own_file, note_here, noting
+from polymeter.core.machine.opened_files import Noted, content_mark, is_noting, is_own_file, note_here, noting
 from polymeter.guests.held import changed_by
 
 _opened_by: dict[str, set[str]] = {}  # source file of a module → files that loading it for a guest has opened
 
 
 # An ``import`` passes nothing to the module that it loads. Each block ends its own.
-class _Here(threading.local):
+class _LoadingHere(threading.local):
     """Where what is opened on this thread is collected."""
 
     collected: set[str] | None = None
 
 
-_here = _Here()
+_here = _LoadingHere()
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from typing import Any
 
 from polymeter.core.errors import DataError
 from polymeter.core.guest_context import guest_context
-from polymeter.core.opened_files import note_here
-from polymeter.data.local import TABLE_SUFFIXES, local_splits
+from polymeter.core.machine.opened_files import note_here
+from polymeter.data.opening.local import TABLE_SUFFIXES, local_splits
 from polymeter.data.source import Source, local_place, open_splits
 
 _Serve = Callable[..., Any]

@@ -16,9 +16,9 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
-from polymeter.core.registry import missing_package
-from polymeter.guests.imports import guest_import_module, load_file
-from polymeter.guests.sources import files_behind
+from polymeter.core.names.registry import missing_package
+from polymeter.guests.loading.imports import guest_import_module, load_file
+from polymeter.guests.reading.sources import files_behind
 
 _WHERE, _PATH = "--model-args", "--model-path"
 _NAMES = "_polymeter_names"

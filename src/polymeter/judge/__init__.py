@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polymeter.core.lazy import from_homes
+from polymeter.core.names.lazy import from_homes
 
 if TYPE_CHECKING:
     from polymeter.judge.llm_judge import ROLE, LLMJudge

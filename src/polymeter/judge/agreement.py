@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.codec import is_nan
+from polymeter.core.text.codec import is_nan
 from polymeter.metrics.basic import MEAN
 from polymeter.stats import (
     Estimate,
@@ -28,8 +28,8 @@ from polymeter.stats import (
     estimate,
     normal_quantile,
 )
-from polymeter.stats.mean_intervals import bounded_interval
-from polymeter.stats.moments import FEWEST_SAMPLES
+from polymeter.stats.means.mean_intervals import bounded_interval
+from polymeter.stats.means.moments import FEWEST_SAMPLES
 
 BINS = 5
 _MOST_CATEGORIES = 10

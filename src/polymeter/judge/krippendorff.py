@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.codec import is_nan
+from polymeter.core.text.codec import is_nan
 from polymeter.stats import Estimate, Partition, bootstrap_error, bootstrap_interval
 from polymeter.stats.bootstrap import affordable_resamples
-from polymeter.stats.moments import FEWEST_SAMPLES
+from polymeter.stats.means.moments import FEWEST_SAMPLES
 
 _RESAMPLES = 1000
 _BUDGET = 20_000_000

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from polymeter.core.content import Text
 from polymeter.core.errors import PlanError, UnscoredError, boundary, did_you_mean
 from polymeter.core.guest_context import current_role_client, refuse_verdict
-from polymeter.core.parts import Text
 from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request, Response
 from polymeter.judge.prompts import GRADE_PROMPT, RATING_PROMPT, fill, prompt_version
 from polymeter.judge.reply import reply_of, shown

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from polymeter.core.content import Image, Part, Text
 from polymeter.core.identity import fingerprint
-from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import Message
 from polymeter.judge.forms import TIES
 from polymeter.judge.prompts import PAIR_PROMPT, PAIR_RUBRIC, prompt_version

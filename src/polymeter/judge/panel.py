@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
-from polymeter.core.codec import is_nan
 from polymeter.core.errors import ScoreError
+from polymeter.core.text.codec import is_nan
 from polymeter.judge.llm_judge import ROLE
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
+from polymeter.core.content import Image, Part, Text
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.guest_context import current_role_client, refuse_verdict
-from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request
 from polymeter.judge.llm_judge import ROLE
 from polymeter.judge.prompts import CHECKLIST_PROMPT, RUBRIC_PROMPT, SCALE_PROMPT, fill, prompt_version
@@ -153,7 +153,7 @@ def checklist(
     if not items:
         raise PlanError("A checklist needs items.", where="checklist")
     numbered = "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
-    contract = Contract(_Answers)
+    contract = Contract(_RubricAnswers)
     text = fill(template, {"prompt": prompt, "items": numbered, "form": contract.instruction()})
     answers = _read(contract, _ask(text, template, images, input_images)).answers
     if [answer.item for answer in answers] != [*range(1, len(items) + 1)]:
@@ -206,7 +206,7 @@ class _Answer(BaseModel):
     why: str
 
 
-class _Answers(BaseModel):
+class _RubricAnswers(BaseModel):
     answers: list[_Answer]
 
 

@@ -28,27 +28,8 @@ from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from polymeter.core.guest_context import note_reading
 from polymeter.judge.either import bit, correctness, yes_no
-from polymeter.judge.forms import (
-    AROUND,
-    CORRECTNESS,
-    OF_MOST,
-    RATED,
-    RATING,
-    STOPS,
-    folded,
-    number,
-    plain,
-)
-from polymeter.judge.passages import (
-    BLOCK,
-    BRACKETS,
-    JSON,
-    PATTERN,
-    code_blocks,
-    passages,
-    the_only,
-    unreadable,
-)
+from polymeter.judge.forms import AROUND, CORRECTNESS, OF_MOST, RATED, RATING, STOPS, folded, number, plain
+from polymeter.judge.passages import BLOCK, BRACKETS, JSON, PATTERN, code_blocks, passages, the_only, unreadable
 from polymeter.judge.reply import spoken
 from polymeter.metrics.bounded import LONG, named_in_process
 from polymeter.metrics.patterns import is_quick

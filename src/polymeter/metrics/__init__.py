@@ -1,4 +1,4 @@
-"""Metrics that come with Polymeter, one file per family, looked up by name in ``polymeter.core.registries``.
+"""Metrics that come with Polymeter, one file per family, looked up by name in ``polymeter.core.names.registries``.
 
 A metric computes the value of one sample; an aggregation turns many values into one number; ``polymeter.stats``
 estimates its uncertainty.

@@ -5,8 +5,8 @@ fast whatever they say, and in a process for longer ones. ``in_process`` always 
 regular expressions, where a short text can take for ever. Either way it is the same function, so its values are the
 same.
 
-A step that exceeds its limit (``core.scoring_limits``) leaves its sample without a score, also if the code that called
-it swallows the error.
+A step that exceeds its limit (``core.settings.scoring_limits``) leaves its sample without a score, also if the code
+that called it swallows the error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from polymeter.core.errors import UnscoredError
 from polymeter.core.guest_context import guest_context, refuse_verdict
-from polymeter.core.scoring_limits import ScoringLimits
+from polymeter.core.settings.scoring_limits import ScoringLimits
 from polymeter.metrics.scoring_process import Reply, ScoringProcess, is_scoring_process
 
 P = ParamSpec("P")

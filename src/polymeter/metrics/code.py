@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.generated_code import require_generated_code
 from polymeter.core.metric import Metric
+from polymeter.core.settings.generated_code import require_generated_code
 from polymeter.metrics.code_process import DISK_MB, MEMORY_MB, PASSED, TIMEOUT_S, CodeLimits, run_program
 
 _MOST_WORKERS = 4

@@ -22,8 +22,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from polymeter.core.detection import Box, Detection, Detector
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
+from polymeter.core.media.detection import Box, Detection, Detector
 
 Relation = Literal["left of", "right of", "above", "below"]
 

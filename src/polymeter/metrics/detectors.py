@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from polymeter.core.detection import Detector
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import weights_place
-from polymeter.core.registries import DETECTORS
+from polymeter.core.media.detection import Detector
+from polymeter.core.names.registries import DETECTORS
 
 _PLACE = "place"
 """The argument by which a detector's factory takes a folder or hub id. Authors write it; it keeps its name."""

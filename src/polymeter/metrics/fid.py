@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from polymeter.core.errors import DataError, PlanError, ScoreError, boundary
 from polymeter.core.guest_context import weights_place
 from polymeter.core.metric import Metric
-from polymeter.core.registry import missing_package, processor_of
+from polymeter.core.names.registry import missing_package, processor_of
 from polymeter.metrics.image import as_rgb
 from polymeter.metrics.networks import check_network
 
@@ -71,7 +71,7 @@ class RunningGaussian:
 
 
 @dataclass(frozen=True, slots=True)
-class Extractor:
+class FeatureNetwork:
     """A network that maps an image to a vector.
 
     Attributes:
@@ -109,7 +109,7 @@ class FrechetResult:
 def frechet_distance(
     images: Iterable[Any],
     references: Iterable[Any],
-    extractor: Extractor,
+    extractor: FeatureNetwork,
     *,
     allow_few: bool = False,
 ) -> FrechetResult:
@@ -167,7 +167,7 @@ def gaussian_distance(mean: Features, covariance: Features, other_mean: Features
     return max(0.0, float(distance))
 
 
-def vision_extractor(location: str) -> Extractor:
+def vision_extractor(location: str) -> FeatureNetwork:
     """A vision network of Transformers as an extractor.
 
     CLIP and similar networks give the projected image embedding; any other network its pooled output, or if it has none
@@ -196,7 +196,7 @@ def vision_extractor(location: str) -> Extractor:
     with boundary(PlanError, f"Trying the feature extractor {location!r}"):
         n_dimensions = extract([pil.new("RGB", (64, 64))]).shape[1]
     layer = "image embedding" if hasattr(network, "get_image_features") else "pooled output"
-    return Extractor(f"{location} ({layer})", n_dimensions, extract)
+    return FeatureNetwork(f"{location} ({layer})", n_dimensions, extract)
 
 
 def _features(network: Any, processor: Any, images: list[Any]) -> Features:
@@ -214,7 +214,7 @@ def _features(network: Any, processor: Any, images: list[Any]) -> Features:
     return np.asarray(output.flatten(1).double().cpu().numpy())
 
 
-def _accumulated(images: Iterable[Any], extractor: Extractor) -> RunningGaussian:
+def _accumulated(images: Iterable[Any], extractor: FeatureNetwork) -> RunningGaussian:
     gaussian = RunningGaussian(extractor.n_dimensions)
     source = iter(images)
     while batch := [as_rgb(image) for image in itertools.islice(source, _BATCH)]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polymeter.core.detection import Box, Detection, Detector
 from polymeter.core.errors import PlanError, ScoreError, boundary, did_you_mean
 from polymeter.core.guest_context import weights_place
-from polymeter.core.registry import missing_package, processor_of
+from polymeter.core.media.detection import Box, Detection, Detector
+from polymeter.core.names.registry import missing_package, processor_of
 from polymeter.metrics.colours import COLOUR_NAMES, colour_names
 from polymeter.metrics.composition import COLOURS, unknown_names
 from polymeter.metrics.image import as_rgb

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeter.core.content import Image
 from polymeter.core.errors import DataError
 from polymeter.core.guest_context import weights_from, weights_place
 from polymeter.core.metric import Metric
-from polymeter.core.parts import Image
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.metrics.networks import check_network, kept
 from polymeter.metrics.references import one_prediction
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context, weights_place
-from polymeter.core.installing import pip_install
-from polymeter.core.pixels import opened_image
-from polymeter.core.registry import missing_package, processor_of
-from polymeter.core.shown_images import as_shown
-from polymeter.core.systems import load
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.media.shown_images import as_shown
+from polymeter.core.names.installing import pip_install
+from polymeter.core.names.registry import missing_package, processor_of
+from polymeter.core.names.systems import load
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +61,7 @@ MakeScorer = Callable[[str, str], ImageTextScorer]
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _WeightsSource:
     """How to build a scorer, or what it needs that Polymeter does not have.
 
     Attributes:
@@ -160,24 +160,24 @@ def _matching(weights: str, processor: str) -> ImageTextScorer:
     return ImageTextScorer(score)
 
 
-def _from_one(make: Callable[[str, str], ImageTextScorer], weights: str) -> _Source:
-    return _Source(make, weights, weights)
+def _from_one(make: Callable[[str, str], ImageTextScorer], weights: str) -> _WeightsSource:
+    return _WeightsSource(make, weights, weights)
 
 
-_needs = partial(_Source, None, "", "")
+_needs = partial(_WeightsSource, None, "", "")
 _OPEN_CLIP = "open_clip_torch"
 _PACKAGES = "polymeter.metrics.image_text_packages"
 
 # BLIP-2's numbers are those of the pre-trained checkpoint in the format of Transformers.
-SCORERS: Mapping[str, _Source] = {
-    "VQAScore": _Source("vqa", "zhiqiulin/clip-flant5-xxl", "clip-flant5-xxl", install="t2v-metrics"),
-    "PickScore": _Source(_clip, "yuvalkirstain/PickScore_v1", "laion/CLIP-ViT-H-14-laion2B-s32B-b79K"),
+SCORERS: Mapping[str, _WeightsSource] = {
+    "VQAScore": _WeightsSource("vqa", "zhiqiulin/clip-flant5-xxl", "clip-flant5-xxl", install="t2v-metrics"),
+    "PickScore": _WeightsSource(_clip, "yuvalkirstain/PickScore_v1", "laion/CLIP-ViT-H-14-laion2B-s32B-b79K"),
     "CLIPScore": _from_one(_clip, "openai/clip-vit-large-patch14-336"),
     "BLIPv2Score": _from_one(_matching, "Salesforce/blip2-itm-vit-g"),
-    "HPSv2Score": _Source("hps", "xswu/HPSv2", "HPS_v2_compressed.pt", install=_OPEN_CLIP),
-    "HPSv2.1Score": _Source("hps", "xswu/HPSv2", "HPS_v2.1_compressed.pt", install=_OPEN_CLIP),
-    "ImageRewardScore": _Source("image_reward", "THUDM/ImageReward", "ImageReward.pt", install="image-reward"),
-    "FGA_BLIP2Score": _Source(
+    "HPSv2Score": _WeightsSource("hps", "xswu/HPSv2", "HPS_v2_compressed.pt", install=_OPEN_CLIP),
+    "HPSv2.1Score": _WeightsSource("hps", "xswu/HPSv2", "HPS_v2.1_compressed.pt", install=_OPEN_CLIP),
+    "ImageRewardScore": _WeightsSource("image_reward", "THUDM/ImageReward", "ImageReward.pt", install="image-reward"),
+    "FGA_BLIP2Score": _WeightsSource(
         "fga_blip2",
         "AI-ModelScope/FGA-BLIP2",
         "fga_blip2.pth",
@@ -187,8 +187,8 @@ SCORERS: Mapping[str, _Source] = {
 }
 
 
-AT_PARITY: Mapping[str, _Source] = {
-    "CLIPScore": _Source(
+AT_PARITY: Mapping[str, _WeightsSource] = {
+    "CLIPScore": _WeightsSource(
         "open_clip_score",
         "timm/vit_large_patch14_clip_336.openai",
         "open_clip_model.safetensors",

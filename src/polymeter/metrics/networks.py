@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from polymeter.core.errors import PlanError, boundary
 from polymeter.core.guest_context import weights_place
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 
 Network = TypeVar("Network")
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from polymeter.core.errors import DataError, PlanError, boundary
 from polymeter.core.guest_context import weights_place
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.metrics.networks import kept
 
 if TYPE_CHECKING:

@@ -143,10 +143,10 @@ class ScoringProcess:
 
 def is_scoring_process() -> bool:
     """Whether this is the child."""
-    return _Child.is_here
+    return _ScoringChild.is_here
 
 
-class _Child:
+class _ScoringChild:
     """Whether this process is a child that scores."""
 
     is_here = False
@@ -158,7 +158,7 @@ def serve(memory_mb: int) -> None:
     Args:
         memory_mb: The limit of this process's memory, in MB.
     """
-    _Child.is_here = True
+    _ScoringChild.is_here = True
     # Ctrl-C reaches every process of a terminal; the owner decides what ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")

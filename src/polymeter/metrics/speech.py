@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.installing import pip_install
+from polymeter.core.names.installing import pip_install
 from polymeter.metrics.bounded import bounded
 
 DEFAULT_PUNCS = "!,.?;:"

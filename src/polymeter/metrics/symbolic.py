@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from polymeter.core.errors import Raised, attempt
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 
 _TOLERANCE = 1e-4
 _LONGEST = 500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 
 _CHINESE = re.compile("[\u4e00-\u9fa5]")
 

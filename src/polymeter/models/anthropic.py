@@ -17,17 +17,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from polymeter.core.content import Audio, Image, Part, Text, Video
 from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.media.shown_images import rate_identity
 from polymeter.core.model import ModelTraits
-from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Generate, Output, Parameters, Request, Usage
-from polymeter.core.shown_images import rate_identity
 from polymeter.models.endpoint.addresses import checked_address
 from polymeter.models.endpoint.errors import EndpointError
 from polymeter.models.endpoint.hosted import (
     NEUTRAL_HERE,
     HostedModel,
-    Turn,
+    HostedTurn,
     body_of,
     key_from,
     need_package,
@@ -197,7 +197,7 @@ class AnthropicModel(HostedModel):
         body |= {**self._extra_body, **parameters.extra.get("extra_body", {})}
         return json.dumps(body).encode()
 
-    def _messages(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
+    def _messages(self, turns: Sequence[HostedTurn]) -> list[dict[str, Any]]:
         written: list[dict[str, Any]] = [
             {"role": turn.role, "content": [block for part in turn.parts for block in self._blocks(part)]}
             for turn in turns

@@ -15,11 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.content import Modality, is_image
 from polymeter.core.errors import ErrorKind, ModelError, PlanError, ScoreError
-from polymeter.core.generation_names import EVERY_NAME
 from polymeter.core.identity import request_fingerprint, source_hash
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
-from polymeter.core.parts import Modality, is_image
 from polymeter.core.request import (
     ChoiceLogprob,
     Error,
@@ -31,6 +30,7 @@ from polymeter.core.request import (
     Response,
     Usage,
 )
+from polymeter.core.settings.generation_names import EVERY_NAME
 from polymeter.metrics.choice_targets import choice_indices
 from polymeter.reading.lists import PrintedList
 

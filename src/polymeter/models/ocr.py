@@ -21,11 +21,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from polymeter.core.errors import PolymeterError
-from polymeter.core.generation_names import EVERY_NAME
-from polymeter.core.machine import available_cores, memory_bytes
+from polymeter.core.machine.hardware import available_cores, memory_bytes
 from polymeter.core.model import BatchModel, ModelTraits
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.core.request import Error, Output, Request, Response, Usage
+from polymeter.core.settings.generation_names import EVERY_NAME
 
 _MOST_THREADS = 8
 _BYTES_PER_THREAD = 1.5e9  # with room for large pages; the demo's images take half of it

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.models.hf import HfModel
 
 FOLDER = Path(__file__).resolve().parents[1] / "library" / "tiny_vlm"

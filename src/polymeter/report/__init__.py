@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polymeter.core.lazy import from_homes
+from polymeter.core.names.lazy import from_homes
 
 if TYPE_CHECKING:
-    from polymeter.report.failures import Failures, failures_of, shown_failures
-    from polymeter.report.html_report import make_html_report
-    from polymeter.report.provenance import endpoints
     from polymeter.report.render import print_table, to_markdown, to_text
-    from polymeter.report.replicas import replica_summary
+    from polymeter.report.run.failures import Failures, failures_of, shown_failures
+    from polymeter.report.run.html_report import make_html_report
+    from polymeter.report.run.provenance import endpoints
+    from polymeter.report.run.replicas import replica_summary
     from polymeter.report.table import Line, footnotes, table_lines
 
 _HOMES = {
-    "polymeter.report.failures": (
+    "polymeter.report.run.failures": (
         "Failures",
         "failures_of",
         "shown_failures",
     ),
-    "polymeter.report.html_report": ("make_html_report",),
-    "polymeter.report.provenance": ("endpoints",),
+    "polymeter.report.run.html_report": ("make_html_report",),
+    "polymeter.report.run.provenance": ("endpoints",),
     "polymeter.report.render": (
         "print_table",
         "to_markdown",
         "to_text",
     ),
-    "polymeter.report.replicas": ("replica_summary",),
+    "polymeter.report.run.replicas": ("replica_summary",),
     "polymeter.report.table": (
         "Line",
         "footnotes",

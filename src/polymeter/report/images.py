@@ -14,12 +14,12 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polymeter.core.content import Image, readable_image
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.machine import available_cores
-from polymeter.core.parts import Image, readable_image
-from polymeter.core.pixels import opened_image
-from polymeter.core.shown_images import as_shown
-from polymeter.core.sources import sniff_audio_mime, sniff_mime
+from polymeter.core.machine.hardware import available_cores
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.media.shown_images import as_shown
+from polymeter.core.media.sources import sniff_audio_mime, sniff_mime
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -56,7 +56,7 @@ class Embedded:
 
 
 @dataclass(frozen=True, slots=True)
-class MediaFiles:
+class PageMedia:
     """The media files of a run.
 
     Attributes:

@@ -17,8 +17,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from polymeter.report.extract import script_json
 from polymeter.report.formatting import number
+from polymeter.report.run.extract import script_json
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,13 +39,13 @@ def make_page(
     images: Mapping[str, str],
     **values: Any,
 ) -> str:
-    """A page as one self-contained file; see ``Page``."""
-    page = Page(template, title, styles, scripts, kind, values)
+    """A page as one self-contained file; see ``FramedPage``."""
+    page = FramedPage(template, title, styles, scripts, kind, values)
     return "".join(page.pieces([data], [script_json(images)]))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FramedPage:
     """A page without what its script reads.
 
     Attributes:

@@ -1,6 +1,6 @@
 """The verdicts on pairs of answers as tables and sentences: on a terminal, and as Markdown and CSV.
 
-Works on the document of ``polymeter.api.preferences.standings``.
+Works on the document of ``polymeter.analysis.preferences.standings``.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.spreadsheets import csv_lines
-from polymeter.report.comparison_text import signed, value
+from polymeter.core.text.spreadsheets import csv_lines
+from polymeter.report.comparison.text import signed, value
 from polymeter.report.formatting import DASH, count, listing, one_line
 from polymeter.report.render import escaped
 

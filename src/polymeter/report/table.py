@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.report.formatting import as_float, clip, count, listing, number, one_line
-from polymeter.report.panel_text import panel_sentences
+from polymeter.report.run.panel_text import panel_sentences
 
 _MAX_DEPTH = 3
 _VERSION_LENGTH = 16

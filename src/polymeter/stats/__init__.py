@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polymeter.core.lazy import from_homes
+from polymeter.core.names.lazy import from_homes
 from polymeter.stats.additive import Additive
 from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval
-from polymeter.stats.bradley_terry import Strengths, bradley_terry
-from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import (
     clustered_standard_error,
     pooled_standard_error,
@@ -21,8 +19,10 @@ from polymeter.stats.errors import (
 )
 from polymeter.stats.estimate import Estimate, estimate
 from polymeter.stats.intervals import normal_interval, normal_quantile, t_interval, t_quantile, wilson_interval
-from polymeter.stats.mean_intervals import MeanInterval, mean_interval, sum_interval
-from polymeter.stats.moments import mean_spread
+from polymeter.stats.means.clusters import Partition
+from polymeter.stats.means.mean_intervals import MeanInterval, mean_interval, sum_interval
+from polymeter.stats.means.moments import mean_spread
+from polymeter.stats.ranking.bradley_terry import Strengths, bradley_terry
 from polymeter.stats.reduction import MetricPlan, RowReduction, reduce_rows
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         repeated_variance,
     )
     from polymeter.stats.prediction_powered import CorrectedMean, corrected_mean
-    from polymeter.stats.ranks import Gaps, mean_gaps, paired_gaps, rank_intervals, unpaired_gaps
+    from polymeter.stats.ranking.ranks import Gaps, mean_gaps, paired_gaps, rank_intervals, unpaired_gaps
     from polymeter.stats.significance import PairedTest, effect_size, holm, mcnemar_test, paired_test, permutation_test
 
 # What compares runs and plans them is imported when it is used. What stays above is what every run needs, and what has
@@ -66,7 +66,7 @@ _HOMES = {
         "CorrectedMean",
         "corrected_mean",
     ),
-    "polymeter.stats.ranks": (
+    "polymeter.stats.ranking.ranks": (
         "Gaps",
         "mean_gaps",
         "paired_gaps",

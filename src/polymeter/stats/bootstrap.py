@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.spread import UNBOUNDED, Bounds, Spread
+from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.additive import Additive
-from polymeter.stats.clusters import Partition
-from polymeter.stats.mean_intervals import MeanInterval, bounded_interval, mean_interval
-from polymeter.stats.moments import FEWEST_CLUSTERS, FEWEST_SAMPLES
+from polymeter.stats.means.clusters import Partition
+from polymeter.stats.means.mean_intervals import MeanInterval, bounded_interval, mean_interval
+from polymeter.stats.means.moments import FEWEST_CLUSTERS, FEWEST_SAMPLES
 
 _FEWEST = 50
 FEWEST_RESAMPLED = 50

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.spread import UNBOUNDED, Bounds, Spread
-from polymeter.stats.clusters import Partition
+from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.intervals import Interval, within
-from polymeter.stats.mean_intervals import MeanInterval, sum_interval, zero_p_value
-from polymeter.stats.moments import FEWEST_OTHERS, known_bounds, mean_spread
+from polymeter.stats.means.clusters import Partition
+from polymeter.stats.means.mean_intervals import MeanInterval, sum_interval, zero_p_value
+from polymeter.stats.means.moments import FEWEST_OTHERS, known_bounds, mean_spread
 from polymeter.stats.paired import t_test_p_value
 from polymeter.stats.significance import permutation_test
 
@@ -107,9 +107,10 @@ def unpaired_difference(
 ) -> CombinedDifference | None:
     """Compare the means of two models on different samples.
 
-    The interval is that of a difference of two independent means (``polymeter.stats.mean_intervals``), and the test its
-    inversion: of shares the score test, which errs as it says also where few fail or one side has far fewer samples.
-    With too few samples for an interval it is Welch's (1947), with the standard errors of clusters where there are any.
+    The interval is that of a difference of two independent means (``polymeter.stats.means.mean_intervals``), and the
+    test its inversion: of shares the score test, which errs as it says also where few fail or one side has far fewer
+    samples. With too few samples for an interval it is Welch's (1947), with the standard errors of clusters where
+    there are any.
 
     Args:
         first: Values of one model, shape ``(n,)``, all finite.

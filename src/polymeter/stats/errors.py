@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from polymeter.stats.clusters import Partition
+from polymeter.stats.means.clusters import Partition
 
 
 def standard_error(values: ArrayLike) -> float | None:

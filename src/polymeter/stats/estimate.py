@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.codec import is_nan, jsonable
 from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.metric import Aggregation
-from polymeter.core.spread import UNBOUNDED, Bounds, Spread
+from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread
+from polymeter.core.text.codec import is_nan, jsonable
 from polymeter.stats.additive import Additive
 from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval
-from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import clustered_standard_error, standard_error
 from polymeter.stats.intervals import Interval, within
-from polymeter.stats.mean_intervals import MeanInterval, mean_interval
-from polymeter.stats.moments import known_bounds, mean_spread
+from polymeter.stats.means.clusters import Partition
+from polymeter.stats.means.mean_intervals import MeanInterval, mean_interval
+from polymeter.stats.means.moments import known_bounds, mean_spread
 
 _UNKNOWN = "the uncertainty of this aggregation is not known"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from polymeter.core.spread import Bounds
+from polymeter.core.records.spread import Bounds
 
 Interval = tuple[float, float]
 

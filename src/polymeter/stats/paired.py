@@ -14,12 +14,12 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.spread import UNBOUNDED, Bounds, Spread
-from polymeter.stats.clusters import Partition
+from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.errors import clustered_standard_error, standard_error
 from polymeter.stats.intervals import LEVEL, Interval, normal_quantile, within
-from polymeter.stats.mean_intervals import MeanInterval, mean_interval
-from polymeter.stats.moments import FEWEST_OTHERS, FEWEST_SAMPLES, known_bounds, mean_spread
+from polymeter.stats.means.clusters import Partition
+from polymeter.stats.means.mean_intervals import MeanInterval, mean_interval
+from polymeter.stats.means.moments import FEWEST_OTHERS, FEWEST_SAMPLES, known_bounds, mean_spread
 
 _FEW = "fewer than two pairs or clusters"
 

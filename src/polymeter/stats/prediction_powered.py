@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.spread import Spread
-from polymeter.stats.clusters import Partition
+from polymeter.core.records.spread import Spread
 from polymeter.stats.intervals import Interval, t_interval
-from polymeter.stats.mean_intervals import mean_interval
-from polymeter.stats.moments import FEWEST_CLUSTERS, FEWEST_SAMPLES
+from polymeter.stats.means.clusters import Partition
+from polymeter.stats.means.mean_intervals import mean_interval
+from polymeter.stats.means.moments import FEWEST_CLUSTERS, FEWEST_SAMPLES
 
 _PSEUDO_DISAGREEMENTS = 1.0
 """Squared disagreements of a judge and a label that are added to those seen: half a sample in each of the four cells of

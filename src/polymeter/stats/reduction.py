@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
-from polymeter.core.spread import UNBOUNDED, Bounds, is_bounded
+from polymeter.core.records.spread import UNBOUNDED, Bounds, is_bounded
 from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
-from polymeter.stats.clusters import ALONE, Partition
 from polymeter.stats.estimate import Estimate, estimate
+from polymeter.stats.means.clusters import ALONE, Partition
 
 _ABSENT = object()
 _FAST = frozenset({float, int, bool})
@@ -86,7 +86,7 @@ class RowReduction:
     def __init__(
         self, metrics: Iterable[MetricPlan], plan_of: Callable[[MetricKey], MetricPlan | None] | None = None
     ) -> None:
-        self._columns: list[_Column] = []
+        self._columns: list[_MetricColumn] = []
         self._plan_of = plan_of
         self._known: set[MetricKey] = set()
         self._subsets: dict[tuple[str, ...], int] = {}
@@ -130,10 +130,10 @@ class RowReduction:
 
     def _compute(self, plan: MetricPlan) -> None:
         self._known.add((plan.name, plan.filter))
-        self._columns.append(_MeanColumn(plan) if plan.aggregation.uncertainty == "mean" else _Column(plan))
+        self._columns.append(_MeanColumn(plan) if plan.aggregation.uncertainty == "mean" else _MetricColumn(plan))
 
 
-class _Column:
+class _MetricColumn:
     """The values of one metric, of any type."""
 
     __slots__ = ("clusters", "key", "plan", "subsets", "values")
@@ -225,7 +225,7 @@ class _Column:
         return f"metric {self.plan.name!r} (filter {self.plan.filter!r}){where}"
 
 
-class _MeanColumn(_Column):
+class _MeanColumn(_MetricColumn):
     """Numbers in a compact array, or dictionaries of numbers: then one column per key."""
 
     __slots__ = ("parts",)

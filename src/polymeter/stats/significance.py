@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.stats.clusters import Partition
+from polymeter.stats.means.clusters import Partition
 from polymeter.stats.paired import pairs_of
 
 ALPHA = 0.05

@@ -14,7 +14,7 @@ BETWEEN = "\x1f"
 _STORED_BETWEEN = BETWEEN.encode()
 
 
-class StoredText(bytes):
+class JournalText(bytes):
     """The bytes of a text in a journal. They need not be valid Unicode any more; a blob has another type."""
 
     __slots__ = ()
@@ -37,13 +37,13 @@ def text_checksum(text: str, before: int = 0) -> int:
 
 
 def stored_checksum(values: Iterable[Any]) -> int | None:
-    """The checksum of a row as it is read, its texts as ``StoredText``; ``None`` if a value has a type that no row has.
+    """The checksum of a row as it is read, its texts as ``JournalText``; ``None`` if a value has a type no row has.
 
     For a row that is intact it equals ``checksum``.
     """
     found = []
     for value in values:
-        if type(value) is StoredText:
+        if type(value) is JournalText:
             found.append(bytes(value))
         elif value is None or type(value) is int:
             found.append(str(value).encode())

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from polymeter.core.errors import PlanError, StorageError
-from polymeter.core.places import FREE_SPACE
+from polymeter.core.machine.places import FREE_SPACE
 
 _RESTORE = "'polymeter verify' says what is wrong. Restore a copy, or give the original command again with --restart."
 _HINTS = (

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.files import replacing, sweep
-from polymeter.core.json_text import NAN, as_number, json_text
-from polymeter.core.places import stored_at
-from polymeter.core.secrets import without_secrets
-from polymeter.core.sources import digest, digest_file
+from polymeter.core.machine.files import replacing, sweep
+from polymeter.core.machine.places import stored_at
+from polymeter.core.media.sources import digest, digest_file
+from polymeter.core.text.json_text import NAN, as_number, json_text
+from polymeter.core.text.secrets import without_secrets
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.stable_names import OWN_PROMPT_ROLE
+from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus
 from polymeter.store.database import connect
 from polymeter.store.schema import WITHOUT_PARTS, has_failed_tries
@@ -37,7 +37,7 @@ class AnswerKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Session:
     """A part of a run, between one start of it and its end, as the rows that it writes refer to it.
 
     Attributes:
@@ -139,12 +139,12 @@ class Journal:
             ),
         )
 
-    def parts(self) -> dict[int, Part]:
+    def parts(self) -> dict[int, Session]:
         """The parts of the run that wrote rows, by id."""
         if not self._has_parts:
             return {}
         rows = self._db.execute("SELECT id, code, body FROM parts").fetchall()
-        return {number: Part(number, code, json.loads(body)) for number, code, body in rows}
+        return {number: Session(number, code, json.loads(body)) for number, code, body in rows}
 
     def answering_parts(self, task: str) -> Iterator[tuple[int, str, int | None]]:
         """Which parts of the run answered which samples of a task: sample, role and part; ``None``: one of an older

@@ -26,7 +26,7 @@ from typing import Any
 from polymeter.core.errors import Raised, attempt
 from polymeter.store.checksums import BETWEEN, checksum, text_checksum
 from polymeter.store.database import JournalError, connect, journal_error
-from polymeter.store.journal import Part
+from polymeter.store.journal import Session
 from polymeter.store.schema import upgrade
 
 _INSERT = {
@@ -67,7 +67,7 @@ class JournalWriter:
         JournalError: if it cannot be read.
     """
 
-    def __init__(self, path: Path, task_names: Iterable[str], part: Part | None = None) -> None:
+    def __init__(self, path: Path, task_names: Iterable[str], part: Session | None = None) -> None:
         upgrade(path)
         with closing(connect(path)) as db, db:
             db.executemany("INSERT OR IGNORE INTO tasks (name) VALUES (?)", [(name,) for name in task_names])

@@ -11,14 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.content import Audio, Image, Media, Video
 from polymeter.core.errors import DataError, StorageError, boundary
-from polymeter.core.files import temporary_name
-from polymeter.core.image_headers import is_plain_file
-from polymeter.core.parts import Audio, Image, Media, Video
-from polymeter.core.pixels import check_pixels, opened_image
-from polymeter.core.places import storage_error
-from polymeter.core.shown_images import as_shown
-from polymeter.core.sources import digest, sniff_audio_mime, sniff_mime, sniff_video_mime
+from polymeter.core.machine.files import temporary_name
+from polymeter.core.machine.places import storage_error
+from polymeter.core.media.image_headers import is_plain_file
+from polymeter.core.media.pixels import check_pixels, opened_image
+from polymeter.core.media.shown_images import as_shown
+from polymeter.core.media.sources import digest, sniff_audio_mime, sniff_mime, sniff_video_mime
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.store.checksums import StoredText, stored_checksum
+from polymeter.store.checksums import JournalText, stored_checksum
 from polymeter.store.database import connect, journal_at
 from polymeter.store.schema import FAILED_TRIES, SCHEMA, SCHEMA_VERSION, check_schema, has_failed_tries
 
@@ -82,7 +82,7 @@ def find_damage(path: Path) -> Damage:
     bad: Counter[str] = Counter()
     n_rows = n_unchecked = 0
     with journal_at(path), closing(connect(path)) as db:
-        db.text_factory = StoredText
+        db.text_factory = JournalText
         has_checksums = check_schema(db, path) == SCHEMA_VERSION
         for table in _tables(db, _NOUNS) if has_checksums else ():
             for _, state in _rows(db, table):
@@ -103,7 +103,7 @@ def mend(path: Path) -> None:
     fresh = path.with_name(path.name + ".mended")
     fresh.unlink(missing_ok=True)
     with journal_at(path), closing(connect(path)) as old, closing(sqlite3.connect(fresh)) as new:
-        old.text_factory = StoredText
+        old.text_factory = JournalText
         new.executescript(f"{SCHEMA}PRAGMA user_version={SCHEMA_VERSION};")
         with new:
             for number, name in old.execute("SELECT id, name FROM tasks"):
@@ -131,7 +131,7 @@ def _rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[Any, ...],
     names: dict[Any, Any] = dict(db.execute("SELECT id, name FROM tasks")) if named else {}
     columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
     try:
-        texts = [columns.index(StoredText(name.encode())) for name in _TEXTS.get(table, ())]
+        texts = [columns.index(JournalText(name.encode())) for name in _TEXTS.get(table, ())]
     except ValueError as error:
         raise sqlite3.DatabaseError(f"no such column in table {table}: {error}") from error
     for row in db.execute(f"SELECT * FROM {table}"):
@@ -146,10 +146,10 @@ def _rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[Any, ...],
 def _is_text(value: Any) -> bool:
     """Whether a value is text that can be read. It is asked only of rows of an older version."""
     try:
-        return type(value) is StoredText and value.decode() is not None
+        return type(value) is JournalText and value.decode() is not None
     except UnicodeDecodeError:
         return False
 
 
 def _plain(value: Any) -> Any:
-    return value.decode() if type(value) is StoredText else value
+    return value.decode() if type(value) is JournalText else value

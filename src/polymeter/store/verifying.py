@@ -10,8 +10,8 @@ from itertools import zip_longest
 from typing import Any
 
 from polymeter.core.errors import PolymeterError
-from polymeter.core.sources import digest
-from polymeter.store.export import AddressOf, sample_file, sample_lines
+from polymeter.core.media.sources import digest
+from polymeter.store.exports.export import AddressOf, sample_file, sample_lines
 from polymeter.store.folder import CHECKSUMS, N_SESSIONS, RunFolder, content_digest
 from polymeter.store.journal import Journal
 from polymeter.store.media import media_path, shows

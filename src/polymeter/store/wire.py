@@ -12,21 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.codec import (
-    NotExactError,
-    compact_json,
-    decode,
-    encode,
-    encode_plain,
-    json_encoder,
-    json_string,
-    jsonable,
-    parse_json,
-    scalar_json,
-)
+from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.identity import OfParameters, OfSettings
-from polymeter.core.opened_files import FileState
-from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
+from polymeter.core.machine.opened_files import FileState
 from polymeter.core.request import (
     PROMPT_VERSION,
     ChoiceLogprob,
@@ -40,8 +28,20 @@ from polymeter.core.request import (
     Response,
     Usage,
 )
-from polymeter.core.secrets import without_secrets
 from polymeter.core.task import MetricKey, Score
+from polymeter.core.text.codec import (
+    NotExactError,
+    compact_json,
+    decode,
+    encode,
+    encode_plain,
+    json_encoder,
+    json_string,
+    jsonable,
+    parse_json,
+    scalar_json,
+)
+from polymeter.core.text.secrets import without_secrets
 
 LoadImage = Callable[[str], Any]
 PathOf = Callable[[str], Path]

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from polymeter.report.table import title_of
-from polymeter.store.export import read_some, sample_file
+from polymeter.store.exports.export import read_some, sample_file
 from polymeter.store.folder import RunFolder
-from polymeter.viewer.filters import Filters, OtherRun, Selection, select
+from polymeter.viewer.filters import FilteredSamples, Filters, OtherRun, select
 from polymeter.viewer.indexes import Found
 from polymeter.viewer.notes import Note, read_notes, tag_counts
 from polymeter.viewer.sample_index import Main, SampleIndex
 from polymeter.viewer.shelf import RunInShort
-from polymeter.viewer.site import Asked, NotFoundError, NotReadyError, Query, Viewer, address
+from polymeter.viewer.site import NotFoundError, NotReadyError, PageRequest, Query, Viewer, address
 
 _ANY_NOTE = "*"
 
@@ -84,7 +84,7 @@ class Browsed:
         """What people left on one sample."""
         return [note for note in self.notes if note.sample == sample]
 
-    def selection(self) -> Selection:
+    def selection(self) -> FilteredSamples:
         """The samples that pass the filters.
 
         Raises:
@@ -162,7 +162,7 @@ def browse(viewer: Viewer, run: RunInShort, task: str, query: Query) -> Browsed:
     return Browsed(viewer, run, folder, results, name, Filters.of_query(query), viewer.indexes.find(folder, name))
 
 
-def browsed(viewer: Viewer, asked: Asked) -> Browsed:
+def browsed(viewer: Viewer, asked: PageRequest) -> Browsed:
     """What an address asks for; errors as for ``browse``."""
     return browse(viewer, viewer.run(asked), asked.get("task"), asked.query)
 

@@ -14,14 +14,14 @@ from polymeter.core.errors import PlanError
 from polymeter.viewer.browsing import Browsed, browse
 from polymeter.viewer.filters import Filters, aligned, select
 from polymeter.viewer.sample_index import NONE, SCORE
-from polymeter.viewer.site import Asked, NotFoundError, NotReadyError, Query, Viewer, address
+from polymeter.viewer.site import NotFoundError, NotReadyError, PageRequest, Query, Viewer, address
 
 MOST_RUNS = 3
 SHOWN = {"": "All, those that differ first", "differ": "Only those that differ"}
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRuns:
     """A task of several runs.
 
     Attributes:
@@ -133,7 +133,7 @@ class Compared:
         return rows
 
 
-def compared(viewer: Viewer, asked: Asked) -> Compared:
+def compared(viewer: Viewer, asked: PageRequest) -> ComparedRuns:
     """The comparison that an address asks for.
 
     Raises:
@@ -152,4 +152,4 @@ def compared(viewer: Viewer, asked: Asked) -> Compared:
         raise NotFoundError(f"{', '.join(run.name for run in runs)} cannot be compared. {why}")
     sides = tuple(browse(viewer, run, task, ()) for run in runs)
     query = [(name, value) for name, value in asked.query if name in ("q", "in", "subset", "category", "state")]
-    return Compared(sides, Filters.of_query(query), asked.get("show"))
+    return ComparedRuns(sides, Filters.of_query(query), asked.get("show"))

@@ -102,7 +102,7 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class FilteredSamples:
     """The samples that a filter leaves, as places in the index, in the order in which they are shown."""
 
     positions: npt.NDArray[np.int32]
@@ -131,7 +131,7 @@ def select(
     *,
     tagged: Callable[[str], Collection[str]] = lambda tag: (),
     other: OtherRun | None = None,
-) -> Selection:
+) -> FilteredSamples:
     """The samples that pass all filters.
 
     Args:
@@ -154,7 +154,7 @@ def select(
     if filters.text:  # last, because it costs most: only what the others left is searched
         mask = _with_text(index, filters, mask)
     positions = np.arange(index.n, dtype=np.int32) if mask is None else np.flatnonzero(mask).astype(np.int32)
-    return Selection(_sorted(index, filters, main, positions))
+    return FilteredSamples(_sorted(index, filters, main, positions))
 
 
 def flipped(index: SampleIndex, main: Main | None, other: OtherRun) -> Mask:

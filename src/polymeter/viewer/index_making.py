@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PolymeterError
-from polymeter.core.files import replacing
-from polymeter.core.json_text import json_text
-from polymeter.core.stored_samples import (
+from polymeter.core.machine.files import replacing
+from polymeter.core.records.stored_samples import (
     answer_text,
     messages_of,
     model_exchanges,
@@ -25,8 +24,9 @@ from polymeter.core.stored_samples import (
     numbers_of,
     text_of,
 )
+from polymeter.core.text.json_text import json_text
 from polymeter.report.formatting import one_line
-from polymeter.store.export import read_samples_at
+from polymeter.store.exports.export import read_samples_at
 from polymeter.store.folder import RunFolder
 from polymeter.viewer.plots.choice_columns import ChoiceColumns
 from polymeter.viewer.sample_index import FACTS, FIELD, LONGEST_TEXT, NONE, NUMBERS, SCORE, TEXT_COLUMNS, TEXTS, VERSION

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PolymeterError, StorageError
-from polymeter.core.sources import digest
-from polymeter.store.export import sample_file
+from polymeter.core.media.sources import digest
+from polymeter.store.exports.export import sample_file
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
-from polymeter.viewer.filters import Selection
+from polymeter.viewer.filters import FilteredSamples
 from polymeter.viewer.index_making import make_index
 from polymeter.viewer.sample_index import VERSION, SampleIndex
 
@@ -97,7 +97,7 @@ class Indexes:
         self._lock = threading.RLock()
         self._making: dict[str, _Making] = {}
         self._took_s: dict[str, float] = {}
-        self._selections: OrderedDict[tuple[Any, ...], Selection] = OrderedDict()
+        self._selections: OrderedDict[tuple[Any, ...], FilteredSamples] = OrderedDict()
         self._partials: dict[Path, _Partial] = {}
         self._reading: set[Path] = set()
 
@@ -133,7 +133,7 @@ class Indexes:
         """The index of a task if it is there; it is not made."""
         return SampleIndex.at(self._folder / f"{index_key(run, task)}-{run_state(run, task)}")
 
-    def select(self, key: tuple[Any, ...], make: Callable[[], Selection]) -> Selection:
+    def select(self, key: tuple[Any, ...], make: Callable[[], FilteredSamples]) -> FilteredSamples:
         """What filters leave of an index: the last few are kept, for steps from one sample to the next.
 
         Args:

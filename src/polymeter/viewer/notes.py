@@ -19,8 +19,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from polymeter.core.errors import PlanError, StorageError
-from polymeter.core.json_text import json_text
-from polymeter.core.places import stored_at
+from polymeter.core.machine.places import stored_at
+from polymeter.core.text.json_text import json_text
 
 FILE = "notes.jsonl"
 LONGEST_NOTE, LONGEST_TAG, MOST_TAGS = 20_000, 60, 20

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polymeter.core.stored_samples import named
+from polymeter.core.records.stored_samples import named
 from polymeter.report.scales import axis
 from polymeter.report.table import bounds_of
 

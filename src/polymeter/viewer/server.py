@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import PlanError
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.viewer.guard import LOOPBACK, Guard
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _EVERYWHERE = ("0.0.0.0", "::", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenAddress:
     """Where to serve.
 
     Attributes:
@@ -54,7 +54,7 @@ class Address:
 def serve(
     folders: Sequence[Path],
     services: Services,
-    address: Address,
+    address: ListenAddress,
     *,
     journal_dirs: Sequence[Path] = (),
     when_ready: Callable[[str], None] = lambda url: None,
@@ -129,20 +129,20 @@ def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _names(address: Address) -> set[str]:
+def _names(address: ListenAddress) -> set[str]:
     names = {*LOOPBACK, *(name.lower() for name in address.names)}
     if not address.is_loopback:
         names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
     return names | ({address.host.lower()} - set(_EVERYWHERE))
 
 
-def _url(address: Address, port: int, token: str) -> str:
+def _url(address: ListenAddress, port: int, token: str) -> str:
     host = socket.gethostname() if address.host in _EVERYWHERE else address.host
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
 
 
-def _listen(address: Address) -> socket.socket:
+def _listen(address: ListenAddress) -> socket.socket:
     """A socket at the address.
 
     Raises:
@@ -171,7 +171,7 @@ def _listen(address: Address) -> socket.socket:
     raise AssertionError("the last port raises")
 
 
-def _refused(address: Address, error: Exception) -> PlanError:
+def _refused(address: ListenAddress, error: Exception) -> PlanError:
     reason = getattr(error, "strerror", None) or str(error)
     return PlanError(
         f"The viewer cannot listen at {address.host}, port {address.port}: {reason}.",

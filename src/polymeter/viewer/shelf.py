@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError
-from polymeter.core.sources import digest
+from polymeter.core.media.sources import digest
 from polymeter.report.formatting import one_line
-from polymeter.report.provenance import headline
+from polymeter.report.run.provenance import headline
 from polymeter.report.table import Line, table_lines
+from polymeter.store.exports.imported import imported_from
 from polymeter.store.folder import RunFolder
-from polymeter.store.imported import imported_from
 
 _DEEPEST = 4
 _MOST_SCORES = 4

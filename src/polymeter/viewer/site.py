@@ -57,7 +57,7 @@ class Services:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageRequest:
     """What a browser asks for: the parts of the path, the query and, of what was posted, the form."""
 
     path: Mapping[str, str]
@@ -85,7 +85,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ViewerPage:
     """A page.
 
     Attributes:
@@ -98,7 +98,7 @@ class Page:
     """
 
     path: str
-    show: Callable[[Viewer, Asked], Response]
+    show: Callable[[Viewer, PageRequest], Response]
     method: str = "GET"
     menu: str = ""
     tab: str = ""
@@ -134,7 +134,7 @@ class Viewer:
     shelf: Shelf
     indexes: Indexes
     services: Services
-    pages: Sequence[Page]
+    pages: Sequence[ViewerPage]
     _remembered: OrderedDict[tuple[Any, ...], Any] = field(default_factory=OrderedDict)
 
     def remember(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -151,7 +151,7 @@ class Viewer:
             self._remembered[key] = made
         return self._remembered[key]
 
-    def run(self, asked: Asked) -> RunInShort:
+    def run(self, asked: PageRequest) -> RunInShort:
         """The run that an address names.
 
         Raises:
@@ -228,7 +228,7 @@ def address(path: str, query: Query = ()) -> str:
     return f"{quote(path)}{'?' if told else ''}{told}"
 
 
-def find_pages() -> list[Page]:
+def find_pages() -> list[ViewerPage]:
     """The pages of all modules in ``pages/``, and the parts of pages that these ask for."""
     package = importlib.import_module("polymeter.viewer.pages")
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
@@ -248,7 +248,7 @@ def make_site(viewer: Viewer) -> Starlette:
     )
 
 
-def _endpoint(viewer: Viewer, page: Page) -> Callable[[Request], Any]:
+def _endpoint(viewer: Viewer, page: ViewerPage) -> Callable[[Request], Any]:
     from starlette.concurrency import run_in_threadpool
 
     async def answer(request: Request) -> Response:
@@ -259,7 +259,7 @@ def _endpoint(viewer: Viewer, page: Page) -> Callable[[Request], Any]:
                 return viewer.html("error.html", code=413, what="This is too much text for a note.", where="", hint="")
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
         query = request.query_params.multi_items()
-        asked = Asked(request.path_params, query, form, "hx-request" in request.headers)
+        asked = PageRequest(request.path_params, query, form, "hx-request" in request.headers)
         return await run_in_threadpool(_shown, viewer, page, asked)
 
     return answer
@@ -275,7 +275,7 @@ async def _body(request: Request) -> bytes | None:
     return body
 
 
-def _shown(viewer: Viewer, page: Page, asked: Asked) -> Response:
+def _shown(viewer: Viewer, page: ViewerPage, asked: PageRequest) -> Response:
     began = time.perf_counter()
     try:
         response = page.show(viewer, asked)

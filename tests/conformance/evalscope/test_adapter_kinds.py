@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from polymeter.core.content import Image
 from polymeter.core.errors import PlanError
-from polymeter.core.parts import Image
 from polymeter.core.request import Generate, GenerateImage, Response
 from tests.conformance.kit import evaluate, gold, guests_of, likelihoods, model
 
@@ -60,7 +60,7 @@ def test_messages_stand_in_place_of_the_prompt_with_their_images(tmp_path: Path)
 
 
 def test_a_gold_that_is_the_record_is_not_repeated(tmp_path: Path) -> None:
-    from polymeter.store.export import read_samples
+    from polymeter.store.exports.export import read_samples
 
     run = evaluate(tmp_path, KINDS, "spoken", "mock")
     sample = next(iter(read_samples(run.folder, "spoken")))

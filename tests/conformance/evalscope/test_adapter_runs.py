@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import polymeter
-from polymeter.api.tasks import build_catalog, check_path, describe_task, flatten_task
+from polymeter.catalog.listing import build_catalog, check_path, describe_task, flatten_task
 from polymeter.core.errors import DataError, PlanError
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, Benchmark
 from polymeter.models.mock import MockBatch
@@ -187,7 +187,7 @@ def test_a_script_that_registers_counts_in_any_run(tmp_path: Path) -> None:
 
 
 def _supplied():
-    from polymeter.guests.shims import switch_on_shims
+    from polymeter.guests.shims.finder import switch_on_shims
     from polymeter.interop.evalscope.tasks.guest import supplied_names
 
     switch_on_shims()

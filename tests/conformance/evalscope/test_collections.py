@@ -21,8 +21,8 @@ from polymeter.interop.evalscope.shim.evalscope.collections import CollectionSch
 from polymeter.interop.evalscope.shim.evalscope.io_utils import dump_jsonl_data
 from polymeter.interop.evalscope.shim.evalscope.run import run_task
 from polymeter.interop.evalscope.shim.evalscope.samplers import StratifiedSampler, UniformSampler, WeightedSampler
-from polymeter.interop.evalscope.tasks.collection import CollectionEntry, Scored, levels_of
-from polymeter.interop.evalscope.tasks.report import Report
+from polymeter.interop.evalscope.tasks.collection import CollectionEntry, ScoredMetric, levels_of
+from polymeter.interop.evalscope.tasks.scoring.report import Report
 from tests.helpers.fake_modelscope import ModelScope, fake_modelscope
 
 ADAPTER = """\
@@ -279,5 +279,5 @@ def test_the_samples_of_a_subset_are_in_one_file_however_a_limit_draws_them(here
 
 
 def test_means_round_as_those_of_pandas(here: Path) -> None:
-    scored = [Scored(CollectionEntry(0, {}, "sums", "plus"), "m", value) for value in (0.875, 0.9, 1.0, 1.0)]
+    scored = [ScoredMetric(CollectionEntry(0, {}, "sums", "plus"), "m", value) for value in (0.875, 0.9, 1.0, 1.0)]
     assert levels_of(scored)["subset_level"][0]["average_score"] == 0.9438

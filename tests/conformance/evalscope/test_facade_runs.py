@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.content import Text
 from polymeter.core.errors import ModelError, PlanError, ScoreError
-from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Message, Origin, Request
 from polymeter.interop.evalscope.config import TaskConfig
 from polymeter.interop.evalscope.models.custom import CustomBackend, CustomModel, infer_config, origin_input

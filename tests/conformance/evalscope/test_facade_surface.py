@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.shims.finder import switch_on_shims
 
 SURFACE = {
     "evalscope": "TaskConfig run_task __version__",
@@ -78,8 +78,8 @@ def test_what_is_not_provided_says_so_when_it_is_called(module: str, name: str) 
 def test_importing_all_of_it_is_light() -> None:
     script = """
 import json, sys
-from polymeter.guests.shim_tables import ShimNames
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.shims.tables import ShimNames
+from polymeter.guests.shims.finder import switch_on_shims
 switch_on_shims()
 for name in sorted(ShimNames().modules("evalscope")):
     exec(f"from {name} import *", {})

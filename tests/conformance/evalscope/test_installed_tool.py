@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.guests.sources import files_behind
+from polymeter.guests.reading.sources import files_behind
 
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])

@@ -20,11 +20,11 @@ from conformance.lm_eval.cases import RESAMPLES, SYSTEM, Case
 from conformance.lm_eval.computed_here import Computed, render
 from conformance.lm_eval.observing import observed_here
 from conformance.lm_eval.record import FILE, GROUP
-from polymeter.api.tasks import build_catalog
-from polymeter.engine.selection import select
-from polymeter.interop.lm_eval.results import CommandFacts, StoredRun, results_document
+from polymeter.catalog.listing import build_catalog
+from polymeter.interop.lm_eval.results import LmEvalFacts, LmEvalStoredRun, results_document
 from polymeter.reading.stored import samples_as_read
-from polymeter.store.export import read_samples
+from polymeter.run.plan.selection import select
+from polymeter.store.exports.export import read_samples
 
 HERE = Path(__file__).parent
 RECORD: Mapping[str, Any] = json.loads((HERE / FILE).read_text(encoding="utf-8"))
@@ -58,8 +58,8 @@ def _run(names: Sequence[str], folder: Path, case: Case | None, parity: str) -> 
     )
     specs = {spec.name: spec for spec in chosen.tasks}
     groups = {group.name: group for group in chosen.groups}
-    facts = CommandFacts("computed", {}, "", specs, groups, bootstrap_iters=RESAMPLES)
-    return result, results_document(StoredRun(result.folder, facts))
+    facts = LmEvalFacts("computed", {}, "", specs, groups, bootstrap_iters=RESAMPLES)
+    return result, results_document(LmEvalStoredRun(result.folder, facts))
 
 
 def _compared(case: Case, recorded: Mapping[str, Any], folder: Path, parity: str) -> Comparison:

@@ -10,9 +10,9 @@ import pytest
 from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.request import Loglikelihood, Response
 from polymeter.core.task import Rollout
-from polymeter.formats.task_yaml import FORMAT
+from polymeter.tasks.yaml import FORMAT
 from tests.conformance.kit import evaluate, gold, likelihoods, model
-from tests.formats.task_yaml.kit import catalog, logprobs, open_in, opened, score, task_text, write, write_rows
+from tests.tasks.yaml.kit import catalog, logprobs, open_in, opened, score, task_text, write, write_rows
 
 HEAD = "from polymeter.interop.lmms_eval.tasks import ConfigurableTask, Instance, Task\n"
 
@@ -147,7 +147,7 @@ def test_a_task_object_finds_the_folder_of_its_yaml_whatever_its_author_passes_o
 
 def test_without_a_system_that_reads_them_a_class_is_refused_with_its_place(tmp_path, monkeypatch):
     folder = class_task(tmp_path, "class Mine(ConfigurableTask):\n    pass\n")
-    monkeypatch.setattr("polymeter.formats.task_yaml.extensions.extension", lambda name: None)
+    monkeypatch.setattr("polymeter.tasks.yaml.extensions.extension", lambda name: None)
     with pytest.raises(PlanError, match=r"Task 't' is a Python class, which .* cannot read") as error:
         open_in(folder)
     assert error.value.where == f"{folder / 't.yaml'}:8"

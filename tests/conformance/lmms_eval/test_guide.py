@@ -9,10 +9,10 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelTraits
-from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.core.request import Generate, Loglikelihood
 from tests.conformance.kit import evaluate, gold, guests_of, likelihoods, model, parquet, picture
-from tests.formats.task_yaml.kit import open_in, write_rows
+from tests.tasks.yaml.kit import open_in, write_rows
 
 GUESTS = guests_of("lmms_eval")
 
@@ -202,7 +202,7 @@ def test_mmsearch_by_a_model_that_drives_rounds_itself(tmp_path):
 
 
 def _asking(request, text):
-    from polymeter.core.parts import Text
+    from polymeter.core.content import Text
     from polymeter.core.request import Message, Request
 
     return Request((Message("user", (Text(text),)),), request.parameters)
@@ -294,7 +294,7 @@ def test_the_registration_listings_work_where_a_user_puts_them(tmp_path, how, mo
 def test_the_result_dict_listing_says_what_our_metrics_get(tmp_path):
     """The guide prints the values of a multiple-choice sample; the same stand in ours."""
     from polymeter.core.task import Rollout
-    from tests.formats.task_yaml.kit import logprobs, opened
+    from tests.tasks.yaml.kit import logprobs, opened
 
     text = textwrap.dedent((GUESTS / "guide_registration/result_dict_listing.txt").read_text())
     extra = "output_type: multiple_choice\ndoc_to_choice: [aa, b, cccc, d]\n"

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from tests.conformance.kit import guests_of
 from tests.helpers.colours import COLOURS, answers, run_wrapper
 

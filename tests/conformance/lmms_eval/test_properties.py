@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.core.request import ChoiceLogprob
-from polymeter.formats.task_yaml.choices import argmax, softmax
-from polymeter.formats.task_yaml.filters import FILTERS
-from polymeter.formats.task_yaml.reader import Reader
-from polymeter.formats.task_yaml.visual_cot import split_stages
 from polymeter.interop.lmms_eval.tasks.filter_classes import ExtendedRegexFilter, RegexFilter
+from polymeter.tasks.yaml.outputs.choices import argmax, softmax
+from polymeter.tasks.yaml.outputs.visual_cot import split_stages
+from polymeter.tasks.yaml.reader import Reader
+from polymeter.tasks.yaml.scoring.filters import FILTERS
 
 KEYS = st.sampled_from(["a", "b", "c", "d"])
 FILES = st.lists(st.dictionaries(KEYS, st.integers(0, 9), max_size=4), min_size=1, max_size=4)

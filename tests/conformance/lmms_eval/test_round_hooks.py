@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import polymeter
-from polymeter.store.export import read_samples
-from tests.formats.task_yaml.kit import write
+from polymeter.store.exports.export import read_samples
+from tests.tasks.yaml.kit import write
 
 N_ROWS, N_ROUNDS = 6, 3
 TASK = """\

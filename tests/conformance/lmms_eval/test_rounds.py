@@ -10,7 +10,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.request import GenerateImage, Output, Response
 from polymeter.core.task import Rollout
 from tests.conformance.kit import evaluate, model, parquet, picture
-from tests.formats.task_yaml.kit import opened, write
+from tests.tasks.yaml.kit import opened, write
 
 
 def play(task, answers, index=0):

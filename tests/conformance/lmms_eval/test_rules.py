@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
+from polymeter.core.content import Image
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.parts import Image
 from polymeter.core.request import Message
 from tests.conformance.kit import evaluate, gold, model, picture
-from tests.formats.task_yaml.kit import ask, open_in, opened, results, score, task_text, text_of, write, write_rows
+from tests.tasks.yaml.kit import ask, open_in, opened, results, score, task_text, text_of, write, write_rows
 
 ROWS = [{"q": f"q{i}", "a": f"a{i}", "k": i} for i in range(4)]
 

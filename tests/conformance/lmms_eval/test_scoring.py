@@ -7,8 +7,8 @@ import pytest
 from polymeter.core.errors import PlanError
 from polymeter.core.task import ReduceContext, Rollout, SampleStatus, ScoredRow
 from tests.conformance.kit import evaluate, likelihoods, model
-from tests.formats.task_yaml.kit import logprobs, opened, results, rows_of, score
 from tests.helpers.metrics import VALUES
+from tests.tasks.yaml.kit import logprobs, opened, results, rows_of, score
 
 ROWS = [{"q": "q0", "a": "Paris", "k": 0}, {"q": "q1", "a": "7", "k": 1}]
 CHOICE = "output_type: multiple_choice\ndoc_to_choice: [aa, b, cccc, d]\n"
@@ -108,7 +108,7 @@ def test_f1_of_class_one(tmp_path):
 
 
 def test_mutual_information_asks_the_choices_alone_as_well(tmp_path):
-    from tests.formats.task_yaml.kit import opened as open_rows
+    from tests.tasks.yaml.kit import opened as open_rows
 
     open_rows(tmp_path, CHOICE + "metric_list: [acc_mutual_info, acc]\n", rows=CHOICE_ROWS, target="k")
 

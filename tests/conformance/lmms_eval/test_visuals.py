@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 from polymeter import evaluate
+from polymeter.core.content import Video
 from polymeter.core.identity import request_fingerprint
-from polymeter.core.parts import Video
 from polymeter.core.request import Generate, Request
-from polymeter.formats.task_yaml.visuals import from_chat, from_hook
-from tests.formats.task_yaml.kit import task_text, write_rows
+from polymeter.tasks.yaml.prompts.visuals import from_chat, from_hook
+from tests.tasks.yaml.kit import task_text, write_rows
 
 pytestmark = pytest.mark.needs_system("lmms_eval")
 

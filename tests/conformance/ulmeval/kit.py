@@ -9,7 +9,7 @@ from typing import Any
 from PIL import Image
 
 from polymeter.cli.main import main
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder
 
 HEADS = {

@@ -6,9 +6,9 @@ import json
 
 from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Error, Request, Response
-from polymeter.formats.table.predictions import FAILED
 from polymeter.interop.ulmeval.models.base import BaseAPI
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import GPT4V, OpenAIWrapper
+from polymeter.tasks.table.predictions import FAILED
 from tests.conformance.kit import differing_constants
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.metrics import symbolic
 from tests.conformance.evalscope.facade_kit import ADAPTER
 

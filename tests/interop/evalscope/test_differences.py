@@ -14,18 +14,18 @@ import polymeter
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.guest_context import answering_through, guest_context_with
 from polymeter.core.model import ModelTraits
-from polymeter.core.parity import parity_with
+from polymeter.core.names.parity import parity_with
 from polymeter.core.request import Loglikelihood, Origin, Response
-from polymeter.interop.evalscope.tasks import metrics
 from polymeter.interop.evalscope.tasks.base import DataAdapter
-from polymeter.interop.evalscope.tasks.filters import Filter
-from polymeter.interop.evalscope.tasks.judging import LLMJudge
-from polymeter.interop.evalscope.tasks.parsers import lmsys_parser
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
+from polymeter.interop.evalscope.tasks.scoring import metrics
+from polymeter.interop.evalscope.tasks.scoring.filters import Filter
+from polymeter.interop.evalscope.tasks.scoring.judging import LLMJudge
+from polymeter.interop.evalscope.tasks.scoring.parsers import lmsys_parser
 from polymeter.interop.evalscope.tasks.settings import choose_mode
 from polymeter.metrics.image_text import ImageTextScorer, image_scorer
 from polymeter.models.openai.model import OpenAIModel
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from tests.conformance.evalscope.facade_kit import benchmarks
 from tests.helpers.differences import difference
 

@@ -6,8 +6,8 @@ import importlib
 
 import pytest
 
-from polymeter.guests.shims import switch_on_shims
-from polymeter.interop.evalscope.tasks.metrics import Metric, metric_registry
+from polymeter.guests.shims.finder import switch_on_shims
+from polymeter.interop.evalscope.tasks.scoring.metrics import Metric, metric_registry
 
 switch_on_shims()
 

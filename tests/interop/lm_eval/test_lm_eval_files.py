@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import polymeter
-from polymeter.core.json_text import json_text
+from polymeter.core.text.json_text import json_text
+from polymeter.interop.lm_eval.files.sample_lines import file_line, hash_text, indented, line_text
+from polymeter.interop.lm_eval.files.table import make_table
 from polymeter.interop.lm_eval.models.base import LM_MODELS
-from polymeter.interop.lm_eval.sample_lines import file_line, hash_text, indented, line_text
-from polymeter.interop.lm_eval.table import make_table
 from tests.cli.kit import Typing
 from tests.helpers.differences import difference
 from tests.interop.lm_eval.house import ROWS, results, samples, write_house

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.registries import MODELS
-from polymeter.interop.lm_eval.model_names import Routed, route
+from polymeter.core.names.registries import MODELS
+from polymeter.interop.lm_eval.model_names import LmEvalRoute, route
 
 pytestmark = pytest.mark.needs_system("lm_eval")
 
@@ -154,6 +154,6 @@ def test_what_cannot_be_honoured_is_refused(name: str, arguments: dict[str, Any]
     ],
 )
 def test_what_has_no_effect_is_noted(name: str, arguments: dict[str, Any], n_notes: int) -> None:
-    routed: Routed = route(name, arguments)
+    routed: LmEvalRoute = route(name, arguments)
     assert len(routed.notes) == n_notes, routed.notes
     assert all("has no effect" in note for note in routed.notes)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.interop.lm_eval.instance import Instance
 
 switch_on_shims()
@@ -110,7 +110,7 @@ def test_what_is_registered_is_found() -> None:
 
     # A definition belongs to the tasks whose code it is; this file's module counts as one that a user imports.
     assert registry.get_metric("m_of_this_test") in (score, None)
-    from polymeter.formats.task_yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS
+    from polymeter.tasks.yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS
 
     here = [Path(__file__).resolve()]
     found = METRIC_DEFINITIONS.of("m_of_this_test", here)

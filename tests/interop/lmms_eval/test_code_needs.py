@@ -8,7 +8,7 @@ import pytest
 
 from polymeter.cli.main import main
 from polymeter.interop.lmms_eval import code_needs, original_prompts
-from tests.formats.task_yaml.kit import task_text, write_rows
+from tests.tasks.yaml.kit import task_text, write_rows
 
 pytestmark = pytest.mark.needs_system("lmms_eval")
 

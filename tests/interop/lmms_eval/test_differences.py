@@ -18,26 +18,26 @@ from polymeter import RunResult, evaluate
 from polymeter.core.errors import DataError, PlanError, UnscoredError
 from polymeter.core.guest_context import answering_through, guest_context_with
 from polymeter.core.model import ModelTraits
-from polymeter.core.parity import parity_with
+from polymeter.core.names.parity import parity_with
 from polymeter.core.request import Generate, Message, Request, Response
-from polymeter.core.rows import RowHandle
+from polymeter.core.rows import RowView
 from polymeter.core.task import GroupSpec, Result
-from polymeter.engine.groups import reduce_group
-from polymeter.formats.task_yaml.visuals import from_chat, from_hook
 from polymeter.interop.lmms_eval import original_prompts, results
 from polymeter.interop.lmms_eval.command import _winning
 from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand, _options
+from polymeter.interop.lmms_eval.files.result_samples import doc_hash
 from polymeter.interop.lmms_eval.models.calls import make_calls
-from polymeter.interop.lmms_eval.models.rows import Row, doc_to_messages
-from polymeter.interop.lmms_eval.result_samples import doc_hash
+from polymeter.interop.lmms_eval.models.rows import WrapperRow, doc_to_messages
 from polymeter.interop.lmms_eval.shim.lmms_eval import metrics, registry
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_prompts import JudgePromptBuilder, ResponseParser
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_servers import get_server
 from polymeter.interop.lmms_eval.shim.lmms_eval.metrics import median
 from polymeter.interop.lmms_eval.tasks.task_classes import ConfigurableMessagesTask
-from tests.formats.task_yaml.kit import ask, open_in, opened, task_text, write, write_rows
+from polymeter.run.finish.groups import reduce_group
+from polymeter.tasks.yaml.prompts.visuals import from_chat, from_hook
 from tests.helpers.differences import difference
 from tests.helpers.openai_stub import png
+from tests.tasks.yaml.kit import ask, open_in, opened, task_text, write, write_rows
 
 pytestmark = pytest.mark.needs_system("lmms_eval")
 
@@ -200,7 +200,7 @@ def test_chat_wrappers_get_the_whole_text_beside_the_messages(tmp_path: Path, pa
     switches = parity_with(parity)
     made: dict[str, Any] = {"system_prompt": "S", "parity": switches, "traits": CHAT}
     task = opened(tmp_path, extra if parity != "none" else "", **made)
-    handle = RowHandle(1, task.row_functions, lambda step: nullcontext())
+    handle = RowView(1, task.row_functions, lambda step: nullcontext())
     (call,) = make_calls([ask(task, 1)], "chat", lambda origin: handle, switches)
     assert call.instances[0].args[0].endswith(expected)
     assert len(call.instances[0].args) == 6
@@ -217,7 +217,7 @@ CELL = {"bytes": b"RIFF....WAVE", "path": "tone.wav"}
 )
 def test_what_chat_wrappers_are_told_of_media(parity: str, expected: list[tuple[str, Any]]) -> None:
     parts = from_hook([SOUND, CELL, "a.webm", "a.tif", "a.wav"], "row")
-    (message,) = doc_to_messages(Row(Request((Message("user", parts),), Generate()), None, parity_with(parity)))
+    (message,) = doc_to_messages(WrapperRow(Request((Message("user", parts),), Generate()), None, parity_with(parity)))
     assert [(item["type"], item["url"]) for item in message["content"]] == expected
 
 
@@ -247,7 +247,7 @@ def test_what_a_class_makes_of_media_for_chat_wrappers(parity: str, expected: li
     with guest_context_with(parity=parity_with(parity)):
         messages = task.doc_to_messages({})
     assert messages[0]["content"][:-1] == expected
-    (message,) = doc_to_messages(Row(Request(from_chat(messages, "row"), Generate()), None, parity_with(parity)))
+    (message,) = doc_to_messages(WrapperRow(Request(from_chat(messages, "row"), Generate()), None, parity_with(parity)))
     assert message["content"][:-1] == expected
 
 
@@ -271,7 +271,7 @@ def test_messages_in_other_forms_for_chat_wrappers(parity: str, expected: list[A
         {"role": "user", "content": media},
         {"role": "user", "content": [{"type": "text", "text": 7}]},
     ]
-    made = doc_to_messages(Row(Request(from_chat(written, "row"), Generate()), None, parity_with(parity)))
+    made = doc_to_messages(WrapperRow(Request(from_chat(written, "row"), Generate()), None, parity_with(parity)))
     assert [message["content"] for message in made] == expected
 
 

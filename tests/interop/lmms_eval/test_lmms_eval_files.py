@@ -7,12 +7,12 @@ import math
 
 import pytest
 
-from polymeter.interop.lmms_eval import result_samples as samples
 from polymeter.interop.lmms_eval import results as files
-from polymeter.interop.lmms_eval.filtered_answers import filters_of_task
+from polymeter.interop.lmms_eval.files import result_samples as samples
+from polymeter.interop.lmms_eval.files.filtered_answers import filters_of_task
 from tests.report.synthetic import exchange, result, sample, task
 
-FACTS = files.CommandFacts(
+FACTS = files.LmmsEvalFacts(
     "qwen2_5_vl",
     "pretrained=org/name,max_pixels=1",
     "20260102_030405",

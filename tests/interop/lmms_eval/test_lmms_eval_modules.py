@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.guests.shims import switch_on_shims
-from polymeter.interop.lmms_eval.efficiency import build_efficiency_summary
+from polymeter.guests.shims.finder import switch_on_shims
+from polymeter.interop.lmms_eval.files.efficiency import build_efficiency_summary
 from polymeter.interop.lmms_eval.tasks import FilterEnsemble, LowercaseFilter, TakeFirstFilter
 from tests.e2e.kit import capitals
 

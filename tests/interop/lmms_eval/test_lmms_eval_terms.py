@@ -90,8 +90,8 @@ def test_one_of_our_models_goes_by_its_name_and_says_so_when_it_takes_no_device(
 
 
 def test_weights_named_by_pretrained_become_the_models_name(monkeypatch):
-    from polymeter.core.registries import MODELS
-    from polymeter.core.registry import Target
+    from polymeter.core.names.registries import MODELS
+    from polymeter.core.names.registry import Target
 
     def factory(name, device="cpu"):
         return None

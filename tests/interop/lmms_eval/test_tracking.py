@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from polymeter import PlanError
-from polymeter.core.registries import TRACKERS, register_tracker
-from polymeter.core.tracker import TrackedRun
+from polymeter.core.names.registries import TRACKERS, register_tracker
+from polymeter.core.records.tracker import TrackedRun
 from polymeter.interop.lmms_eval.tracking import hub_arguments, wandb_arguments
 from tests.cli.kit import CAPITALS, Typing
 

@@ -20,11 +20,11 @@ import pytest
 import polymeter
 from polymeter.core.errors import PlanError
 from polymeter.core.guest_context import guest_context_with
-from polymeter.core.parity import parity_with
-from polymeter.data.exact_tables import exact_table, keeping_exact
-from polymeter.guests.shims import switch_on_shims
+from polymeter.core.names.parity import parity_with
+from polymeter.data.tables.exact import exact_table, keeping_exact
+from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.interop.ulmeval.prediction_formats import check_format, prediction_format
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder
 
 CASES = json.loads(Path(__file__).with_name("vlmeval_cells.json").read_text(encoding="utf-8"))

@@ -11,9 +11,9 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.interop.ulmeval import config as configs
-from polymeter.interop.ulmeval.config import Named, UlmevalConfig, dataset_of, read_config
+from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig, dataset_of, read_config
 
-PLAIN = UlmevalConfig((Named("m"),), (Named("d"),))
+PLAIN = UlmevalConfig((NamedObject("m"),), (NamedObject("d"),))
 
 
 def written(folder: Path, content: Any) -> Path:
@@ -28,7 +28,7 @@ def test_a_file_names_models_and_datasets(tmp_path: Path) -> None:
         "data": {"red": {"class": "Shades", "dataset": "shades", "tint": "red"}, "GenEval": {}},
     }
     models, datasets = read_config(written(tmp_path, content))
-    assert models == (Named("warm", "Painter", {"shade": 9}), Named("Janus-Pro-7B"))
+    assert models == (NamedObject("warm", "Painter", {"shade": 9}), NamedObject("Janus-Pro-7B"))
     assert [item.class_name for item in datasets] == ["Shades", ""]
     assert [dataset_of(item) for item in datasets] == [("shades", {"tint": "red"}), ("GenEval", {})]
 
@@ -60,8 +60,8 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         ({"mode": "evl"}, "no mode 'evl'"),
         ({"models": ()}, "--model names nothing"),
         ({"datasets": ()}, "--data names nothing"),
-        ({"models": (Named("m"), Named("m"))}, "'m' is named twice"),
-        ({"datasets": (Named(".."),)}, "'..' is not a usable name"),
+        ({"models": (NamedObject("m"), NamedObject("m"))}, "'m' is named twice"),
+        ({"datasets": (NamedObject(".."),)}, "'..' is not a usable name"),
         ({"result_files": (Path("a"), Path("b"))}, "2 result files for 1 models"),
         ({"num_generations": 0}, "0 is not a positive number"),
         ({"api_nproc": 0}, "0 is not a positive number"),

@@ -14,20 +14,20 @@ import pytest
 from PIL import Image as pil
 
 from polymeter import evaluate
+from polymeter.core.content import Image, Text
 from polymeter.core.guest_context import answering_through, guest_context_with
-from polymeter.core.parity import parity_with
-from polymeter.core.parts import Image, Text
+from polymeter.core.names.parity import parity_with
 from polymeter.core.request import GenerateImage, Message, Output, Request, Response
-from polymeter.data.tables import read_texts
-from polymeter.formats.table.classes.multiple_choice.datasets import TextMCQDataset
-from polymeter.formats.table.classes.questions.datasets import TextQADataset
-from polymeter.formats.table.image_files import write_images
-from polymeter.guests.shims import switch_on_shims
+from polymeter.data.tables.tsv import read_texts
+from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.interop.ulmeval.models.calling import results
 from polymeter.interop.ulmeval.models.words import adding_words
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
 from polymeter.interop.ulmeval.tasks.dataset import image_count
 from polymeter.models.mock import MockBatch
+from polymeter.tasks.table.classes.multiple_choice.datasets import TextMCQDataset
+from polymeter.tasks.table.classes.questions.datasets import TextQADataset
+from polymeter.tasks.table.files.image_files import write_images
 from tests.helpers.differences import difference
 
 

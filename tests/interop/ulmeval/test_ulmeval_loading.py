@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.interop.ulmeval.config import Named, UlmevalConfig
+from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig
 from polymeter.interop.ulmeval.evaluation import UlmevalResult, evaluate_ulmeval
 from tests.helpers.painting import PROMPTS, drawn, studio
 
@@ -41,7 +41,7 @@ class Heavy(BaseModel):
             os.kill(os.getpid(), signal.SIGINT)
         return Image.new('RGB', (8, 8), (self.shade, 0, 0))
 """
-TWO = (Named("dark", "Heavy", {"shade": 3}), Named("light", "Heavy", {"shade": 250}))
+TWO = (NamedObject("dark", "Heavy", {"shade": 3}), NamedObject("light", "Heavy", {"shade": 250}))
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return studio(tmp_path, monkeypatch)
 
 
-def config(*models: Named) -> UlmevalConfig:
+def config(*models: NamedObject) -> UlmevalConfig:
     return UlmevalConfig(
-        models or (Named("Heavy"),),
-        (Named("shades"), Named("shadesPP")),
+        models or (NamedObject("Heavy"),),
+        (NamedObject("shades"), NamedObject("shadesPP")),
         work_dir=Path("out"),
         model_path="heavy.py",
         include_paths=(Path("bench"),),
@@ -91,7 +91,7 @@ def test_a_dataset_that_fails_costs_no_second_loading(here: Path) -> None:
     (here / "data" / "broken.tsv").write_text("prompt\nno index\n")
     text = (here / "bench" / "shades.py").read_text()
     (here / "bench" / "shades.py").write_text(text.replace("'shadesPP': ''", "'broken': '', 'shadesPP': ''"))
-    told = replace(config(), datasets=tuple(map(Named, ("shades", "broken", "shadesPP"))))
+    told = replace(config(), datasets=tuple(map(NamedObject, ("shades", "broken", "shadesPP"))))
     assert [pair.exit_code for pair in run(told).pairs] == [0, 1, 0]
     assert notes(here) == ["loaded 100", "drew for shades", "drew for shadesPP", "freed 100"]
 
@@ -136,6 +136,8 @@ def test_a_module_of_models_is_named_by_its_dotted_name(here: Path, monkeypatch:
     (here / "kit").mkdir()
     (here / "kit" / "__init__.py").write_text("")
     (here / "painter.py").rename(here / "kit" / "dotted_painter.py")
-    told = replace(config(), models=(Named("Painter"),), datasets=(Named("shades"),), model_path="kit.dotted_painter")
+    told = replace(
+        config(), models=(NamedObject("Painter"),), datasets=(NamedObject("shades"),), model_path="kit.dotted_painter"
+    )
     assert run(told).exit_code == 0
     assert sorted(drawn(here)) == sorted(PROMPTS)

@@ -9,7 +9,7 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelSpec
-from polymeter.interop.ulmeval.config import Named, UlmevalConfig
+from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig
 from polymeter.interop.ulmeval.model_names import JUDGE_KEY, choose_judge, choose_model, file_name, judge_arguments
 from tests.helpers.painting import studio
 
@@ -38,67 +38,67 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_specs_are_taken_as_they_are() -> None:
-    assert choose_model(Named("openai:gpt-4.1"), PLAIN).spec == ModelSpec("openai", "gpt-4.1")
-    assert choose_model(Named("mock"), PLAIN).spec == ModelSpec("mock")
-    assert choose_model(Named("mock", arguments={"mode": "echo"}), PLAIN).spec == ModelSpec(
+    assert choose_model(NamedObject("openai:gpt-4.1"), PLAIN).spec == ModelSpec("openai", "gpt-4.1")
+    assert choose_model(NamedObject("mock"), PLAIN).spec == ModelSpec("mock")
+    assert choose_model(NamedObject("mock", arguments={"mode": "echo"}), PLAIN).spec == ModelSpec(
         "mock", "", {"mode": "echo"}
     )
 
 
 def test_models_of_ulmevalkit_draw_with_its_settings() -> None:
-    chosen = choose_model(Named("flux.1_schnell"), PLAIN)
+    chosen = choose_model(NamedObject("flux.1_schnell"), PLAIN)
     assert chosen.spec == ModelSpec("ulm", "FLUX.1-schnell")
     assert chosen.settings == {"size": (1024, 1024), "num_inference_steps": 50, "guidance_scale": 3.5}
-    told = Named("mine", "Flux", {"model_path": "/weights", "num_inference_steps": 4, "retry": 3})
+    told = NamedObject("mine", "Flux", {"model_path": "/weights", "num_inference_steps": 4, "retry": 3})
     chosen = choose_model(told, PLAIN)
     assert chosen.spec == ModelSpec("ulm", "FLUX.1-dev", {"model_path": "/weights"})
     assert chosen.settings["num_inference_steps"] == 4
-    assert choose_model(Named("ulm:Qwen-Image"), PLAIN).settings["true_cfg_scale"] == 4.0
+    assert choose_model(NamedObject("ulm:Qwen-Image"), PLAIN).settings["true_cfg_scale"] == 4.0
 
 
 def test_a_class_of_a_file_may_name_which_of_its_models() -> None:
-    told = Named("x", "JanusPro", {"model_path": "/weights", "model": "Janus-Pro-7B", "temperature": 0.5})
+    told = NamedObject("x", "JanusPro", {"model_path": "/weights", "model": "Janus-Pro-7B", "temperature": 0.5})
     chosen = choose_model(told, PLAIN)
     assert chosen.spec == ModelSpec("ulm", "Janus-Pro-7B", {"model_path": "/weights"})
     assert chosen.settings["temperature"] == 0.5
 
 
 def test_a_users_file_comes_first(here: Path) -> None:
-    config = UlmevalConfig((Named("Painter"),), (Named("shades"),), model_path="painter.py").settled()
+    config = UlmevalConfig((NamedObject("Painter"),), (NamedObject("shades"),), model_path="painter.py").settled()
     file = str(here / "painter.py")
-    assert choose_model(Named("Painter"), config).spec == ModelSpec("ulm", "Painter", path=file)
-    assert choose_model(Named("red", "Painter", {"shade": 1}), config).spec == ModelSpec(
+    assert choose_model(NamedObject("Painter"), config).spec == ModelSpec("ulm", "Painter", path=file)
+    assert choose_model(NamedObject("red", "Painter", {"shade": 1}), config).spec == ModelSpec(
         "ulm", "Painter", {"shade": 1}, file
     )
-    assert choose_model(Named("Qwen-Image"), config).spec == ModelSpec("ulm", "Qwen-Image")
-    assert choose_model(Named("mock:"), config).spec == ModelSpec("mock")
+    assert choose_model(NamedObject("Qwen-Image"), config).spec == ModelSpec("ulm", "Qwen-Image")
+    assert choose_model(NamedObject("mock:"), config).spec == ModelSpec("mock")
 
 
 def test_a_module_of_models_leaves_the_other_names_as_they_are(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(here))
     (here / "painters_module.py").write_text((here / "painter.py").read_text())
     config = UlmevalConfig(model_path="painters_module")
-    assert choose_model(Named("Painter"), config).spec.path == "painters_module"
-    assert choose_model(Named("Qwen-Image"), config).spec == ModelSpec("ulm", "Qwen-Image")
+    assert choose_model(NamedObject("Painter"), config).spec.path == "painters_module"
+    assert choose_model(NamedObject("Qwen-Image"), config).spec == ModelSpec("ulm", "Qwen-Image")
     with pytest.raises(PlanError, match="no file, folder or module 'painters_modul'"):
-        choose_model(Named("Qwen-Image"), UlmevalConfig(model_path="painters_modul"))
+        choose_model(NamedObject("Qwen-Image"), UlmevalConfig(model_path="painters_modul"))
 
 
 def test_retry_and_verbose_reach_what_names_them(here: Path) -> None:
     (here / "crayon.py").write_text(ADDED)
     config = UlmevalConfig(model_path="crayon.py", retry=5, verbose=True)
-    assert choose_model(Named("crayon-red"), config).spec.args == {"retry": 5}
-    assert choose_model(Named("Crayon"), config).spec.args == {}
+    assert choose_model(NamedObject("crayon-red"), config).spec.args == {"retry": 5}
+    assert choose_model(NamedObject("Crayon"), config).spec.args == {}
 
 
 @pytest.mark.parametrize(
     ("named", "message", "hint"),
     [
-        (Named("Paintr"), "no model 'Paintr'", "Painter"),
-        (Named("x", "Paintr"), "no model 'Paintr'", "Painter"),
+        (NamedObject("Paintr"), "no model 'Paintr'", "Painter"),
+        (NamedObject("x", "Paintr"), "no model 'Paintr'", "Painter"),
     ],
 )
-def test_a_miss_in_a_file_names_the_nearest(named: Named, message: str, hint: str, here: Path) -> None:
+def test_a_miss_in_a_file_names_the_nearest(named: NamedObject, message: str, hint: str, here: Path) -> None:
     with pytest.raises(PlanError, match=message) as caught:
         choose_model(named, UlmevalConfig(model_path="painter.py"))
     assert hint in caught.value.hint
@@ -107,18 +107,18 @@ def test_a_miss_in_a_file_names_the_nearest(named: Named, message: str, hint: st
 def test_a_broken_file_is_told_also_where_the_name_is_known(here: Path) -> None:
     (here / "painter.py").write_text("from ulmeval.ulm.base import BaseModel\nraise RuntimeError('broken')\n")
     with pytest.raises(PlanError, match="broken"):
-        choose_model(Named("Qwen-Image"), UlmevalConfig(model_path="painter.py"))
+        choose_model(NamedObject("Qwen-Image"), UlmevalConfig(model_path="painter.py"))
 
 
 @pytest.mark.parametrize(
     ("named", "message", "hint"),
     [
-        (Named("Janus-Pr0-1B"), "no model 'Janus-Pr0-1B'", "Janus-Pro-1B"),
-        (Named("x", "Fluxx"), "no model class 'Fluxx'", "Flux"),
-        (Named("x", "GPT4V"), "no model class 'GPT4V'", "openai:NAME"),
+        (NamedObject("Janus-Pr0-1B"), "no model 'Janus-Pr0-1B'", "Janus-Pro-1B"),
+        (NamedObject("x", "Fluxx"), "no model class 'Fluxx'", "Flux"),
+        (NamedObject("x", "GPT4V"), "no model class 'GPT4V'", "openai:NAME"),
     ],
 )
-def test_a_miss_names_the_nearest(named: Named, message: str, hint: str) -> None:
+def test_a_miss_names_the_nearest(named: NamedObject, message: str, hint: str) -> None:
     with pytest.raises(PlanError, match=message) as caught:
         choose_model(named, PLAIN)
     assert hint in caught.value.hint

@@ -14,7 +14,7 @@ from PIL import Image
 from polymeter.api.result import RunResult
 from polymeter.core.errors import DataError, PlanError
 from polymeter.data.formats import load
-from polymeter.interop.ulmeval.config import Named, UlmevalConfig
+from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig
 from polymeter.interop.ulmeval.evaluation import PairResult, UlmevalResult, evaluate_ulmeval
 from polymeter.interop.ulmeval.pairs import RunPair
 from tests.helpers.openai_stub import OpenAIStub, chat
@@ -45,8 +45,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return studio(tmp_path, monkeypatch)
 
 
-def config(*datasets: str, models: tuple[Named, ...] = (Named("Painter"),), **told: Any) -> UlmevalConfig:
-    named = tuple(map(Named, datasets or ("shades",)))
+def config(*datasets: str, models: tuple[NamedObject, ...] = (NamedObject("Painter"),), **told: Any) -> UlmevalConfig:
+    named = tuple(map(NamedObject, datasets or ("shades",)))
     plain = {"work_dir": Path("out"), "model_path": "painter.py", "include_paths": (Path("bench"),)}
     return UlmevalConfig(models, named, **{**plain, **told})
 
@@ -136,7 +136,7 @@ def test_infer_then_eval_needs_no_model(here: Path) -> None:
 
 def test_eval_scores_no_answers_of_a_dataset_that_was_made_with_other_arguments(here: Path) -> None:
     def red(tint: str, **told: Any) -> UlmevalConfig:
-        return replace(config(**told), datasets=(Named("red", "Shades", {"dataset": "shades", "tint": tint}),))
+        return replace(config(**told), datasets=(NamedObject("red", "Shades", {"dataset": "shades", "tint": tint}),))
 
     only(red("red", mode="infer"))
     with pytest.raises(PlanError, match="no answers of 'Painter' on 'red'"):
@@ -152,7 +152,7 @@ def test_any_whole_number_is_a_seed(here: Path) -> None:
 def test_a_prediction_file_for_several_datasets_is_told_of(here: Path) -> None:
     only(config(work_dir=Path("before")))
     file = here / "before/Painter/Painter_shades.pkl"
-    result = run(config("shades", "shadesPP", models=(Named("theirs"),), model_path="", result_files=(file,)))
+    result = run(config("shades", "shadesPP", models=(NamedObject("theirs"),), model_path="", result_files=(file,)))
     assert [len(pair.notes) for pair in result.pairs] == [1, 1]
     assert "for each of 2 datasets" in result.pairs[0].notes[0]
 
@@ -230,8 +230,8 @@ def test_one_pair_that_fails_does_not_stop_the_others(here: Path) -> None:
     ("told", "message"),
     [
         (config("shades", "shads"), "no task, group or tag 'shads'"),
-        (config(models=(Named("Painter"), Named("Nobody"))), "no model 'Nobody'"),
-        (config(models=(Named("mock:"), Named("openai:mock"))), "the name 'mock' in file names"),
+        (config(models=(NamedObject("Painter"), NamedObject("Nobody"))), "no model 'Nobody'"),
+        (config(models=(NamedObject("mock:"), NamedObject("openai:mock"))), "the name 'mock' in file names"),
         (config("shades", "bench/shades.py"), "'shades' is named twice"),
         (config(judge="gpt-4o"), "'gpt-4o' needs a key"),
     ],
@@ -260,18 +260,21 @@ def test_a_dataset_that_is_not_there_is_told_at_its_option(here: Path) -> None:
 
 
 def test_a_file_names_variants_of_one_class(here: Path) -> None:
-    models = (Named("dark", "Painter", {"shade": 3}), Named("light", "Painter", {"shade": 250}))
+    models = (NamedObject("dark", "Painter", {"shade": 3}), NamedObject("light", "Painter", {"shade": 250}))
     told = config(models=models)
-    red = Named("red", "Shades", {"dataset": "shades", "tint": "red"})
-    result = run(replace(told, datasets=(red, Named("shadesPP"))))
+    red = NamedObject("red", "Shades", {"dataset": "shades", "tint": "red"})
+    result = run(replace(told, datasets=(red, NamedObject("shadesPP"))))
     assert [shade(pair) for pair in result.pairs] == [3, 3, 250, 250]
     assert json.loads((here / "out/light/light_red_told.json").read_text())["tint"] == "red"
     assert len(load(here / "out/dark/dark_red.pkl")) == 4
 
 
 def test_models_are_checked_before_anything_is_spent(here: Path) -> None:
-    for named, message in ((Named("T2IR1"), "needs the code of"), (Named("x", "Painter", {"shde": 1}), "shde")):
-        told = config(models=(Named("Painter"), named))
+    for named, message in (
+        (NamedObject("T2IR1"), "needs the code of"),
+        (NamedObject("x", "Painter", {"shde": 1}), "shde"),
+    ):
+        told = config(models=(NamedObject("Painter"), named))
         if named.class_name:
             (here / "painter.py").write_text((here / "painter.py").read_text().replace(", **kwargs", ""))
         with pytest.raises(PlanError, match=message):
@@ -295,14 +298,14 @@ def test_a_table_is_named_by_its_file(here: Path) -> None:
 )
 def test_what_a_dataset_does_not_take_is_refused(told: dict[str, Any], message: str, hint: str, here: Path) -> None:
     with pytest.raises(PlanError, match=message) as caught:
-        run(replace(config(), datasets=(Named("red", "Shades", told),)))
+        run(replace(config(), datasets=(NamedObject("red", "Shades", told),)))
     assert hint in caught.value.hint
     assert not drawn(here)
 
 
 def test_another_class_than_the_datasets_is_refused(here: Path) -> None:
     with pytest.raises(PlanError, match="'shades' is not a dataset of the class 'Shadows'") as caught:
-        run(replace(config(), datasets=(Named("shades", "Shadows"),)))
+        run(replace(config(), datasets=(NamedObject("shades", "Shadows"),)))
     assert "Shades" in caught.value.hint
 
 
@@ -311,7 +314,7 @@ def test_somebodys_prediction_file_is_scored(here: Path) -> None:
     table = load(here / "before/Painter/Painter_shades.pkl")
     table["prediction"] = [[Image.new("RGB", (4, 4), (7, 0, 0))] * 2 for _ in range(4)]
     table.to_pickle(here / "theirs.pkl")
-    told = config(models=(Named("theirs"),), model_path="", result_files=(Path("theirs.pkl"),))
+    told = config(models=(NamedObject("theirs"),), model_path="", result_files=(Path("theirs.pkl"),))
     pair = only(told)
     assert pair.returned == {"shade": 7.0, "images": 8}
     assert (pair.exit_code, len(drawn(here))) == (0, 4)
@@ -360,7 +363,7 @@ def test_the_judges_answers_are_reused_or_not(reuse_aux: bool, n_more: int, here
 
 def test_benchmarks_of_other_dialects_and_models_of_other_interfaces_run_too(here: Path) -> None:
     (here / "bench" / "words.tsv").write_text("index\tquestion\tanswer\n0\tsay mock\tmock\n1\tsay other\tother\n")
-    told = config("words", models=(Named("mock"),), model_path="")
+    told = config("words", models=(NamedObject("mock"),), model_path="")
     pair = only(told)
     assert pair.exit_code == 0
     assert list(load(here / "out/mock/mock_words.pkl")["prediction"]) == ["mock", "mock"]

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.shims.finder import switch_on_shims
 
 CASES = json.loads(Path(__file__).with_name("vlmeval_choices.json").read_text(encoding="utf-8"))
 

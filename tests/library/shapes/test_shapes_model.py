@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from PIL import Image as PILImage
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.core.parts import Image, Text
-from polymeter.core.registries import MODELS
+from polymeter.core.names.registries import MODELS
 from polymeter.core.request import Generate, GenerateImage, Message, Request, Response
 from polymeter.library.shapes import ShapesModel
 from polymeter.library.shapes.layout import placed
-from polymeter.library.shapes.reading import Group, Order, read_edit, read_order
+from polymeter.library.shapes.reading import DescribedDrawing, ShapeGroup, read_edit, read_order
 from polymeter.library.shapes.slips import slipped, slipped_edit
 from polymeter.library.shapes.words import COLOURS, RELATIONS, SHAPES
 
@@ -89,8 +89,8 @@ def test_all_relations_hold_as_geneval_sees_them() -> None:
     for seed in range(200):
         rng = random.Random(seed)
         relation = rng.choice(RELATIONS)
-        groups = tuple(Group(rng.choice(SHAPES), rng.randint(1, 3)) for _ in range(2))
-        things = placed(Order(groups, relation, 1), 1, rng.choice([1, 1.7]), rng).things
+        groups = tuple(ShapeGroup(rng.choice(SHAPES), rng.randint(1, 3)) for _ in range(2))
+        things = placed(DescribedDrawing(groups, relation, 1), 1, rng.choice([1, 1.7]), rng).things
         boxes = [(t.x - t.radius, t.y - t.radius, t.x + t.radius, t.y + t.radius) for t in things]
         first, second = boxes[: groups[0].count], boxes[groups[0].count :]
         assert all(relation in relations(a, b) for a in first for b in second)
@@ -99,9 +99,9 @@ def test_all_relations_hold_as_geneval_sees_them() -> None:
 def test_there_is_room_for_as_many_as_it_promises() -> None:
     for seed in range(100):
         rng = random.Random(seed)
-        groups = tuple(Group(rng.choice(SHAPES), 4, size=rng.choice(["", "large"])) for _ in range(3))
+        groups = tuple(ShapeGroup(rng.choice(SHAPES), 4, size=rng.choice(["", "large"])) for _ in range(3))
         relation = rng.choice([*RELATIONS, ""])
-        assert len(placed(Order(groups, relation, 1 if relation else 0), 1, 1, rng).things) == 12
+        assert len(placed(DescribedDrawing(groups, relation, 1 if relation else 0), 1, 1, rng).things) == 12
 
 
 def test_what_cannot_be_placed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

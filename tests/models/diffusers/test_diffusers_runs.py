@@ -19,7 +19,7 @@ import polymeter
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
 from polymeter.models.diffusers.draw import Artist, Drawn
-from polymeter.models.diffusers.rows import Row
+from polymeter.models.diffusers.rows import ImageRow
 from polymeter.store.journal import Journal
 from tests.models.diffusers.kill_child import SETTINGS, UNSCORED
 
@@ -122,7 +122,7 @@ def test_a_run_that_is_killed_goes_on_with_what_it_has(
     kept, asked = answered(run), []
     draw = Artist.draw
 
-    def logged(self: Artist, rows: Sequence[Row]) -> list[Drawn]:
+    def logged(self: Artist, rows: Sequence[ImageRow]) -> list[Drawn]:
         asked.extend((row.prompt, row.seed) for row in rows)
         return draw(self, rows)
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
+from polymeter.core.content import Audio, Image
 from polymeter.core.errors import ModelError
-from polymeter.core.parts import Audio, Image
 from polymeter.core.request import Generate, GenerateImage, Request, Response
 from tests.helpers.mixed_requests import picture, request
 

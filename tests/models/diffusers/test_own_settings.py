@@ -21,7 +21,7 @@ from polymeter.core.request import GenerateImage
 from polymeter.models.diffusers import DiffusersModel
 from polymeter.models.diffusers.draw import Artist
 from polymeter.models.diffusers.index import Role
-from polymeter.models.diffusers.rows import Row
+from polymeter.models.diffusers.rows import ImageRow
 from tests.helpers.mixed_requests import request
 
 USUAL = {"num_inference_steps": 2, "size": "48x32"}
@@ -122,7 +122,7 @@ class Padding:
 def test_prompts_that_change_their_neighbours_are_drawn_alone(pads: bool, caplog: pytest.LogCaptureFixture) -> None:
     pipeline = Padding(pads)
     artist = Artist(pipeline, Role(Padding, {"prompt": None}, ""), 3)
-    row = Row(0, "a", (), 1, {}, None)
+    row = ImageRow(0, "a", (), 1, {}, None)
     rows = [replace(row, prompt="a" * length) for length in (1, 9, 4, 2)]
     with caplog.at_level(logging.WARNING, "polymeter"):
         shades = [one[0].getpixel((0, 0)) for one in artist.draw(rows) if isinstance(one, tuple)]

@@ -13,8 +13,8 @@ import pytest
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelSpec
 from polymeter.core.request import Generate, GenerateImage
-from polymeter.engine.models import make_model
 from polymeter.models.diffusers import DiffusersModel
+from polymeter.run.plan.models import make_model
 
 
 def index_of(folder: Path, name: Any) -> Path:

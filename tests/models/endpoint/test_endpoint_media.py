@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image as Pictures
 
+from polymeter.core.content import Audio, Image, Video
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Audio, Image, Video
 from polymeter.data.audio import samples, wav_bytes
 from polymeter.models.endpoint import media as endpoint_media
 from polymeter.models.endpoint.media import Encoded, MediaEncoder

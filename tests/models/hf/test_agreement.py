@@ -7,7 +7,7 @@ import math
 import pytest
 
 from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.agreement import distributions_agree, scores_agree
+from polymeter.models.hf.scoring.agreement import distributions_agree, scores_agree
 
 INF, NAN = math.inf, math.nan
 

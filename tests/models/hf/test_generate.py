@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.content import Image
 from polymeter.core.errors import ModelError
-from polymeter.core.parts import Image
 from polymeter.core.request import Generate, GenerateImage
 from polymeter.models.hf import HfModel
-from polymeter.models.hf.decoding import RowNoise, StopStrings, ignored
+from polymeter.models.hf.answers.decoding import RowNoise, StopStrings, ignored
 from polymeter.models.memory import within_memory
 from polymeter.reading.reasoning import begins_inside, split_from_inside, tags_in_template
 from tests.helpers.checkpoints import make_tokenizer

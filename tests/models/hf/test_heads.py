@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.score_shared import SharedScorer
-from polymeter.models.hf.score_tokens import Split
+from polymeter.models.hf.scoring.score_shared import SharedScorer
+from polymeter.models.hf.scoring.score_tokens import Split
 from tests.models.hf.test_loglikelihood_ways import (
     BASE,
     BLOOM,

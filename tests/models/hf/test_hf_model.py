@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.installing import pip_install
 from polymeter.core.model import ModelSpec
+from polymeter.core.names.installing import pip_install
 from polymeter.core.request import Generate
-from polymeter.engine.models import make_model
 from polymeter.models.hf import HfModel, digest
 from polymeter.models.hf import load as loading
 from polymeter.models.hf import model as model_module
 from polymeter.models.hf.config import kind_of
+from polymeter.run.plan.models import make_model
 from tests.helpers.mixed_requests import mixed_requests, picture, request, texts
 
 

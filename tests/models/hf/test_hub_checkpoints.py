@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from polymeter.core.content import Text
 from polymeter.core.errors import PlanError
-from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Message, Request
 from polymeter.models.hf import HfModel
 

@@ -12,8 +12,8 @@ import torch
 
 from polymeter.core.request import Generate, GenerateImage, Response
 from polymeter.models.hf import HfModel
-from polymeter.models.hf.images import drawing_of
-from polymeter.models.hf.images_emu3 import Emu3
+from polymeter.models.hf.images.emu3 import Emu3
+from polymeter.models.hf.images.networks import drawing_of
 from tests.helpers.janus import JANUS_SIZE, make_unified
 from tests.helpers.mixed_requests import picture, request
 
@@ -188,7 +188,7 @@ def test_what_cannot_be_drawn_is_said(
 
 
 def test_one_that_cannot_be_read_fails_alone(unified: Callable[[str], HfModel], tmp_path: Path) -> None:
-    from polymeter.core.parts import Image
+    from polymeter.core.content import Image
 
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"no image")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.parts import Image
+from polymeter.core.content import Image
 from polymeter.core.request import Generate, Request, Response
-from polymeter.models.hf import in_turn, roomy_layer
-from polymeter.models.hf.refill import Refiller
+from polymeter.models.hf.answers import in_turn, roomy_layer
+from polymeter.models.hf.answers.refill import Refiller
 from tests.helpers.checkpoints import ARCHITECTURES
 from tests.helpers.mixed_requests import mixed_requests, picture, request
 

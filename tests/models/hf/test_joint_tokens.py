@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from polymeter.models.hf.joint_tokens import JointTokens
+from polymeter.models.hf.scoring.joint_tokens import JointTokens
 
 WORDS = ("the", "red", "square", "isn't", "left.", "12", "naïve", "a,b", "(so)", "answer:", "日本", "x" * 9)
 GAPS = (" ", " ", " ", " ", "\n", "  ", "\n\n", "\t")

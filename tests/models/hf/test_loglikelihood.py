@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from PIL import Image as pil
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import ModelError
-from polymeter.core.parts import Image, Text
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
-from polymeter.models.hf.loglikelihood import Scorer
+from polymeter.models.hf.scoring.loglikelihood import ContinuationScorer
 
 WORDS = (
     "the",
@@ -34,7 +34,7 @@ WORDS = (
     ".",
     "\n",
 )
-Opened = Callable[..., Scorer]
+Opened = Callable[..., ContinuationScorer]
 SEEING = ("llava", "llava_next", "idefics3", "gemma3")
 
 
@@ -42,9 +42,9 @@ SEEING = ("llava", "llava_next", "idefics3", "gemma3")
 def opened(model: Callable[..., Any]) -> Opened:
     """A scorer that knows nothing yet, of an architecture."""
 
-    def make(architecture: str, **options: Any) -> Scorer:
+    def make(architecture: str, **options: Any) -> ContinuationScorer:
         made = model(architecture, **options)
-        return Scorer(made._loaded, made._encoder)
+        return ContinuationScorer(made._loaded, made._encoder)
 
     return make
 
@@ -67,7 +67,7 @@ def drawn(generator: random.Random, *, most_pictures: int) -> Request:
     return request(*choices, text=words(14) + generator.choice(("", " ", "\n")), pictures=pictures)
 
 
-def one_forward_each(scorer: Scorer, asked: Request) -> list[ChoiceLogprob]:
+def one_forward_each(scorer: ContinuationScorer, asked: Request) -> list[ChoiceLogprob]:
     """Prompt and continuation through the processor and the network in one piece, continuation by continuation."""
     import torch
 
@@ -88,7 +88,7 @@ def one_forward_each(scorer: Scorer, asked: Request) -> list[ChoiceLogprob]:
     return scores
 
 
-def assert_equal(scorer: Scorer, requests: Sequence[Request]) -> None:
+def assert_equal(scorer: ContinuationScorer, requests: Sequence[Request]) -> None:
     for asked, response in zip(requests, scorer.score(requests), strict=True):
         assert response.error is None
         for given, expected in zip(response.outputs[0].logprobs, one_forward_each(scorer, asked), strict=True):
@@ -176,7 +176,7 @@ def test_longer_choices_take_one_forward_and_logits_of_their_own_positions(opene
     assert spy.n_positions <= 2 + 4 * longest
 
 
-def greedy(scorer: Scorer, context: str, n_tokens: int) -> str | None:
+def greedy(scorer: ContinuationScorer, context: str, n_tokens: int) -> str | None:
     """What the network writes greedily; ``None`` if that is tokenised otherwise when it is read."""
     import torch
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polymeter.models.hf.score_tokens import Split, Tail, move_white_space, split
+from polymeter.models.hf.scoring.score_tokens import Split, Tail, move_white_space, split
 
 
 def test_continuations_that_join_nothing_share_the_whole_context() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.parts import Text
+from polymeter.core.content import Text
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
-from polymeter.models.hf import loglikelihood, prefix, score_encoder_decoder, score_plain, score_shared
-from polymeter.models.hf.score_tokens import Split, Tail
+from polymeter.models.hf.scoring import loglikelihood, prefix, score_encoder_decoder, score_plain, score_shared
+from polymeter.models.hf.scoring.score_tokens import Split, Tail
 
 VOCABULARY = 120
 IMAGE, IMAGE_START, IMAGE_END, PAD = 10, 11, 12, 0
@@ -368,12 +368,12 @@ def test_sharing_that_does_not_agree_is_given_up(
 ) -> None:
     read, position_of = prefix.PrefixReader.read, prefix.PrefixReader._positions
     made_model = model("qwen2", has_template=False)
-    trusting = loglikelihood.Scorer(made_model._loaded, made_model._encoder)
+    trusting = loglikelihood.ContinuationScorer(made_model._loaded, made_model._encoder)
     asked = [request(" red square", " blue star"), request(" one", " two circles", text="How many? " * 5)]
     expected = [response.outputs[0].logprobs for response in trusting.score(asked)]
     monkeypatch.setattr(loglikelihood, "_decides_positions", lambda _: True)
 
-    good = loglikelihood.Scorer(made_model._loaded, made_model._encoder)
+    good = loglikelihood.ContinuationScorer(made_model._loaded, made_model._encoder)
     good.score(asked)
     assert good.way == "shared"
 
@@ -383,7 +383,7 @@ def test_sharing_that_does_not_agree_is_given_up(
         monkeypatch.setattr(
             prefix.PrefixReader, "_positions", lambda self, starts, *span: position_of(self, starts * 0, *span)
         )
-    wary = loglikelihood.Scorer(made_model._loaded, made_model._encoder)
+    wary = loglikelihood.ContinuationScorer(made_model._loaded, made_model._encoder)
     with caplog.at_level(logging.WARNING, logger="polymeter"):
         responses = wary.score(asked)
 
@@ -397,10 +397,10 @@ def test_speech_is_heard_and_its_transcripts_scored(model: Callable[..., Any]) -
     import numpy as np
     import torch
 
-    from polymeter.core.parts import Audio
+    from polymeter.core.content import Audio
 
     whisper = model("whisper")
-    scorer = loglikelihood.Scorer(whisper._loaded, whisper._encoder)
+    scorer = loglikelihood.ContinuationScorer(whisper._loaded, whisper._encoder)
     sound = Audio({"array": np.sin(np.arange(8000) / 20).astype("float32"), "sampling_rate": 16000})
     asked = Request((Message("user", (sound,)),), Loglikelihood((" red circle", "A", "")))
 

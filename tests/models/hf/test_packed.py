@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from polymeter.core.request import Loglikelihood, Request
-from polymeter.models.hf import score_shared
-from polymeter.models.hf.loglikelihood import Scorer
-from polymeter.models.hf.packed import Pack, rounds
-from polymeter.models.hf.prefix import PrefixReader
-from polymeter.models.hf.score_rows import Row
-from polymeter.models.hf.score_tokens import Tail
+from polymeter.models.hf.scoring import score_shared
+from polymeter.models.hf.scoring.loglikelihood import ContinuationScorer
+from polymeter.models.hf.scoring.packed import Pack, rounds
+from polymeter.models.hf.scoring.prefix import PrefixReader
+from polymeter.models.hf.scoring.score_rows import ContinuationRow
+from polymeter.models.hf.scoring.score_tokens import Tail
 from tests.helpers.checkpoints import ARCHITECTURES
 from tests.helpers.mixed_requests import mixed_requests
 
@@ -55,7 +55,7 @@ def asked(made: Any, seed: int) -> list[Request]:
     return [Request(one.messages, Loglikelihood(choices())) for one in mixed_requests(made.traits.modalities)]
 
 
-def logprobs(scorer: Scorer, requests: Sequence[Request]) -> list[list[float]]:
+def logprobs(scorer: ContinuationScorer, requests: Sequence[Request]) -> list[list[float]]:
     responses = scorer.score(requests)
     assert [one.error for one in responses] == [None] * len(requests)
     return [[one.logprob for one in response.outputs[0].logprobs] for response in responses]
@@ -74,7 +74,7 @@ def test_packed_choices_score_as_each_alone(model: Callable[..., Any], architect
     before = network.config._attn_implementation
     network.set_attn_implementation(attention)
     try:
-        scorer = Scorer(made._loaded, made._encoder)
+        scorer = ContinuationScorer(made._loaded, made._encoder)
         shared = scorer.shared
         requests = asked(made, 1)
         ways = {}
@@ -107,7 +107,7 @@ def test_packed_choices_score_as_each_alone(model: Callable[..., Any], architect
 
 def test_choices_that_fill_several_packs(model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     made = model("llava")
-    scorer = Scorer(made._loaded, made._encoder)
+    scorer = ContinuationScorer(made._loaded, made._encoder)
     whole = [logprobs(scorer, asked(made, 2)) for _ in range(2)][1]
     monkeypatch.setattr(score_shared, "WHOLE_TOKENS", 0)
     for most in (512, 512, 13, 3):  # the first is computed both ways, and the last is too few for the longest choice
@@ -120,7 +120,7 @@ def test_letters_keep_no_cache_once_the_model_is_known(
     model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = model("llava")
-    scorer = Scorer(made._loaded, made._encoder)
+    scorer = ContinuationScorer(made._loaded, made._encoder)
     pictured = [one for one in asked(made, 2) if list(one.images())][:2]
     letters = [replace(one, parameters=Loglikelihood(("A", "B"))) for one in pictured]
     before = logprobs(scorer, letters)
@@ -140,7 +140,7 @@ def test_one_kind_of_batch_says_nothing_about_another(
     model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = model("llava")
-    scorer = Scorer(made._loaded, made._encoder)
+    scorer = ContinuationScorer(made._loaded, made._encoder)
     monkeypatch.setattr(PrefixReader, "read_whole", lambda *_: 1 / 0)
     mixed = asked(made, 2)
     scorer.score([one for one in mixed if not list(one.images())])
@@ -154,7 +154,7 @@ def test_a_model_that_does_not_heed_the_mask_is_not_packed(
     model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = model("llama")
-    scorer = Scorer(made._loaded, made._encoder)
+    scorer = ContinuationScorer(made._loaded, made._encoder)
     expected = logprobs(scorer, asked(made, 3))
     for change in (lambda mask: mask * 0, lambda mask: mask[:, 0].nonsense):
         network = made._loaded.network
@@ -165,7 +165,7 @@ def test_a_model_that_does_not_heed_the_mask_is_not_packed(
                 given["attention_mask"] = change(given["attention_mask"])
             return forward(*args, **given)
 
-        scorer = Scorer(made._loaded, made._encoder)
+        scorer = ContinuationScorer(made._loaded, made._encoder)
         monkeypatch.setattr(network, "forward", changed)
         for _ in range(3):
             assert_same(logprobs(scorer, asked(made, 3)), expected)
@@ -175,7 +175,12 @@ def test_a_model_that_does_not_heed_the_mask_is_not_packed(
 
 
 def test_packs_hold_so_many_tokens_and_stand_in_rounds() -> None:
-    rows = [Row(0, Tail((1,) * 4)), Row(0, Tail((1,) * 3)), Row(1, Tail((1,) * 6)), Row(0, Tail((1,) * 3))]
+    rows = [
+        ContinuationRow(0, Tail((1,) * 4)),
+        ContinuationRow(0, Tail((1,) * 3)),
+        ContinuationRow(1, Tail((1,) * 6)),
+        ContinuationRow(0, Tail((1,) * 3)),
+    ]
     assert rounds([2, 0, 1, 3], rows, 5) == [[Pack(1, (2,)), Pack(0, (0, 1))], [Pack(0, (3,))]]
     assert rounds([2, 0, 1, 3], rows, 99) == [[Pack(1, (2,)), Pack(0, (0, 1, 3))]]
 
@@ -184,9 +189,9 @@ def test_a_model_whose_attention_is_not_known_is_read_apart(
     model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = model("llava")
-    expected = logprobs(Scorer(made._loaded, made._encoder), asked(made, 2))
+    expected = logprobs(ContinuationScorer(made._loaded, made._encoder), asked(made, 2))
     with monkeypatch.context() as another_version:
         another_version.setattr(made._loaded.network.config, "get_text_config", lambda **_: SimpleNamespace())
-        scorer = Scorer(made._loaded, made._encoder)
+        scorer = ContinuationScorer(made._loaded, made._encoder)
     assert_same(logprobs(scorer, asked(made, 2)), expected)
     assert scorer.shared.is_packed is None

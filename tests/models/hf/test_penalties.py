@@ -12,7 +12,7 @@ import pytest
 
 from polymeter.core.request import Generate
 from polymeter.models.hf import HfModel
-from polymeter.models.hf.decoding import OwnTokens, token_ids_of
+from polymeter.models.hf.answers.decoding import OwnTokens, token_ids_of
 from tests.helpers.checkpoints import make_checkpoint
 from tests.helpers.mixed_requests import mixed_requests, request
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polymeter.core.content import Image, Video
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.core.parity import parity_with
-from polymeter.core.parts import Image, Video
+from polymeter.core.names.parity import parity_with
 from polymeter.core.request import Generate
 from polymeter.models.hf import HfModel
-from polymeter.models.hf.media import Clip, image_of
+from polymeter.models.hf.media import VideoFrames, image_of
 from tests.helpers.differences import difference
 from tests.helpers.mixed_requests import picture, request, sound, texts
 
@@ -213,10 +213,10 @@ def test_videos_of_their_own(model: Callable[..., Any], checkpoint: Callable[...
 
 def test_clip_tells_the_times_of_its_frames() -> None:
     frames = [picture(8, 6, number).open() for number in range(3)]
-    told = Clip(frames, [1.0, 1.5, 2.0]).metadata()
+    told = VideoFrames(frames, [1.0, 1.5, 2.0]).metadata()
     assert [number / told["fps"] for number in told["frames_indices"]] == [1.0, 1.5, 2.0]
     assert len(frames) / told["total_num_frames"] * told["fps"] == 2.0
-    untimed = Clip(frames, [0.0, 0.0, 0.0]).metadata()
+    untimed = VideoFrames(frames, [0.0, 0.0, 0.0]).metadata()
     assert untimed["frames_indices"] == [0, 1000, 2000]
 
 

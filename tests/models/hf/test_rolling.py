@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.parity import parity_with
-from polymeter.core.parts import Text
+from polymeter.core.content import Text
+from polymeter.core.names.parity import parity_with
 from polymeter.core.request import Generate, Loglikelihood, Message, Request
-from polymeter.models.hf.score_rolling import Window, windows
+from polymeter.models.hf.scoring.score_rolling import Window, windows
 from tests.helpers.differences import difference
 
 pytest.importorskip("torch")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from polymeter.models.hf import roomy_layer
+from polymeter.models.hf.answers import roomy_layer
 
 
 def read(n_rows: int, width: int) -> Any:

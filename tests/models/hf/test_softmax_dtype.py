@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
+from polymeter.core.content import Text
 from polymeter.core.errors import PlanError
-from polymeter.core.parity import parity_with
-from polymeter.core.parts import Text
+from polymeter.core.names.parity import parity_with
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
 from polymeter.models.hf import HfModel
-from polymeter.models.hf.score_rows import RowScores
+from polymeter.models.hf.scoring.score_rows import RowScores
 from tests.helpers.differences import difference
 
 LETTERS = [*"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
+from polymeter.core.content import Text
 from polymeter.core.errors import PlanError
-from polymeter.core.parts import Text
 from polymeter.core.request import Loglikelihood, Message, Request
 from polymeter.models.hf import HfModel
 from tests.helpers.checkpoints import make_tokenizer

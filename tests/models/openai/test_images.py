@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.content import Audio, Image, Part, Text
 from polymeter.core.errors import DataError, ModelError, PlanError
-from polymeter.core.parts import Audio, Image, Part, Text
 from polymeter.core.request import GenerateImage, Message, Request, Response, Usage
 from polymeter.models.openai import OpenAIModel
 from polymeter.models.openai.image_settings import makes_images

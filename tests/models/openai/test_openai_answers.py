@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.content import Text
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.identity import canonical
-from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Message, Output, Request, Usage
-from polymeter.engine.models import make_model, parse_model
 from polymeter.models.openai import OpenAIModel
+from polymeter.run.plan.models import make_model, parse_model
 from tests.helpers.openai_stub import OpenAIStub, Reply, chat, failure
 
 QUESTION = Request((Message("user", (Text("q"),)),), Generate())

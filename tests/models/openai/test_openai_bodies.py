@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image as Pictures
 
+from polymeter.core.content import Audio, Given, Image, Part, Text, Video
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.identity import request_fingerprint
-from polymeter.core.parts import Audio, Given, Image, Part, Text, Video
-from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Request, Response
+from polymeter.core.settings.repeats import repeats_of
 from polymeter.data.audio import wav_bytes
 from polymeter.models.openai import OpenAIModel
 from tests.helpers.openai_stub import OpenAIStub, Received, Reply, chat, failure

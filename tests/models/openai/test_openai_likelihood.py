@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import ModelError
-from polymeter.core.parts import Image, Text
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Output, Part, Request, Usage
 from polymeter.models.openai import OpenAIModel
 from tests.helpers.openai_stub import OpenAIStub, Received, failure

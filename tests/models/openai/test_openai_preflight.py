@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from polymeter.cli.main import main
+from polymeter.core.content import Text
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Message, Request
 from polymeter.models.openai import OpenAIModel
 from polymeter.models.openai import preflight as preflight_module

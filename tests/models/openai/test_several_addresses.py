@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import polymeter
+from polymeter.core.content import Text
 from polymeter.core.errors import PlanError
-from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Loglikelihood, Message, Request
-from polymeter.engine.parts import shown_address
 from polymeter.models.openai import OpenAIModel
+from polymeter.run.finish.sessions import shown_address
 from tests.helpers.checkpoint_folders import N, write_task
 from tests.helpers.openai_stub import OpenAIStub, Received, chat, failure
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.core.registries import MODELS
+from polymeter.core.names.registries import MODELS
 from polymeter.models.served.kinds import KINDS, LLAMACPP, SGLANG, TRANSFORMERS, VLLM, ServerKind
 
 

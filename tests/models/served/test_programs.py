@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.installing import installed_version
+from polymeter.core.names.installing import installed_version
 from polymeter.models.served import programs
 from polymeter.models.served.kinds import LLAMACPP, SGLANG, TRANSFORMERS, VLLM
 from polymeter.models.served.programs import Program, find_program, versions_of

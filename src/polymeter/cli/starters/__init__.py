@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.systems import Starter, load, package_folder, systems
+from polymeter.core.names.systems import Starter, load, package_folder, systems
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,7 +1,7 @@
 """EvalScope 0.17: data adapters, custom models, ``evalscope.…`` imports, ``run_task`` and its command line."""
 
-from polymeter.core.registry import Target
-from polymeter.core.systems import Command, ImportRoot, Installed, Scripts, Starter, System
+from polymeter.core.names.registry import Target
+from polymeter.core.names.systems import Command, ImportRoot, Installed, Scripts, Starter, System
 
 _HERE = "polymeter.interop.evalscope"
 _SHIM = f"{_HERE}.shim"

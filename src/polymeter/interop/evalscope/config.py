@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.registries import MODELS
-from polymeter.core.secrets import HIDDEN, without_secrets
-from polymeter.core.yaml_text import parse_yaml, text_of
+from polymeter.core.names.registries import MODELS
+from polymeter.core.text.secrets import HIDDEN, without_secrets
+from polymeter.core.text.yaml_text import parse_yaml, text_of
 from polymeter.interop.evalscope.flags import EVAL
 
 NO_KEY = "EMPTY"
@@ -36,7 +36,7 @@ _DICTS = ("model_args", "dataset_args", "generation_config", "judge_model_args",
 
 
 @dataclass
-class _Fields:
+class _ConfigFields:
     """The fields with EvalScope's defaults; ``None`` or empty where its default depends on the kind of model."""
 
     model: Any = None
@@ -74,10 +74,10 @@ class _Fields:
     analysis_report: bool = False
 
 
-FIELDS = tuple(item.name for item in fields(_Fields))
+FIELDS = tuple(item.name for item in fields(_ConfigFields))
 
 
-class TaskConfig(_Fields):
+class TaskConfig(_ConfigFields):
     """What to evaluate, and how.
 
     Dictionaries and lists are copied, so the caller's are never changed. An unknown name is refused, and the message

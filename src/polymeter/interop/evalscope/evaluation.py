@@ -24,17 +24,17 @@ from polymeter.api.settings import parity_of
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import ModelSpec
-from polymeter.core.parity import OFF
-from polymeter.core.progress import Progress
-from polymeter.core.secrets import hide_secrets, scrubbed, without_secrets
+from polymeter.core.names.parity import OFF
+from polymeter.core.records.progress import Progress
+from polymeter.core.text.secrets import hide_secrets, scrubbed, without_secrets
 from polymeter.interop.evalscope import SYSTEM
 from polymeter.interop.evalscope import results as files
 from polymeter.interop.evalscope.config import TaskConfig, check, notes_on_fields, parse_task_config
-from polymeter.interop.evalscope.model_names import Chosen, choose_judge, choose_model, judge_prompts, keys_set
+from polymeter.interop.evalscope.model_names import ConfiguredModel, choose_judge, choose_model, judge_prompts, keys_set
 from polymeter.interop.evalscope.tasks.collection import COLLECTION
-from polymeter.interop.evalscope.tasks.report import Report
-from polymeter.interop.evalscope.tasks.report_tables import gen_table
-from polymeter.store.export import read_samples
+from polymeter.interop.evalscope.tasks.scoring.report import Report
+from polymeter.interop.evalscope.tasks.scoring.report_tables import gen_table
+from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder
 
 _LOGGER = logging.getLogger("polymeter")
@@ -152,7 +152,7 @@ def time_stamp() -> str:
     return time.strftime("%Y%m%d_%H%M%S")
 
 
-def run_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
+def run_options(config: TaskConfig, chosen: ConfiguredModel) -> dict[str, Any]:
     """Options of the run, except its folders; those that are not set are absent."""
     options: dict[str, Any] = {
         "limit": config.limit,
@@ -166,7 +166,7 @@ def run_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def adapter_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
+def adapter_options(config: TaskConfig, chosen: ConfiguredModel) -> dict[str, Any]:
     """Options of the run for its data adapters; those that are not set are absent."""
     options = {
         "dataset_args": {name: args for name, args in config.dataset_args.items() if _counts(name, config)},
@@ -201,8 +201,8 @@ class _Evaluation:
     """One evaluation: what to run, and in which run folder."""
 
     config: TaskConfig
-    chosen: Chosen
-    judge: Chosen | None
+    chosen: ConfiguredModel
+    judge: ConfiguredModel | None
     root: Path
     progress: Progress | None
     typed: str
@@ -274,7 +274,7 @@ class _Evaluation:
         return fingerprint([self.config.stage, self.config.model_id, canonical(_as_data(content)), judge])[:8]
 
 
-def _plain(chosen: Chosen) -> Any:
+def _plain(chosen: ConfiguredModel) -> Any:
     """A model as plain data, without its address."""
     if isinstance(chosen.model, ModelSpec):
         args = {name: value for name, value in chosen.model.args.items() if name not in ("base_url", "api_key_env")}

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from polymeter.core.exporting import ExportJob
-from polymeter.core.files import replacing
-from polymeter.core.places import stored_at
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.places import stored_at
+from polymeter.core.records.exporting import ExportJob
 
 SubsetNumber = tuple[str, float, int]
 """A subset, its number, and how many samples that rests on."""

@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from polymeter.core.exporting import ExportJob
-from polymeter.core.places import stored_at
-from polymeter.core.stored_samples import StoredSample, answer_text, model_outputs, named, numbers_of
+from polymeter.core.machine.places import stored_at
+from polymeter.core.records.exporting import ExportJob
+from polymeter.core.records.stored_samples import StoredSample, answer_text, model_outputs, named, numbers_of
 from polymeter.interop.evalscope.export_parts import adjacent, metrics_of, model_id, write_config
 from polymeter.interop.evalscope.results import SubsetRecord, prediction_records, review_records, write_lines
-from polymeter.interop.evalscope.tasks.report import Category, Metric, Report, Subset
+from polymeter.interop.evalscope.tasks.scoring.report import Category, Metric, Report, Subset
 
 
 def write_export(job: ExportJob) -> None:

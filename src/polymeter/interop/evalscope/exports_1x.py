@@ -9,12 +9,10 @@ from collections.abc import Collection, Iterator, Mapping
 from math import fsum
 from typing import Any
 
-from polymeter.core.chat_logs import chat_choices, chat_messages, last_exchanges
-from polymeter.core.exporting import ExportJob
-from polymeter.core.files import replacing
-from polymeter.core.json_text import json_text
-from polymeter.core.places import stored_at
-from polymeter.core.stored_samples import (
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.places import stored_at
+from polymeter.core.records.exporting import ExportJob
+from polymeter.core.records.stored_samples import (
     StoredSample,
     answer_text,
     messages_of,
@@ -23,6 +21,8 @@ from polymeter.core.stored_samples import (
     numbers_of,
     tokens_of,
 )
+from polymeter.core.text.chat_logs import chat_choices, chat_messages, last_exchanges
+from polymeter.core.text.json_text import json_text
 from polymeter.interop.evalscope.export_parts import adjacent, label, metrics_of, model_id, rounded, write_config
 from polymeter.interop.evalscope.results import SubsetRecord, index_of, write_lines
 

@@ -23,17 +23,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.logs import (
-    LoggedRun,
-    LoggedSample,
-    LoggedTask,
-    LogReader,
-    damaged,
-    read_json,
-    read_json_lines,
-)
-from polymeter.core.places import stored_at
-from polymeter.core.yaml_text import read_yaml
+from polymeter.core.logs import LoggedRun, LoggedSample, LoggedTask, LogReader, damaged, read_json, read_json_lines
+from polymeter.core.machine.places import stored_at
+from polymeter.core.text.yaml_text import read_yaml
 from polymeter.interop.evalscope.export_parts import PLAIN_IDS
 from polymeter.interop.evalscope.log_lines import Record, answered
 from polymeter.interop.evalscope.log_numbers import metric_name, reported_name, stated_results
@@ -58,7 +50,7 @@ class _Subset:
 
 
 @dataclass(slots=True)
-class _Line:
+class _LogLine:
     """Where the lines of one answer are, in bytes: among the scored ones, and among all."""
 
     review: int | None = None
@@ -327,16 +319,16 @@ def _sample_metrics(benchmark: _Benchmark) -> Iterator[str]:
         yield metric_name(metric)
 
 
-def _places(subset: _Subset) -> dict[int, _Line]:
+def _places(subset: _Subset) -> dict[int, _LogLine]:
     """Where the lines of each answer are. A line that a resumed run wrote again counts."""
-    found: dict[int, _Line] = {}
+    found: dict[int, _LogLine] = {}
     for file, attribute in ((subset.predictions, "prediction"), (subset.reviews, "review")):
         for number, start, record in read_json_lines(file) if file is not None else ():
             index = record.get("index")
             if not isinstance(index, int) or isinstance(index, bool) or index < 0:
                 assert file is not None
                 raise damaged(file, f"line {number} has no index", number)
-            setattr(found.setdefault(index, _Line()), attribute, start)
+            setattr(found.setdefault(index, _LogLine()), attribute, start)
     return found
 
 
@@ -347,7 +339,7 @@ def _opened(file: Path | None, opened: ExitStack) -> IO[bytes] | None:
         return opened.enter_context(file.open("rb"))
 
 
-def _record(files: Sequence[IO[bytes] | None], line: _Line) -> Record:
+def _record(files: Sequence[IO[bytes] | None], line: _LogLine) -> Record:
     """The prediction and the review of an answer."""
     prediction, review = (
         {} if file is None or start is None else _at(file, start)

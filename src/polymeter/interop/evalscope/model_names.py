@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from polymeter.core.environment import environment_set
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.machine.environment import environment_set
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
-from polymeter.core.registries import MODELS
+from polymeter.core.names.registries import MODELS
 from polymeter.interop.evalscope.config import NO_KEY, TaskConfig
 
 MODEL_KEY = "EVALSCOPE_API_KEY"
@@ -41,7 +41,7 @@ _JUDGE_PROMPTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ConfiguredModel:
     """A model of a configuration.
 
     Attributes:
@@ -55,7 +55,7 @@ class Chosen:
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def choose_model(config: TaskConfig) -> Chosen:
+def choose_model(config: TaskConfig) -> ConfiguredModel:
     """The model of a configuration: an object, an endpoint if there is an ``api_url``, a Polymeter spec, else a
     checkpoint.
 
@@ -64,7 +64,7 @@ def choose_model(config: TaskConfig) -> Chosen:
     """
     model = config.model
     if isinstance(model, (BatchModel, AsyncModel)):
-        return Chosen(model, config.eval_type)
+        return ConfiguredModel(model, config.eval_type)
     if model is None or not isinstance(model, str):
         return _object(model)
     backend, colon, name = model.partition(":")
@@ -77,7 +77,7 @@ def choose_model(config: TaskConfig) -> Chosen:
         kind = (
             "service" if backend in _ENDPOINTS else "checkpoint" if config.eval_type == "custom" else config.eval_type
         )
-        return Chosen(ModelSpec(backend, name, dict(config.model_args)), kind, _key(config.api_key, MODEL_KEY))
+        return ConfiguredModel(ModelSpec(backend, name, dict(config.model_args)), kind, _key(config.api_key, MODEL_KEY))
     if config.eval_type == "custom" and not is_spec:
         raise PlanError(
             f"The eval_type 'custom' takes a model that is an object, not {model!r}.",
@@ -86,11 +86,13 @@ def choose_model(config: TaskConfig) -> Chosen:
         )
     arguments = _checkpoint_arguments(config)
     if config.model_task == "image_generation" and not is_spec:
-        return Chosen(ModelSpec("diffusers", model, _pipeline_arguments(arguments)), "checkpoint")
-    return Chosen(ModelSpec("hf", name if is_spec else model, arguments), "checkpoint", _key(config.api_key, MODEL_KEY))
+        return ConfiguredModel(ModelSpec("diffusers", model, _pipeline_arguments(arguments)), "checkpoint")
+    return ConfiguredModel(
+        ModelSpec("hf", name if is_spec else model, arguments), "checkpoint", _key(config.api_key, MODEL_KEY)
+    )
 
 
-def choose_judge(config: TaskConfig) -> Chosen | None:
+def choose_judge(config: TaskConfig) -> ConfiguredModel | None:
     """The judge of a configuration; ``None`` if it names none, so that planning refuses a benchmark that needs one.
 
     Its name, address and key come from ``judge_model_args``, else from the environment variables
@@ -119,7 +121,7 @@ def choose_judge(config: TaskConfig) -> Chosen | None:
         return None
     backend, colon, rest = str(name).partition(":")
     if backend in MODELS and not url and (colon or backend == "mock"):
-        return Chosen(ModelSpec(backend, rest), "service", _key(judge_args.get("api_key"), JUDGE_KEY))
+        return ConfiguredModel(ModelSpec(backend, rest), "service", _key(judge_args.get("api_key"), JUDGE_KEY))
     key = str(judge_args.get("api_key") or token)
     if not url and key in ("", NO_KEY):
         raise PlanError(
@@ -131,7 +133,7 @@ def choose_judge(config: TaskConfig) -> Chosen | None:
     address = base_url(str(url or _JUDGE_URL))
     is_own = bool(keys) or not _is_openais(address)  # as for the model, OPENAI_API_KEY must reach only OpenAI
     arguments = {"base_url": address, **({"api_key_env": JUDGE_KEY} if is_own else {})}
-    return Chosen(ModelSpec("openai", str(name or _JUDGE_MODEL), arguments), "service", keys)
+    return ConfiguredModel(ModelSpec("openai", str(name or _JUDGE_MODEL), arguments), "service", keys)
 
 
 def judge_prompts(config: TaskConfig) -> dict[str, Any]:
@@ -144,18 +146,18 @@ def base_url(api_url: str) -> str:
     return api_url.strip().rstrip("/").removesuffix(_CHAT).removesuffix(_IMAGES)
 
 
-def keys_set(*chosen: Chosen | None) -> AbstractContextManager[None]:
+def keys_set(*chosen: ConfiguredModel | None) -> AbstractContextManager[None]:
     """Set the models' keys in the environment."""
     return environment_set({name: key for one in chosen if one is not None for name, key in one.keys.items()})
 
 
-def _object(model: Any) -> Chosen:
+def _object(model: Any) -> ConfiguredModel:
     from polymeter.interop.evalscope.models.custom import CustomBackend, CustomModel, DummyCustomModel
 
     if model is None:
-        return Chosen(CustomBackend(DummyCustomModel()), "custom")
+        return ConfiguredModel(CustomBackend(DummyCustomModel()), "custom")
     if isinstance(model, CustomModel):
-        return Chosen(CustomBackend(model), "custom")
+        return ConfiguredModel(CustomBackend(model), "custom")
     raise PlanError(
         f"A {type(model).__name__} is no model.",
         where="TaskConfig model",
@@ -163,7 +165,7 @@ def _object(model: Any) -> Chosen:
     )
 
 
-def _endpoint(config: TaskConfig, name: str) -> Chosen:
+def _endpoint(config: TaskConfig, name: str) -> ConfiguredModel:
     if not config.api_url and not os.environ.get("OPENAI_BASE_URL"):
         raise PlanError(
             "The eval_type 'service' needs the address of an endpoint.",
@@ -180,7 +182,7 @@ def _endpoint(config: TaskConfig, name: str) -> Chosen:
         arguments["base_url"] = base_url(config.api_url)
     if keys or (config.api_url and not _is_openais(config.api_url)):
         arguments.setdefault("api_key_env", MODEL_KEY)  # OPENAI_API_KEY must reach only OpenAI
-    return Chosen(ModelSpec("openai", name, arguments), "service", keys)
+    return ConfiguredModel(ModelSpec("openai", name, arguments), "service", keys)
 
 
 def _no_template(backend: str) -> PlanError:

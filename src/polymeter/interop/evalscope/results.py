@@ -16,14 +16,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.files import replacing
-from polymeter.core.json_text import json_text
-from polymeter.core.places import stored_at
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.places import stored_at
+from polymeter.core.text.json_text import json_text
 from polymeter.interop.evalscope.config import TaskConfig
 from polymeter.interop.evalscope.tasks.collection import COLLECTION, LEVELS, collection_name, level_tables
-from polymeter.interop.evalscope.tasks.report import Report
+from polymeter.interop.evalscope.tasks.scoring.report import Report
 from polymeter.reading.stored import samples_as_read
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder
 
 Sample = Mapping[str, Any]

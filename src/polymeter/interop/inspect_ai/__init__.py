@@ -3,8 +3,8 @@
 Its tasks are Python programs, which do not run here.
 """
 
-from polymeter.core.registry import Target
-from polymeter.core.systems import System
+from polymeter.core.names.registry import Target
+from polymeter.core.names.systems import System
 
 _HERE = "polymeter.interop.inspect_ai"
 

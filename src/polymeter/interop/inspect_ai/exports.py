@@ -13,13 +13,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from polymeter.core.chat_logs import chat_choices, chat_messages, last_exchanges
-from polymeter.core.exporting import ExportJob
-from polymeter.core.files import replacing
-from polymeter.core.json_text import json_text
-from polymeter.core.places import stored_at
-from polymeter.core.sources import digest
-from polymeter.core.stored_samples import (
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.places import stored_at
+from polymeter.core.media.sources import digest
+from polymeter.core.records.exporting import ExportJob
+from polymeter.core.records.stored_samples import (
     StoredSample,
     answer_text,
     error_text,
@@ -30,6 +28,8 @@ from polymeter.core.stored_samples import (
     numbers_of,
     tokens_of,
 )
+from polymeter.core.text.chat_logs import chat_choices, chat_messages, last_exchanges
+from polymeter.core.text.json_text import json_text
 
 _VERSION = 2
 _STATUS = {"complete": "success", "interrupted": "cancelled", "stopped": "error", "failed": "error"}

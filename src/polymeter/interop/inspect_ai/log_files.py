@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.logs import damaged, starts_with
-from polymeter.core.places import stored_at
+from polymeter.core.machine.places import stored_at
 
 _ZSTANDARD = 93
 _LOCAL_HEADER = 30

@@ -19,13 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.logs import (
-    LoggedRun,
-    LoggedSample,
-    LoggedTask,
-    LogReader,
-    StatedResult,
-)
+from polymeter.core.logs import LoggedRun, LoggedSample, LoggedTask, LogReader, StatedResult
 from polymeter.core.task import MetricKey
 from polymeter.interop.inspect_ai.log_files import LogFile, is_log_file, open_log_file
 from polymeter.interop.inspect_ai.log_messages import exchange_of, turns_of

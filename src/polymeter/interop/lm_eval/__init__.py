@@ -3,8 +3,8 @@
 The index of Polymeter's task YAML lists its task files too, as a dialect; ``tasks`` reads them.
 """
 
-from polymeter.core.registry import Target
-from polymeter.core.systems import Command, ImportRoot, Installed, Scripts, System
+from polymeter.core.names.registry import Target
+from polymeter.core.names.systems import Command, ImportRoot, Installed, Scripts, System
 
 _HERE = "polymeter.interop.lm_eval"
 

@@ -73,7 +73,7 @@ def _evaluate(state: State, options: Mapping[str, Any], *, is_quiet: bool) -> in
     from polymeter.cli.outcome import show
     from polymeter.cli.progress import make_progress
     from polymeter.interop.lm_eval.evaluation import evaluate_lm_eval, lm_eval_document
-    from polymeter.interop.lm_eval.table import make_table
+    from polymeter.interop.lm_eval.files.table import make_table
 
     command = _command(options)
     if options["write_out"]:
@@ -124,7 +124,7 @@ def _command(options: Mapping[str, Any]) -> Any:
 
 
 def _headline(options: Mapping[str, Any]) -> str:
-    from polymeter.core.secrets import without_secrets
+    from polymeter.core.text.secrets import without_secrets
 
     arguments = {name: value for name, value in (options["model_args"] or {}).items() if name != "trust_remote_code"}
     size = 1 if options["batch_size"] is None else options["batch_size"]
@@ -136,9 +136,9 @@ def _headline(options: Mapping[str, Any]) -> str:
 
 def _write_out(command: Any) -> None:
     """Print the first prompt of each task."""
-    from polymeter.api.trying import first_prompt, open_spec
-    from polymeter.engine.selection import select
+    from polymeter.catalog.trying import first_prompt, open_spec
     from polymeter.interop.lm_eval.evaluation import catalog_of, patterns_and_paths, planned_context
+    from polymeter.run.plan.selection import select
 
     paths = tuple(Path(f"lm-eval:{path}") for path in command.include_path)
     patterns, paths = patterns_and_paths(command.tasks, paths)
@@ -187,7 +187,7 @@ def _truth(option: str, value: Any) -> bool:
 
 def _configured(file: str) -> dict[str, Any]:
     """The options of a configuration file, with values as flags have them."""
-    from polymeter.core.yaml_text import read_yaml
+    from polymeter.core.text.yaml_text import read_yaml
 
     path = Path(file)
     if not path.is_file():
@@ -259,8 +259,8 @@ def _validate(state: State, words: list[str]) -> int:
     if not words or asks_for_help(words):
         flags.VALIDATE.print_help()
         return 0
-    from polymeter.engine.selection import select
     from polymeter.interop.lm_eval.evaluation import catalog_of
+    from polymeter.run.plan.selection import select
 
     given = flags.VALIDATE.parse(words)
     names = _names(given.get("tasks") or ())

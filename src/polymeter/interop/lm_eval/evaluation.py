@@ -15,26 +15,26 @@ from typing import Any
 from polymeter.api.result import RunResult
 from polymeter.api.running import evaluate
 from polymeter.api.settings import parity_of
-from polymeter.api.tasks import build_catalog
-from polymeter.api.trackers import make_trackers, send_to_all
-from polymeter.core.catalog import Catalog
+from polymeter.catalog.listing import build_catalog
 from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
+from polymeter.core.names.catalog import Catalog
+from polymeter.core.names.parity import parity_with
 from polymeter.core.options import RunOptions, mark_of
-from polymeter.core.parity import parity_with
-from polymeter.core.progress import Progress
-from polymeter.core.secrets import without_secrets
+from polymeter.core.records.progress import Progress
 from polymeter.core.task import TaskSpec
-from polymeter.engine.selection import Selection, select
-from polymeter.interop.lm_eval.checkpoint import Checkpoint, read_checkpoint
-from polymeter.interop.lm_eval.model_names import Routed, route
+from polymeter.core.text.secrets import without_secrets
+from polymeter.exchange.sending import make_trackers, send_to_all
+from polymeter.interop.lm_eval.files.checkpoint import CheckpointFacts, read_checkpoint
+from polymeter.interop.lm_eval.files.wrapper_template import kept_wrapper, template_of
+from polymeter.interop.lm_eval.model_names import LmEvalRoute, route
 from polymeter.interop.lm_eval.results import (
     NAME_KEYS,
-    CommandFacts,
+    LmEvalFacts,
+    LmEvalStoredRun,
     Seeds,
-    StoredRun,
     files_folder,
     model_name,
     results_document,
@@ -42,8 +42,8 @@ from polymeter.interop.lm_eval.results import (
     write_files,
 )
 from polymeter.interop.lm_eval.tasks.dialect import NAME
-from polymeter.interop.lm_eval.tasks.stated_errors import ITERATIONS
-from polymeter.interop.lm_eval.wrapper_template import kept_wrapper, template_of
+from polymeter.interop.lm_eval.tasks.scoring.stated_errors import ITERATIONS
+from polymeter.run.plan.selection import SelectedTasks, select
 from polymeter.store.folder import RunFolder
 
 DEFAULT_SEEDS: Seeds = (0, 1234, 1234, 1234)
@@ -105,7 +105,7 @@ class LmEvalResult:
     """
 
     run: RunResult
-    stored: StoredRun | None
+    stored: LmEvalStoredRun | None
     files: tuple[Path, ...]
     notes: tuple[str, ...]
 
@@ -148,7 +148,7 @@ def evaluate_lm_eval(
             own = str(routed.arguments.get("server_args", ""))
             routed.arguments["server_args"] = f"{own} {command.server_args}".strip()
     else:
-        routed = Routed(command.model)
+        routed = LmEvalRoute(command.model)
     paths = tuple(Path(f"lm-eval:{path}") for path in command.include_path)
     wrapper = kept_wrapper(routed, command.model_path, model) if is_chat else None
     made = model if wrapper is None else wrapper
@@ -170,7 +170,7 @@ def evaluate_lm_eval(
         output=_run_folder(command, routed, folder, stamp, patterns, options),
         **options,
     )
-    stored: StoredRun | None = None
+    stored: LmEvalStoredRun | None = None
     written: tuple[Path, ...] = ()
     if run.is_complete:
         chosen = _selected(patterns, paths, options)
@@ -178,7 +178,7 @@ def evaluate_lm_eval(
         facts = _facts(command, stamp, metadata, chosen, checkpoint)
         if wrapper is not None:
             facts = replace(facts, render=template_of(wrapper))
-        stored = StoredRun(run.folder, facts)
+        stored = LmEvalStoredRun(run.folder, facts)
         if command.output_path:
             has_samples = command.log_samples or command.predict_only
             written = write_files(stored, command.output_path, name, has_samples=has_samples)
@@ -311,7 +311,7 @@ def _check(command: LmEvalCommand, *, keeps_files: bool) -> None:
         )
 
 
-def _options(command: LmEvalCommand, routed: Routed, metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _options(command: LmEvalCommand, routed: LmEvalRoute, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Our options for a command; those that it does not set keep their defaults."""
     dialect: dict[str, Any] = {
         "apply_chat_template": command.apply_chat_template or None,
@@ -353,7 +353,7 @@ def planned_context(command: LmEvalCommand, spec: TaskSpec) -> OpenContext:
         PlanError: if the command has options that make no sense.
     """
     metadata = {**without_secrets(dict(command.model_args)), **command.metadata}
-    options = _options(command, Routed(command.model), metadata)
+    options = _options(command, LmEvalRoute(command.model), metadata)
     return OpenContext(
         seed=options["seed"],
         generation=options.get("generation", {}),
@@ -378,16 +378,20 @@ def parse_batch_size(size: int | str | None) -> int | None:
     return int(word)
 
 
-def _selected(patterns: Sequence[str], paths: tuple[Path, ...], options: Mapping[str, Any]) -> Selection:
+def _selected(patterns: Sequence[str], paths: tuple[Path, ...], options: Mapping[str, Any]) -> SelectedTasks:
     return select(patterns, build_catalog(paths, parity=str(options.get("parity", ""))))
 
 
 def _facts(
-    command: LmEvalCommand, stamp: str, metadata: Mapping[str, Any], selection: Selection, checkpoint: Checkpoint | None
-) -> CommandFacts:
+    command: LmEvalCommand,
+    stamp: str,
+    metadata: Mapping[str, Any],
+    selection: SelectedTasks,
+    checkpoint: CheckpointFacts | None,
+) -> LmEvalFacts:
     multiturn = command.fewshot_as_multiturn
     is_rendered = checkpoint is not None and bool(command.apply_chat_template)
-    return CommandFacts(
+    return LmEvalFacts(
         model=command.model,
         model_args=without_secrets(dict(command.model_args)),
         stamp=stamp,
@@ -433,7 +437,7 @@ def _log_to(command: LmEvalCommand, stamp: str) -> dict[str, dict[str, Any]]:
 
 def _run_folder(
     command: LmEvalCommand,
-    routed: Routed,
+    routed: LmEvalRoute,
     folder: Path | None,
     stamp: str,
     patterns: Sequence[str],

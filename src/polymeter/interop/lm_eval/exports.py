@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from polymeter.core.exporting import ExportJob
-from polymeter.core.files import replacing
-from polymeter.core.json_text import json_text
-from polymeter.core.places import stored_at
-from polymeter.core.stored_samples import StoredSample, first_messages, images_of, media_of
-from polymeter.interop.lm_eval.sample_lines import TaskHash, file_line, filters_of, sample_records
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.places import stored_at
+from polymeter.core.records.exporting import ExportJob
+from polymeter.core.records.stored_samples import StoredSample, first_messages, images_of, media_of
+from polymeter.core.text.json_text import json_text
+from polymeter.interop.lm_eval.files.sample_lines import TaskHash, file_line, filters_of, sample_records
 
 _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
 _NO_ERROR = "N/A"

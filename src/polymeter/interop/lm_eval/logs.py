@@ -31,7 +31,7 @@ from polymeter.core.logs import (
     is_whole,
     lines_by_row,
 )
-from polymeter.formats.task_yaml.stated_results import StatedResults
+from polymeter.tasks.yaml.stated_results import StatedResults
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?P<stem>.+)_(?P<time>{_TIME})\.json")

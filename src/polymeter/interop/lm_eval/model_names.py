@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.registries import MODELS
+from polymeter.core.names.registries import MODELS
 from polymeter.interop.lm_eval.models.base import LM_MODELS
 
 _WHERE = "--model_args"
@@ -24,7 +24,7 @@ _ENDPOINTS = ("/chat/completions", "/completions", "/messages")
 
 
 @dataclass(slots=True)
-class Routed:
+class LmEvalRoute:
     """One of our models in place of one that lm-eval names.
 
     Attributes:
@@ -46,7 +46,7 @@ class Routed:
     notes: list[str] = field(default_factory=list)
 
 
-Rule = Callable[[Routed, str, Any], None]
+Rule = Callable[[LmEvalRoute, str, Any], None]
 """What becomes of an argument: ``(model, name, value)``."""
 
 
@@ -63,7 +63,7 @@ def _option(name: str) -> Rule:
 def _noted(why: str, *neutral: Any) -> Rule:
     """Without effect, which is said unless the value is one of those that mean nothing."""
 
-    def note(routed: Routed, name: str, value: Any) -> None:
+    def note(routed: LmEvalRoute, name: str, value: Any) -> None:
         if value is not None and value not in neutral:
             routed.notes.append(f"The model argument {name!r} has no effect: {why}.")
 
@@ -73,30 +73,30 @@ def _noted(why: str, *neutral: Any) -> Rule:
 def _refused(why: str, hint: str, *neutral: Any) -> Rule:
     """Refused, unless the value is one of those that mean nothing."""
 
-    def refuse(routed: Routed, name: str, value: Any) -> None:
+    def refuse(routed: LmEvalRoute, name: str, value: Any) -> None:
         if value is not None and value not in neutral:
             raise PlanError(f"The model argument {name}={value!r} cannot be honoured: {why}.", where=_WHERE, hint=hint)
 
     return refuse
 
 
-def _template_variable(routed: Routed, name: str, value: Any) -> None:
+def _template_variable(routed: LmEvalRoute, name: str, value: Any) -> None:
     if value is not None:
         routed.arguments.setdefault("chat_template_args", {})[name] = value
 
 
-def _template_variables(routed: Routed, name: str, value: Any) -> None:
+def _template_variables(routed: LmEvalRoute, name: str, value: Any) -> None:
     if value:
         given = json.loads(value) if isinstance(value, str) else dict(value)
         routed.arguments.setdefault("chat_template_args", {}).update(given)
 
 
-def _quantised(routed: Routed, name: str, value: Any) -> None:
+def _quantised(routed: LmEvalRoute, name: str, value: Any) -> None:
     if value:
         routed.arguments.setdefault("quantization", {"quant_method": "bitsandbytes"})[name] = value
 
 
-def _think_end(routed: Routed, name: str, value: Any) -> None:
+def _think_end(routed: LmEvalRoute, name: str, value: Any) -> None:
     if isinstance(value, int) and not isinstance(value, bool):
         raise PlanError(
             f"The model argument {name}={value} is the number of a token.",
@@ -106,7 +106,7 @@ def _think_end(routed: Routed, name: str, value: Any) -> None:
     routed.think_end = str(value or "")
 
 
-def _answer_length(routed: Routed, name: str, value: Any) -> None:
+def _answer_length(routed: LmEvalRoute, name: str, value: Any) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -119,7 +119,7 @@ def _told(name: str) -> Rule:
     return lambda routed, _, value: None if value in (None, "") else _as(name)(routed, name, value)
 
 
-def _subfolder(routed: Routed, name: str, value: Any) -> None:
+def _subfolder(routed: LmEvalRoute, name: str, value: Any) -> None:
     """The part of a checkpoint's folder on this machine, or of its repository on the hub."""
     if not value:
         return
@@ -139,7 +139,7 @@ def _subfolder(routed: Routed, name: str, value: Any) -> None:
 def _flag(name: str) -> Rule:
     """An argument of the server's command line."""
 
-    def add(routed: Routed, _: str, value: Any) -> None:
+    def add(routed: LmEvalRoute, _: str, value: Any) -> None:
         if value is True:
             routed.server_words.append(f"--{name}")
         elif value is not None and value is not False:
@@ -149,11 +149,11 @@ def _flag(name: str) -> Rule:
     return add
 
 
-def _any_flag(routed: Routed, name: str, value: Any) -> None:
+def _any_flag(routed: LmEvalRoute, name: str, value: Any) -> None:
     _flag(name.replace("_", "-"))(routed, name, value)
 
 
-def _address(routed: Routed, name: str, value: Any) -> None:
+def _address(routed: LmEvalRoute, name: str, value: Any) -> None:
     """An address up to ``/v1``; there it is that of one kind of request."""
     text = str(value or "").rstrip("/")
     for ending in _ENDPOINTS:
@@ -162,18 +162,18 @@ def _address(routed: Routed, name: str, value: Any) -> None:
         routed.arguments["base_url"] = text
 
 
-def _gguf_address(routed: Routed, name: str, value: Any) -> None:
+def _gguf_address(routed: LmEvalRoute, name: str, value: Any) -> None:
     _address(routed, name, value)
     base = routed.arguments.get("base_url", "")
     routed.arguments["base_url"] = base if base.endswith("/v1") else f"{base}/v1"
 
 
-def _token(routed: Routed, name: str, value: Any) -> None:
+def _token(routed: LmEvalRoute, name: str, value: Any) -> None:
     if value:
         routed.arguments.setdefault("headers", {})["Authorization"] = f"Bearer {value}"
 
 
-def _template_kwargs(routed: Routed, name: str, value: Any) -> None:
+def _template_kwargs(routed: LmEvalRoute, name: str, value: Any) -> None:
     """Variables of the chat template of a server."""
     if value is not None:
         given = {name: value} if name == "enable_thinking" else dict(value)
@@ -341,7 +341,7 @@ _ELSEWHERE: Mapping[str, str] = {
 }
 
 
-def route(name: str, arguments: Mapping[str, Any], *, model_path: str = "", is_chat: bool = False) -> Routed:
+def route(name: str, arguments: Mapping[str, Any], *, model_path: str = "", is_chat: bool = False) -> LmEvalRoute:
     """The model that a name means: a wrapper of the path or one that is registered, one of lm-eval's names, or a model
     as Polymeter names it (``hf:NAME``).
 
@@ -355,7 +355,7 @@ def route(name: str, arguments: Mapping[str, Any], *, model_path: str = "", is_c
         PlanError: if there is no such model, or an argument is unknown or cannot be honoured.
     """
     if model_path or name in LM_MODELS.names():
-        routed = Routed(name if name.startswith("lm:") else f"lm:{name}")
+        routed = LmEvalRoute(name if name.startswith("lm:") else f"lm:{name}")
         for key, value in arguments.items():
             rule = _option("batch_size") if key == "batch_size" else _as(key)
             rule(routed, key, value)
@@ -374,10 +374,10 @@ def route(name: str, arguments: Mapping[str, Any], *, model_path: str = "", is_c
     raise PlanError(f"There is no model {name!r}.", where="--model", hint=hint)
 
 
-def _routed(name: str, known: _Name, arguments: Mapping[str, Any], *, is_chat: bool) -> Routed:
+def _routed(name: str, known: _Name, arguments: Mapping[str, Any], *, is_chat: bool) -> LmEvalRoute:
     given = dict(arguments)
     if name in ("gguf", "ggml") and str(given.get("pretrained", "")).endswith(".gguf"):
-        return Routed(f"llamacpp:{given.pop('pretrained')}", given)
+        return LmEvalRoute(f"llamacpp:{given.pop('pretrained')}", given)
     key = next((key for key in ("model", "pretrained") if given.get(key)), None)
     weights = str(given.pop(key)) if key is not None else ""
     for other in _NAME_KEYS:
@@ -391,7 +391,7 @@ def _routed(name: str, known: _Name, arguments: Mapping[str, Any], *, is_chat: b
     if not weights and known.backend == "openai" and name not in ("gguf", "ggml"):
         raise PlanError(f"Model {name!r} needs the endpoint's name for it.", where=_WHERE, hint="Give model=NAME.")
     spec = known.backend if known.backend == "mock" else f"{known.backend}:{weights or Path('model').name}"
-    routed = Routed(spec, dict(known.fixed))
+    routed = LmEvalRoute(spec, dict(known.fixed))
     if known.is_served:
         routed.arguments |= _CHAT if is_chat else _PLAIN
     for argument, value in given.items():
@@ -409,11 +409,11 @@ def _routed(name: str, known: _Name, arguments: Mapping[str, Any], *, is_chat: b
     return routed
 
 
-def _ours(name: str, *, has_name: bool, arguments: Mapping[str, Any]) -> Routed:
+def _ours(name: str, *, has_name: bool, arguments: Mapping[str, Any]) -> LmEvalRoute:
     """A model as Polymeter names it, with its own arguments."""
     named = inspect.signature(MODELS.get(name.partition(":")[0])).parameters
     given = dict(arguments)
     key = next((key for key in _NAME_KEYS if key in given and key not in named), None)
     if not has_name and "name" in named and key is not None:
         name = f"{name}:{given.pop(key)}"
-    return Routed(name, given)
+    return LmEvalRoute(name, given)

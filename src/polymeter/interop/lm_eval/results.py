@@ -17,12 +17,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.files import replacing
-from polymeter.core.json_text import json_text
-from polymeter.core.parity import parity_with
-from polymeter.core.places import stored_at
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.places import stored_at
+from polymeter.core.names.parity import parity_with
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.interop.lm_eval.rereading import (
+from polymeter.core.text.json_text import json_text
+from polymeter.interop.lm_eval.files.rereading import (
     ClassRereading,
     TaskRereading,
     author_contained,
@@ -30,7 +30,7 @@ from polymeter.interop.lm_eval.rereading import (
     plain_config,
     rereading_of,
 )
-from polymeter.interop.lm_eval.sample_lines import (
+from polymeter.interop.lm_eval.files.sample_lines import (
     Record,
     Render,
     TaskHash,
@@ -40,9 +40,9 @@ from polymeter.interop.lm_eval.sample_lines import (
     sample_records,
 )
 from polymeter.interop.lm_eval.tasks.groups import stated_group
-from polymeter.interop.lm_eval.tasks.stated_errors import ITERATIONS, NOT_STATED, stated_stderr
+from polymeter.interop.lm_eval.tasks.scoring.stated_errors import ITERATIONS, NOT_STATED, stated_stderr
 from polymeter.reading.stored import samples_as_read
-from polymeter.store.export import read_sample_file, read_samples
+from polymeter.store.exports.export import read_sample_file, read_samples
 from polymeter.store.folder import RunFolder
 
 _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
@@ -56,7 +56,7 @@ Seeds = tuple[int | None, int | None, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class CommandFacts:
+class LmEvalFacts:
     """What lm-eval's files record about a command that the run folder does not.
 
     Attributes:
@@ -87,7 +87,7 @@ class CommandFacts:
     render: Render | None = None
 
 
-class StoredRun:
+class LmEvalStoredRun:
     """A finished run, as its folder and its tasks' files tell it.
 
     Args:
@@ -95,7 +95,7 @@ class StoredRun:
         facts: The command.
     """
 
-    def __init__(self, folder: RunFolder, facts: CommandFacts) -> None:
+    def __init__(self, folder: RunFolder, facts: LmEvalFacts) -> None:
         self.manifest, self.results = folder.read_manifest(), folder.read_results()
         self.facts = facts
         self._folder = folder
@@ -201,7 +201,7 @@ def time_stamp() -> str:
     return datetime.now(timezone.utc).astimezone().replace(tzinfo=None).isoformat().replace(":", "-")
 
 
-def write_files(run: StoredRun, output_path: str, name: str, *, has_samples: bool) -> tuple[Path, ...]:
+def write_files(run: LmEvalStoredRun, output_path: str, name: str, *, has_samples: bool) -> tuple[Path, ...]:
     """Write lm-eval's files for a run.
 
     Args:
@@ -232,7 +232,7 @@ def write_files(run: StoredRun, output_path: str, name: str, *, has_samples: boo
     return tuple(written)
 
 
-def results_document(run: StoredRun, *, has_samples: bool = False) -> dict[str, Any]:
+def results_document(run: LmEvalStoredRun, *, has_samples: bool = False) -> dict[str, Any]:
     """What ``simple_evaluate`` of lm-eval returns.
 
     Args:
@@ -270,7 +270,7 @@ def results_document(run: StoredRun, *, has_samples: bool = False) -> dict[str, 
     }
 
 
-def _task_entry(run: StoredRun, task: str) -> dict[str, Any]:
+def _task_entry(run: LmEvalStoredRun, task: str) -> dict[str, Any]:
     owner, reread = run.tasks[task], run.rereading(task)
     entry: dict[str, Any] = {"name": task, "alias": owner["alias"] or task, "sample_len": owner["n_scored"]}
     whole = [result for result in owner["results"] if not result["subset"]]
@@ -325,7 +325,7 @@ def _shared_shots(members: Mapping[str, Iterable[str]], shots: Mapping[str, int]
     return {name: numbers.pop() for name, numbers in found.items() if len(numbers) == 1}
 
 
-def _directions(run: StoredRun, members: Mapping[str, Iterable[str]]) -> dict[str, dict[str, bool | None]]:
+def _directions(run: LmEvalStoredRun, members: Mapping[str, Iterable[str]]) -> dict[str, dict[str, bool | None]]:
     """Whether a higher value is better, by metric; ``None`` where the members of a group differ."""
     directions: dict[str, dict[str, bool | None]] = {}
     for task, owner in run.tasks.items():
@@ -344,14 +344,14 @@ def _directions(run: StoredRun, members: Mapping[str, Iterable[str]]) -> dict[st
     return directions
 
 
-def _config(run: StoredRun, task: str) -> dict[str, Any]:
+def _config(run: LmEvalStoredRun, task: str) -> dict[str, Any]:
     spec, shots = run.facts.specs.get(task), int(run.tasks[task]["num_fewshot"])
     if spec is None:
         return {"task": task, **run.planned(task)["config"], "num_fewshot": shots}
     return plain_config(spec, shots, run.facts.metadata, run.rereading(task))
 
 
-def _version(run: StoredRun, task: str) -> Any:
+def _version(run: LmEvalStoredRun, task: str) -> Any:
     """The author's version as it is written."""
     metadata = run.planned(task)["config"].get("metadata")
     written = metadata.get("version") if isinstance(metadata, Mapping) else None
@@ -366,7 +366,7 @@ def _number(text: str) -> int | float | str:
     return text
 
 
-def _command(facts: CommandFacts) -> dict[str, Any]:
+def _command(facts: LmEvalFacts) -> dict[str, Any]:
     told: Callable[[str], Any] = facts.settings.get
     seeds = dict(zip(("random_seed", "numpy_seed", "torch_seed", "fewshot_seed"), facts.seeds, strict=True))
     return {
@@ -383,7 +383,7 @@ def _command(facts: CommandFacts) -> dict[str, Any]:
     }
 
 
-def _experiment(run: StoredRun, name: str) -> dict[str, Any]:
+def _experiment(run: LmEvalStoredRun, name: str) -> dict[str, Any]:
     told = run.facts.settings
     system, template = told.get("system_instruction") or None, told.get("chat_template") or None
     return {

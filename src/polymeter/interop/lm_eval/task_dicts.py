@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog
 from polymeter.core.errors import PlanError
+from polymeter.core.machine.places import stored_at
+from polymeter.core.media.sources import digest
+from polymeter.core.names.catalog import Catalog
 from polymeter.core.options import RunOptions
-from polymeter.core.places import stored_at
-from polymeter.core.sources import digest
-from polymeter.engine.plan import cache_folder
+from polymeter.run.plan.plan import cache_folder
 
 _WHERE = "tasks"
 

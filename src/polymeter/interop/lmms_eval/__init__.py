@@ -1,10 +1,10 @@
 """lmms-eval: tasks that are Python classes, ``lmms`` model wrappers, ``lmms_eval.…`` imports, and its command line.
 
-Its task YAML is Polymeter's own format (``polymeter.formats.task_yaml``); ``tasks`` holds what goes beyond it.
+Its task YAML is Polymeter's own format (``polymeter.tasks.yaml``); ``tasks`` holds what goes beyond it.
 """
 
-from polymeter.core.registry import Target
-from polymeter.core.systems import Command, ImportRoot, Installed, Scripts, System
+from polymeter.core.names.registry import Target
+from polymeter.core.names.systems import Command, ImportRoot, Installed, Scripts, System
 
 _HERE = "polymeter.interop.lmms_eval"
 _SHIM = f"{_HERE}.shim"

@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
-from polymeter.core.parity import Parity
-from polymeter.core.registry import missing_package
+from polymeter.core.names.parity import Parity
+from polymeter.core.names.registry import missing_package
 from polymeter.core.task import TaskSpec
-from polymeter.formats.task_yaml.task_code import function_refs
-from polymeter.guests.uses import Use, uses_behind
+from polymeter.guests.reading.uses import Use, uses_behind
 from polymeter.interop.lmms_eval.original_prompts import check_original
+from polymeter.tasks.yaml.task_code import function_refs
 
 _OF_JUDGES = (b"llm_judge", b"reasoning_utils")
 """A file without one of these texts imports none of the functions below."""

@@ -45,7 +45,7 @@ def load_wrappers(path: str) -> None:
         PlanError: if there is no such file, folder or module, or its code fails to load.
     """
     from polymeter.guests import contained
-    from polymeter.guests.packages import GUEST_LOCK
+    from polymeter.guests.loading.packages import GUEST_LOCK
     from polymeter.interop.lmms_eval.models.loading import load_modules
 
     with GUEST_LOCK, contained():
@@ -71,7 +71,7 @@ def _winning(given: Mapping[str, Any], configured: Mapping[str, Any]) -> dict[st
     are not the default.
     """
     from polymeter.api.settings import parity_of
-    from polymeter.core.parity import parity_with
+    from polymeter.core.names.parity import parity_with
 
     parity = parity_with(parity_of(given.get("parity", configured.get("parity"))))
     if not parity.on("config-default"):
@@ -140,7 +140,7 @@ def _configurations(given: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
     path = Path(file)
     if not path.is_file():
         raise PlanError(f"There is no configuration file {file!r}.", where="--config")
-    from polymeter.core.yaml_text import read_yaml
+    from polymeter.core.text.yaml_text import read_yaml
 
     content = read_yaml(path, what="configuration")
     runs = content if isinstance(content, list) else [content]
@@ -166,7 +166,7 @@ def _checked(run: Any, where: str) -> dict[str, Any]:
 
 def _environment(values: Any, where: str) -> AbstractContextManager[None]:
     """Set a configuration's environment variables while its run lasts."""
-    from polymeter.core.environment import environment_set
+    from polymeter.core.machine.environment import environment_set
 
     if values is not None and not isinstance(values, Mapping):
         raise PlanError("'env' must be a mapping of names to values.", where=where)
@@ -270,7 +270,7 @@ def _sizes(options: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """The name and number of samples of each task."""
     if not options["tasks"]:
         return
-    from polymeter.api.trying import open_named
+    from polymeter.catalog.trying import open_named
     from polymeter.interop.lmms_eval.evaluation import patterns_and_paths
 
     patterns, paths = patterns_and_paths(options["tasks"], options["include_path"])

@@ -3,7 +3,7 @@
 One record is one row of ``docs/differences.md``, which ``python -m scripts.differences`` makes from them.
 """
 
-from polymeter.core.parity import Difference, DifferenceTable, Stays
+from polymeter.core.names.parity import Difference, DifferenceTable, Stays
 
 DIFFERENCES = (
     DifferenceTable(

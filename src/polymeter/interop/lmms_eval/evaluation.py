@@ -18,20 +18,20 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from polymeter.api.result import RunResult
 from polymeter.api.running import evaluate
 from polymeter.api.settings import parity_of
-from polymeter.api.tasks import build_catalog
-from polymeter.api.trackers import make_trackers, send_to_all
+from polymeter.catalog.listing import build_catalog
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
 from polymeter.core.options import RunOptions, mark_of
-from polymeter.core.progress import Progress
-from polymeter.core.secrets import hide_secrets, without_secrets
+from polymeter.core.records.progress import Progress
+from polymeter.core.text.secrets import hide_secrets, without_secrets
+from polymeter.exchange.sending import make_trackers, send_to_all
 from polymeter.interop.lmms_eval import SYSTEM
 from polymeter.interop.lmms_eval import results as files
-from polymeter.interop.lmms_eval.efficiency import build_efficiency_summary
+from polymeter.interop.lmms_eval.files.efficiency import build_efficiency_summary
 from polymeter.interop.lmms_eval.model_names import model_and_arguments, path_in_checkout
 from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_string
-from polymeter.interop.lmms_eval.results import CommandFacts
+from polymeter.interop.lmms_eval.results import LmmsEvalFacts
 from polymeter.interop.lmms_eval.shim.lmms_eval.figures import reset_logged_metrics, summarize_logged_metrics
 from polymeter.interop.lmms_eval.tracking import hub_arguments, wandb_arguments
 from polymeter.store.folder import RunFolder
@@ -95,7 +95,7 @@ class LmmsEvalResult:
     run: RunResult
     files: tuple[Path, ...]
     notes: tuple[str, ...]
-    facts: CommandFacts
+    facts: LmmsEvalFacts
 
 
 def evaluate_lmms_eval(
@@ -149,7 +149,7 @@ def evaluate_lmms_eval(
         output=_run_folder(command, folder, stamp, identity),
         **options,
     )
-    facts = CommandFacts(
+    facts = LmmsEvalFacts(
         command.model,
         hide_secrets(command.model_args),
         stamp,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from polymeter.core.exporting import ExportJob
-from polymeter.core.stored_samples import first_messages, images_of, media_of
-from polymeter.interop.lmms_eval.results import CommandFacts, StoredRun, model_folder, write_files
+from polymeter.core.records.exporting import ExportJob
+from polymeter.core.records.stored_samples import first_messages, images_of, media_of
+from polymeter.interop.lmms_eval.results import LmmsEvalFacts, LmmsEvalStoredRun, model_folder, write_files
 
 
 def write_export(job: ExportJob) -> None:
@@ -18,8 +18,8 @@ def write_export(job: ExportJob) -> None:
     folder = model_folder(job.model) or "model"
     arguments = ",".join(f"{name}={value}" for name, value in job.model_args.items())
     stamp = datetime.fromisoformat(job.stamp).strftime("%Y%m%d_%H%M%S")
-    facts = CommandFacts(job.backend, arguments, stamp)
-    write_files(StoredRun(job.manifest, job.results, job.read), job.folder / folder, facts, has_samples=True)
+    facts = LmmsEvalFacts(job.backend, arguments, stamp)
+    write_files(LmmsEvalStoredRun(job.manifest, job.results, job.read), job.folder / folder, facts, has_samples=True)
     if job.copies_media:
         _copy_media(job, folder)
     job.leave_out_usual()

@@ -33,7 +33,7 @@ from polymeter.core.logs import (
     is_whole,
     lines_by_row,
 )
-from polymeter.formats.task_yaml.stated_results import StatedResults
+from polymeter.tasks.yaml.stated_results import StatedResults
 
 _TIME = r"\d{8}_\d{6}"
 _RESULTS = re.compile(rf"(?P<time>{_TIME})_results\.json")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.registries import MODELS
+from polymeter.core.names.registries import MODELS
 from polymeter.interop.lmms_eval.models.loading import known_wrappers, models_of_checkout
 
 _HF = (
@@ -50,7 +50,7 @@ _PROCESSOR = ("min_pixels", "max_pixels")
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class LmmsEvalRoute:
     """One of our models in place of one that lmms-eval names.
 
     Attributes:
@@ -123,7 +123,7 @@ def known_names() -> list[str]:
     return [*_NAMED]
 
 
-def route(name: str, arguments: Mapping[str, Any]) -> Routed | None:
+def route(name: str, arguments: Mapping[str, Any]) -> LmmsEvalRoute | None:
     """Our model for one of lmms-eval's names; ``None`` for a name that is not translated."""
     backend = _NAMED.get(name)
     if backend is None:
@@ -132,7 +132,7 @@ def route(name: str, arguments: Mapping[str, Any]) -> Routed | None:
     key = next((key for key in _NAME_KEYS if others.get(key)), None)
     weights = str(others.pop(key)) if key is not None else ""
     note = f"Polymeter's {backend!r} runs the model {name!r}. To run a wrapper, name its file with --model-path."
-    return Routed(backend, weights, translated(backend, others), note)
+    return LmmsEvalRoute(backend, weights, translated(backend, others), note)
 
 
 def translated(backend: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

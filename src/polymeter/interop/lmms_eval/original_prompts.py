@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
-from polymeter.core.installing import pip_install
+from polymeter.core.names.installing import pip_install
 
 VERSION = "0.7.2"
 

@@ -17,16 +17,16 @@ from types import MappingProxyType
 from typing import IO, Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.files import replacing
-from polymeter.core.json_text import json_text
-from polymeter.core.parity import Parity, parity_with
-from polymeter.core.places import stored_at
-from polymeter.interop.lmms_eval import result_samples as samples
-from polymeter.interop.lmms_eval.efficiency import overall_efficiency, task_efficiency
-from polymeter.interop.lmms_eval.filtered_answers import filters_of_task
-from polymeter.interop.lmms_eval.result_samples import hash_text
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.places import stored_at
+from polymeter.core.names.parity import Parity, parity_with
+from polymeter.core.text.json_text import json_text
+from polymeter.interop.lmms_eval.files import result_samples as samples
+from polymeter.interop.lmms_eval.files.efficiency import overall_efficiency, task_efficiency
+from polymeter.interop.lmms_eval.files.filtered_answers import filters_of_task
+from polymeter.interop.lmms_eval.files.result_samples import hash_text
 from polymeter.reading.stored import samples_as_read
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder, write_json
 
 _NO_ERROR = "N/A"
@@ -39,7 +39,7 @@ _DEFAULTS = {"output_type": "generate_until", "repeats": 1, "score_key": "score"
 
 
 @dataclass(frozen=True, slots=True)
-class CommandFacts:
+class LmmsEvalFacts:
     """What lmms-eval's files record about the command that the run folder does not.
 
     Attributes:
@@ -60,7 +60,7 @@ class CommandFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRun:
+class LmmsEvalStoredRun:
     """What a run folder says.
 
     Attributes:
@@ -74,14 +74,14 @@ class StoredRun:
     read: Callable[[str], Iterable[dict[str, Any]]]
 
 
-def stored_run(run: RunFolder) -> StoredRun:
+def stored_run(run: RunFolder) -> LmmsEvalStoredRun:
     """A finished run.
 
     Raises:
         PlanError: if it is not finished.
     """
     manifest = run.read_manifest()
-    return StoredRun(
+    return LmmsEvalStoredRun(
         manifest, run.read_results(), lambda task: samples_as_read(read_samples(run, task), manifest, task)
     )
 
@@ -107,7 +107,7 @@ def results_file(folder: Path, stamp: str) -> Path:
 
 
 def write_files(
-    run: StoredRun, folder: Path, facts: CommandFacts, *, has_samples: bool = False, baseline: str = ""
+    run: LmmsEvalStoredRun, folder: Path, facts: LmmsEvalFacts, *, has_samples: bool = False, baseline: str = ""
 ) -> tuple[Path, ...]:
     """Write lmms-eval's files for a run.
 
@@ -141,7 +141,7 @@ def write_files(
     return (path, *written)
 
 
-def item_errors(run: StoredRun) -> dict[str, ItemErrors]:
+def item_errors(run: LmmsEvalStoredRun) -> dict[str, ItemErrors]:
     """lmms-eval's own standard errors by task, for those tasks of which ``results.json`` does not have them: with
     clusters, or with an aggregation that is not the mean.
     """
@@ -157,7 +157,7 @@ def item_errors(run: StoredRun) -> dict[str, ItemErrors]:
     }
 
 
-def samples_with_docs(run: StoredRun) -> dict[str, list[dict[str, Any]]]:
+def samples_with_docs(run: LmmsEvalStoredRun) -> dict[str, list[dict[str, Any]]]:
     """The samples by task, as ``simple_evaluate`` gives them: each with its row (``doc``) without media."""
     samples_of: dict[str, list[dict[str, Any]]] = {}
     for name in run.results["tasks"]:
@@ -174,7 +174,7 @@ def _parity(manifest: Mapping[str, Any]) -> Parity:
 def results_document(
     manifest: Mapping[str, Any],
     results: Mapping[str, Any],
-    facts: CommandFacts,
+    facts: LmmsEvalFacts,
     task_hashes: Mapping[str, str] | None = None,
     errors: Mapping[str, ItemErrors] | None = None,
     efficiency: Mapping[str, Any] | None = None,
@@ -331,7 +331,7 @@ def _tasks_below(name: str, groups: Mapping[str, Any]) -> list[str]:
     return [task for member in groups[name]["members"] for task in _tasks_below(member, groups)]
 
 
-def _command(manifest: Mapping[str, Any], facts: CommandFacts) -> dict[str, Any]:
+def _command(manifest: Mapping[str, Any], facts: LmmsEvalFacts) -> dict[str, Any]:
     arguments = facts.arguments
     seeds = dict(zip(("random_seed", "numpy_seed", "torch_seed", "fewshot_seed"), facts.seeds, strict=True))
     return {
@@ -383,7 +383,7 @@ def _written(lines: Iterable[dict[str, Any]], file: IO[str]) -> Iterator[dict[st
         yield line
 
 
-def _experiment(manifest: Mapping[str, Any], facts: CommandFacts) -> dict[str, Any]:
+def _experiment(manifest: Mapping[str, Any], facts: LmmsEvalFacts) -> dict[str, Any]:
     name = model_name(facts.model_args)
     system = manifest["options"]["identity"].get("system_prompt") or None
     return {
@@ -405,7 +405,7 @@ def _seconds(moment: str | None) -> float | None:
     return datetime.fromisoformat(moment).timestamp() if moment else None
 
 
-def _records(run: StoredRun, name: str) -> Iterator[dict[str, Any]]:
+def _records(run: LmmsEvalStoredRun, name: str) -> Iterator[dict[str, Any]]:
     planned = _planned(run.manifest, name)
     options = run.manifest["options"]["identity"].get("dialect_options", {}).get(planned["dialect"], {})
     run_tags = run.manifest["options"]["identity"].get("reasoning_tags")
@@ -414,7 +414,7 @@ def _records(run: StoredRun, name: str) -> Iterator[dict[str, Any]]:
     return samples.sample_records(lambda: run.read(name), filters, _parity(run.manifest), filtered)
 
 
-def _paired(run: StoredRun, name: str, task: Mapping[str, Any], baseline: Path) -> dict[str, Any]:
+def _paired(run: LmmsEvalStoredRun, name: str, task: Mapping[str, Any], baseline: Path) -> dict[str, Any]:
     """The comparison with a baseline; empty if a folder of baselines has no file for this task."""
     file = baseline
     if baseline.is_dir():

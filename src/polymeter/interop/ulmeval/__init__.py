@@ -1,7 +1,7 @@
 """ULMEvalKit, with VLMEvalKit where the two agree: dataset classes, model wrappers, imports and command lines."""
 
-from polymeter.core.registry import Target
-from polymeter.core.systems import Command, ImportRoot, Scripts, Starter, System
+from polymeter.core.names.registry import Target
+from polymeter.core.names.systems import Command, ImportRoot, Scripts, Starter, System
 
 _HERE = "polymeter.interop.ulmeval"
 _SHIM = f"{_HERE}.shim"

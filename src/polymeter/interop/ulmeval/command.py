@@ -15,12 +15,12 @@ from polymeter.cli.foreign import Subcommands, asks_for_help
 from polymeter.cli.printing import say
 from polymeter.cli.state import State
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.json_text import json_text
+from polymeter.core.text.json_text import json_text
 from polymeter.report.formatting import count
 
 if TYPE_CHECKING:
     from polymeter.api.result import RunResult
-    from polymeter.core.catalog import Catalog
+    from polymeter.core.names.catalog import Catalog
     from polymeter.interop.ulmeval.evaluation import PairResult, UlmevalResult
 
 _PROGRAM = "polymeter ulmeval"
@@ -93,7 +93,7 @@ def _list_models(state: State, words: list[str]) -> int:
 def _datasets(words: list[str]) -> Iterator[str]:
     """Names of dataset classes and tables, also of those in the named folders."""
     from polymeter.api import build_catalog
-    from polymeter.core.registries import stored_format
+    from polymeter.core.names.registries import stored_format
     from polymeter.interop.ulmeval.pairs import TSV
 
     catalog: Catalog = build_catalog(tuple(map(Path, words)))

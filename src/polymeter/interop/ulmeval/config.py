@@ -22,7 +22,7 @@ _CLASS, _DATASET = "class", "dataset"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedObject:
     """A model or a dataset of a command.
 
     Attributes:
@@ -67,8 +67,8 @@ class UlmevalConfig:
         strict_resume: Refuse to continue a run whose endpoint, task sources or Polymeter code changed.
     """
 
-    models: tuple[Named, ...] = ()
-    datasets: tuple[Named, ...] = ()
+    models: tuple[NamedObject, ...] = ()
+    datasets: tuple[NamedObject, ...] = ()
     work_dir: Path = Path(WORK_DIR)
     mode: str = "all"
     result_files: tuple[Path, ...] = ()
@@ -124,7 +124,7 @@ class UlmevalConfig:
         return replace(self, model_path=str(path.resolve())) if is_path else self
 
 
-def read_config(file: str | Path) -> tuple[tuple[Named, ...], tuple[Named, ...]]:
+def read_config(file: str | Path) -> tuple[tuple[NamedObject, ...], tuple[NamedObject, ...]]:
     """The models and the datasets of a JSON file: ``{"model": {name: {…}}, "data": {name: {…}}}``.
 
     A model's object holds ``class`` and arguments of its constructor; it is empty for a model that its name identifies.
@@ -183,7 +183,7 @@ def refuse_world() -> None:
         )
 
 
-def _section(content: Mapping[str, Any], section: str, where: str) -> Iterator[Named]:
+def _section(content: Mapping[str, Any], section: str, where: str) -> Iterator[NamedObject]:
     entries = content.get(section)
     if not isinstance(entries, Mapping) or not entries:
         raise PlanError(f"{section!r} must be an object that names something.", where=where)
@@ -194,10 +194,10 @@ def _section(content: Mapping[str, Any], section: str, where: str) -> Iterator[N
         class_name = arguments.pop(_CLASS, "")
         if not isinstance(class_name, str) or (_CLASS in entry and not class_name):
             raise PlanError(f"The class of {name!r} must be a name, not {class_name!r}.", where=f"{where} {section}")
-        yield Named(str(name), class_name, arguments)
+        yield NamedObject(str(name), class_name, arguments)
 
 
-def dataset_of(named: Named) -> tuple[str, dict[str, Any]]:
+def dataset_of(named: NamedObject) -> tuple[str, dict[str, Any]]:
     """The name of the dataset, and the further arguments of its constructor."""
     arguments = dict(named.arguments)
     return str(arguments.pop(_DATASET, named.name)), arguments

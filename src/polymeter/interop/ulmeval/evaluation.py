@@ -17,21 +17,21 @@ from typing import Any
 from polymeter.api.result import RunResult
 from polymeter.api.running import absolute_places
 from polymeter.api.settings import read_settings
-from polymeter.core.catalog import Catalog
-from polymeter.core.environment import environment_set
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
-from polymeter.core.json_text import as_number
-from polymeter.core.progress import Progress, Silence
+from polymeter.core.machine.environment import environment_set
+from polymeter.core.names.catalog import Catalog
+from polymeter.core.records.progress import Progress, Silence
 from polymeter.core.task import TaskSpec
-from polymeter.engine.model_pool import ModelPool
-from polymeter.formats.table.instances import check_arguments
-from polymeter.formats.table.predictions import prediction_path
-from polymeter.interop.ulmeval.config import Named, UlmevalConfig, dataset_of, refuse_world
-from polymeter.interop.ulmeval.model_names import Chosen, choose_judge, choose_model, file_name
-from polymeter.interop.ulmeval.pairs import EvalPair, FilePair, Pair, RunPair, is_of_table
+from polymeter.core.text.json_text import as_number
+from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig, dataset_of, refuse_world
+from polymeter.interop.ulmeval.model_names import ListedModel, choose_judge, choose_model, file_name
+from polymeter.interop.ulmeval.pairs import EvalPair, FilePair, ModelOnDataset, RunPair, is_of_table
 from polymeter.interop.ulmeval.results import INFER, link_files, today
 from polymeter.interop.ulmeval.tasks.evaluate import RETURNED
 from polymeter.interop.ulmeval.tasks.loading import load_class
+from polymeter.run.plan.model_pool import ModelPool
+from polymeter.tasks.table.instances import check_arguments
+from polymeter.tasks.table.predictions import prediction_path
 
 _INTERRUPTED, _FAILED = 130, 1
 _OPTION = "--data"
@@ -150,7 +150,7 @@ class _PairMaker:
     day: str
     pool: ModelPool
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[ModelOnDataset]:
         """All pairs, checked."""
         config = self.config
         datasets = self._datasets()
@@ -176,9 +176,9 @@ class _PairMaker:
         position: int,
         name: str,
         item: _Dataset,
-        judge: Chosen | None,
-        chosen: list[Chosen] | None,
-    ) -> Pair:
+        judge: ListedModel | None,
+        chosen: list[ListedModel] | None,
+    ) -> ModelOnDataset:
         shared = (self.config, name, item.label, item.spec, item.arguments, judge, self.day, self.command, self.pool)
         if self.config.result_files:
             return FilePair(*shared, file=self.config.result_files[position])
@@ -187,7 +187,7 @@ class _PairMaker:
         return RunPair(*shared, chosen=chosen[position])
 
     def _datasets(self) -> list[_Dataset]:
-        from polymeter.engine.selection import build_catalog
+        from polymeter.run.plan.selection import build_catalog
 
         config, settings = self.config, read_settings()
         files = [Path(named.name) for named in config.datasets if Path(named.name).is_file()]
@@ -212,7 +212,7 @@ def _specs(wanted: str, catalog: Catalog) -> tuple[TaskSpec, ...]:
     Raises:
         PlanError: if there are none, or the file is broken.
     """
-    from polymeter.engine.selection import named_place, select
+    from polymeter.run.plan.selection import named_place, select
 
     try:
         return select([str(named_place(Path(wanted))) if Path(wanted).is_file() else wanted], catalog).tasks
@@ -221,7 +221,7 @@ def _specs(wanted: str, catalog: Catalog) -> tuple[TaskSpec, ...]:
         raise PlanError(error.what, where=where, hint=error.hint) from error
 
 
-def _check(named: Named, spec: TaskSpec, arguments: Mapping[str, Any]) -> None:
+def _check(named: NamedObject, spec: TaskSpec, arguments: Mapping[str, Any]) -> None:
     """Check the class and the constructor's arguments of a dataset.
 
     Raises:
@@ -243,7 +243,7 @@ def _check(named: Named, spec: TaskSpec, arguments: Mapping[str, Any]) -> None:
         raise PlanError(error.what, where=error.where or where, hint=error.hint) from error
 
 
-def _run(pair: Pair, make_progress: MakeProgress, *, is_only: bool) -> PairResult:
+def _run(pair: ModelOnDataset, make_progress: MakeProgress, *, is_only: bool) -> PairResult:
     """Run a pair. An error that stops it does not stop the others.
 
     Raises:
@@ -272,7 +272,7 @@ def _forget_frames(error: BaseException) -> None:
         remaining += [one.__cause__, one.__context__]
 
 
-def _with_files(pair: Pair, run: RunResult) -> PairResult:
+def _with_files(pair: ModelOnDataset, run: RunResult) -> PairResult:
     """The result of a pair whose run has ended, with its files linked to where ULMEvalKit writes them."""
     files: list[Path] = []
     returned = None

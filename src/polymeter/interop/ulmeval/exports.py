@@ -21,13 +21,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.exporting import ExportJob
-from polymeter.core.files import replacing
-from polymeter.core.json_text import json_text
-from polymeter.core.places import stored_at
-from polymeter.core.registry import missing_package
-from polymeter.core.spreadsheets import csv_lines, is_formula
-from polymeter.core.stored_samples import (
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.places import stored_at
+from polymeter.core.names.registry import missing_package
+from polymeter.core.records.exporting import ExportJob
+from polymeter.core.records.stored_samples import (
     StoredSample,
     answer_text,
     first_messages,
@@ -39,6 +37,8 @@ from polymeter.core.stored_samples import (
     numbers_of,
     text_of,
 )
+from polymeter.core.text.json_text import json_text
+from polymeter.core.text.spreadsheets import csv_lines, is_formula
 
 _LONGEST_CELL = 32_767
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")

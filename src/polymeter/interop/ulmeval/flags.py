@@ -12,14 +12,14 @@ from typing import Any
 from polymeter.cli.foreign_flags import Flag, FlagTable, as_paths, count_or_share
 from polymeter.cli.pairs import parse_places
 from polymeter.core.errors import PlanError
-from polymeter.interop.ulmeval.config import WORK_DIR, Named, UlmevalConfig, read_config, work_folder
+from polymeter.interop.ulmeval.config import WORK_DIR, NamedObject, UlmevalConfig, read_config, work_folder
 
 _BENCHMARKS_OWN = -1
 """The value of ``--num-generations`` that leaves the number to the benchmark."""
 
 
-def _named(names: list[str], spelling: str) -> tuple[Named, ...]:
-    return tuple(map(Named, names))
+def _named(names: list[str], spelling: str) -> tuple[NamedObject, ...]:
+    return tuple(map(NamedObject, names))
 
 
 def _zero_or_one(number: int, spelling: str) -> bool:

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from polymeter.guests.loading import load_authors_file
-from polymeter.guests.neighbours import name_in_copy
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.loading.load import load_authors_file
+from polymeter.guests.loading.neighbours import name_in_copy
+from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.interop.ulmeval import SYSTEM
 
 _SUPPLIED = {

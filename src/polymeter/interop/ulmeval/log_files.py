@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError
 from polymeter.core.logs import damaged, starts_with
-from polymeter.core.places import stored_at
+from polymeter.core.machine.places import stored_at
 
 if TYPE_CHECKING:
     import pandas as pd

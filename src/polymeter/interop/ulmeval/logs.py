@@ -70,7 +70,7 @@ _GROUPS = ("split", "l2-category", "category")
 
 
 @dataclass(frozen=True, slots=True)
-class _Scores:
+class _LogScores:
     """What the scored table holds.
 
     Attributes:
@@ -135,12 +135,12 @@ def _notes(own: Files) -> Iterator[str]:
         yield f"{own.dataset}: answers that failed, which VLMEvalKit scores like answers: {n_failed}."
 
 
-def _scores_of(own: Files) -> _Scores:
+def _scores_of(own: Files) -> _LogScores:
     """The score of each row. Of circular evaluation only the original of a question has one: whether all its
     rotations were answered right.
     """
     if own.scored is None:
-        return _Scores("")
+        return _LogScores("")
     table = table_of(own.scored, INDEX)
     known = next((name for name in SCORE_COLUMNS if name in table), None)
     columns = numbers_beside(table, table_of(own.predictions, INDEX, PREDICTION))
@@ -167,9 +167,9 @@ def _scores_of(own: Files) -> _Scores:
         for other in ("extracted", "log")
     )
     if not columns:
-        return _Scores("", texts=texts, logs=logs)
+        return _LogScores("", texts=texts, logs=logs)
     main, *further = columns
-    return _Scores(metric or main, values[main], {column: values[column] for column in further}, texts, logs)
+    return _LogScores(metric or main, values[main], {column: values[column] for column in further}, texts, logs)
 
 
 def _exported_metrics(own: Files) -> list[str]:
@@ -203,7 +203,7 @@ def _has_rotations(table: pd.DataFrame) -> bool:
     return any(name.isdecimal() and int(name) >= _STEP and str(int(name) % _STEP) in names for name in names)
 
 
-def _results(own: Files, scores: _Scores) -> Iterator[StatedResult]:
+def _results(own: Files, scores: _LogScores) -> Iterator[StatedResult]:
     """The overall number, and those of splits and categories, as shares: the tools give some in percent.
 
     The tools score an answer that failed like any other. Where there are such, the number of that name is the mean of
@@ -231,7 +231,7 @@ def _results(own: Files, scores: _Scores) -> Iterator[StatedResult]:
             yield StatedResult(metric, _NO_FILTER, math.fsum(values.values()) / len(values), n=len(values))
 
 
-def _as_shares(numbers: dict[str, float], scores: _Scores) -> dict[str, float]:
+def _as_shares(numbers: dict[str, float], scores: _LogScores) -> dict[str, float]:
     """The numbers in the unit of the rows' scores."""
     overall = next((value for key, value in numbers.items() if key.lower() == _OVERALL), None)
     if overall is None or not scores.values:
@@ -268,7 +268,7 @@ def _stated(file: Path) -> dict[str, float]:
     return found
 
 
-def _samples(own: Files, scores: _Scores) -> Iterator[LoggedSample]:
+def _samples(own: Files, scores: _LogScores) -> Iterator[LoggedSample]:
     table = table_of(own.predictions, INDEX, PREDICTION)
     columns = [str(column) for column in table.columns if column not in _NO_COLUMNS]
     rows = table.to_dict("records")
@@ -300,7 +300,7 @@ def _sample(
     name: str,
     place: int,
     columns: Sequence[str],
-    scores: _Scores,
+    scores: _LogScores,
     group: str | None,
     *,
     is_group_failed: bool,

@@ -10,8 +10,8 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import ModelSpec
-from polymeter.core.registries import MODELS
-from polymeter.interop.ulmeval.config import Named, UlmevalConfig
+from polymeter.core.names.registries import MODELS
+from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig
 from polymeter.interop.ulmeval.results import plain_name
 
 JUDGE_KEY = "ULMEVAL_JUDGE_API_KEY"
@@ -28,7 +28,7 @@ _API_CLASSES = ("OpenAIWrapper", "GPT4V")
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ListedModel:
     """A model of a command.
 
     Attributes:
@@ -44,14 +44,14 @@ class Chosen:
 
 def file_name(name: str) -> str:
     """A model's name in file names: the name itself, or the last part of a Polymeter spec."""
-    from polymeter.formats.table.predictions import model_name
+    from polymeter.tasks.table.predictions import model_name
 
     backend, colon, rest = name.partition(":")
     is_spec = bool(colon) and backend in MODELS
     return plain_name((model_name(name) if rest else backend) if is_spec else name)
 
 
-def choose_model(named: Named, config: UlmevalConfig) -> Chosen:
+def choose_model(named: NamedObject, config: UlmevalConfig) -> ListedModel:
     """The model of a name: one in the user's file, one of ``supported_ULM``, or a Polymeter spec.
 
     Raises:
@@ -64,11 +64,11 @@ def choose_model(named: Named, config: UlmevalConfig) -> Chosen:
         return _ulm(rest, named.arguments, config)
     if backend in MODELS and (colon or not config.model_path):
         path = config.model_path if backend in _WITH_FILES else ""
-        return Chosen(ModelSpec(backend, rest, dict(named.arguments), path))
+        return ListedModel(ModelSpec(backend, rest, dict(named.arguments), path))
     return _ulm(named.name, named.arguments, config)
 
 
-def choose_judge(config: UlmevalConfig, dataset: str) -> Chosen | None:
+def choose_judge(config: UlmevalConfig, dataset: str) -> ListedModel | None:
     """The judge of a dataset: the one that the command names, or the default of ULMEvalKit's own benchmarks; ``None``
     if there is neither.
 
@@ -89,7 +89,7 @@ def choose_judge(config: UlmevalConfig, dataset: str) -> Chosen | None:
         )
     backend, colon, rest = name.partition(":")
     if backend in MODELS and (colon or backend == "mock"):
-        return Chosen(ModelSpec(backend, rest))
+        return ListedModel(ModelSpec(backend, rest))
     key = str(judge_args.get("key") or "")
     url = str(judge_args.get("api_base") or os.environ.get(_OPENAI_URL) or os.environ.get(_UPSTREAM_URL) or "")
     if not (key or url or os.environ.get(_OPENAI_KEY)):
@@ -101,7 +101,7 @@ def choose_judge(config: UlmevalConfig, dataset: str) -> Chosen | None:
         )
     arguments: dict[str, Any] = {"base_url": url.strip().rstrip("/").removesuffix(_CHAT)} if url else {}
     arguments |= {"api_key_env": JUDGE_KEY} if key else {}
-    return Chosen(ModelSpec("openai", name, arguments), keys={JUDGE_KEY: key} if key else {})
+    return ListedModel(ModelSpec("openai", name, arguments), keys={JUDGE_KEY: key} if key else {})
 
 
 def judge_arguments(config: UlmevalConfig) -> dict[str, Any]:
@@ -111,32 +111,32 @@ def judge_arguments(config: UlmevalConfig) -> dict[str, Any]:
     return {**judge_args, **{name: value for name, value in flags.items() if value is not None}}
 
 
-def _ulm(name: str, arguments: Mapping[str, Any], config: UlmevalConfig) -> Chosen:
+def _ulm(name: str, arguments: Mapping[str, Any], config: UlmevalConfig) -> ListedModel:
     from polymeter.interop.ulmeval.models.native import supported_ULM
 
     if config.model_path and (entry_arguments := _arguments_in_file(name, config.model_path)) is not None:
         flags = {"retry": config.retry, "verbose": config.verbose or None}
         own_flags = {key: value for key, value in flags.items() if value is not None and key in entry_arguments}
-        return Chosen(ModelSpec(_ULM, name, {**own_flags, **arguments}, config.model_path))
+        return ListedModel(ModelSpec(_ULM, name, {**own_flags, **arguments}, config.model_path))
     built_in = supported_ULM.built_in(name)
     if built_in:
         return _native(built_in, arguments)
     if name in supported_ULM.added:
-        return Chosen(ModelSpec(_ULM, name, dict(arguments)))
+        return ListedModel(ModelSpec(_ULM, name, dict(arguments)))
     hint = did_you_mean(name, [*supported_ULM, *MODELS]) or "'polymeter ulmeval mlist' lists names."
     raise PlanError(
         f"There is no model {name!r}.", where="--model", hint=f"{hint} --model-path names a file of your own models."
     )
 
 
-def _of_class(named: Named, config: UlmevalConfig) -> Chosen:
+def _of_class(named: NamedObject, config: UlmevalConfig) -> ListedModel:
     """A class that a JSON file names: one in the user's file, or one of ULMEvalKit's."""
     from polymeter.interop.ulmeval.models.native import supported_ULM
     from polymeter.interop.ulmeval.models.zoo import CLASSES
 
     name = named.class_name
     if config.model_path and _arguments_in_file(name, config.model_path) is not None:
-        return Chosen(ModelSpec(_ULM, name, dict(named.arguments), config.model_path))
+        return ListedModel(ModelSpec(_ULM, name, dict(named.arguments), config.model_path))
     if name in CLASSES:
         arguments = dict(named.arguments)
         built_in = supported_ULM.built_in(str(arguments.get("model") or ""))
@@ -149,14 +149,14 @@ def _of_class(named: Named, config: UlmevalConfig) -> Chosen:
     raise PlanError(f"There is no model class {name!r}.", where=f"--config model {named.name}", hint=hint)
 
 
-def _native(name: str, arguments: Mapping[str, Any]) -> Chosen:
+def _native(name: str, arguments: Mapping[str, Any]) -> ListedModel:
     """A model of ULMEvalKit's list, with the generation settings that it has there."""
     from polymeter.interop.ulmeval.models.native import sort_arguments
     from polymeter.interop.ulmeval.models.zoo import ENTRIES
 
     model_path, own, settings = sort_arguments(name, arguments)
     args = {**own, **({"model_path": model_path} if model_path else {})}
-    return Chosen(ModelSpec(_ULM, name, args), {**ENTRIES[name].settings, **settings})
+    return ListedModel(ModelSpec(_ULM, name, args), {**ENTRIES[name].settings, **settings})
 
 
 def _arguments_in_file(name: str, path: str) -> Mapping[str, Any] | None:

@@ -17,20 +17,20 @@ from polymeter.api.result import RunResult
 from polymeter.api.running import evaluate
 from polymeter.api.scoring import score
 from polymeter.api.settings import parity_of, read_settings
-from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import Model, ModelSpec
-from polymeter.core.parity import OFF
-from polymeter.core.progress import Progress
-from polymeter.core.registries import stored_format
-from polymeter.core.secrets import without_secrets
+from polymeter.core.names.parity import OFF
+from polymeter.core.names.registries import stored_format
+from polymeter.core.records.progress import Progress
 from polymeter.core.task import TaskSpec
-from polymeter.engine.model_pool import ModelPool
+from polymeter.core.text.codec import jsonable
+from polymeter.core.text.secrets import without_secrets
 from polymeter.interop.ulmeval.config import UlmevalConfig, seed_of
-from polymeter.interop.ulmeval.model_names import Chosen, judge_arguments
+from polymeter.interop.ulmeval.model_names import ListedModel, judge_arguments
 from polymeter.interop.ulmeval.predictions import Predictions
 from polymeter.interop.ulmeval.results import INFER, Outputs, all_runs, is_whole
+from polymeter.run.plan.model_pool import ModelPool
 from polymeter.store.folder import RunFolder
 
 TSV = "tsv"
@@ -38,7 +38,7 @@ _DRAWS = "2I"
 
 
 @dataclass
-class Pair(ABC):
+class ModelOnDataset(ABC):
     """One model on one dataset.
 
     Attributes:
@@ -59,7 +59,7 @@ class Pair(ABC):
     label: str
     spec: TaskSpec
     arguments: Mapping[str, Any]
-    judge: Chosen | None
+    judge: ListedModel | None
     day: str
     command: str
     pool: ModelPool
@@ -141,7 +141,7 @@ class Pair(ABC):
 
     def include_paths(self) -> tuple[Path, ...]:
         """Folders and files of benchmarks: those of the command, and the benchmark's file if the command names it."""
-        from polymeter.engine.selection import named_place
+        from polymeter.run.plan.selection import named_place
 
         named = [Path(item.name) for item in self.config.datasets]
         return (
@@ -168,14 +168,14 @@ class Pair(ABC):
 
 
 @dataclass
-class RunPair(Pair):
+class RunPair(ModelOnDataset):
     """A pair whose model answers.
 
     Attributes:
         chosen: The model.
     """
 
-    chosen: Chosen = field(kw_only=True)
+    chosen: ListedModel = field(kw_only=True)
 
     @property
     def keys(self) -> dict[str, str]:
@@ -235,7 +235,7 @@ class RunPair(Pair):
 
     def _reuse_answers(self, target: RunFolder) -> None:
         """Copy the answers of a run with the same digest: of the same day, or with ``--reuse`` of an earlier one."""
-        from polymeter.store.copying import take_answers
+        from polymeter.store.exports.copying import take_answers
 
         others = self.outputs.others(target)
         earlier = self.outputs.earlier(target)
@@ -255,7 +255,7 @@ class RunPair(Pair):
 
 
 @dataclass
-class EvalPair(Pair):
+class EvalPair(ModelOnDataset):
     """A pair that scores the answers of an earlier run: no model is made."""
 
     @cached_property
@@ -329,7 +329,7 @@ class EvalPair(Pair):
 
     def _fits(self, run: RunFolder) -> bool:
         """Whether a run has the settings that the command names."""
-        from polymeter.engine.rescoring import stored_options
+        from polymeter.run.finish.rescore import stored_options
 
         stored, config = stored_options(run.path), self.config
         of_class = stored.dialect_options.get(TSV, {})
@@ -343,7 +343,7 @@ class EvalPair(Pair):
 
 
 @dataclass
-class FilePair(Pair):
+class FilePair(ModelOnDataset):
     """A pair that scores the answers of a prediction file.
 
     Attributes:

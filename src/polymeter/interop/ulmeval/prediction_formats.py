@@ -3,7 +3,7 @@
 ULMEvalKit's classes get a pickle. VLMEvalKit's get the format that ``PRED_FORMAT`` names, by default ``xlsx``, and read
 it with ``load``. Such a file does not give back what was written: pandas takes "None" for a missing value, and a column
 of texts that all look like numbers for numbers; Excel cuts texts. What a class gets back with Polymeter are the values
-as they were written (``data.exact_tables``); at parity it gets what the file gives.
+as they were written (``data.tables.exact``); at parity it gets what the file gives.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, ModelError, boundary
+from polymeter.core.media.sources import digest, is_pil
 from polymeter.core.model import BatchModel, ModelTraits
-from polymeter.core.repeats import group_repeats
 from polymeter.core.request import GenerateImage, Output, Parameters, Request, Response
-from polymeter.core.sources import digest, is_pil
-from polymeter.data.expansion import check_expansion
+from polymeter.core.settings.repeats import group_repeats
+from polymeter.data.fetching.expansion import check_expansion
 from polymeter.data.formats import load, require_excel
 
 _INDEX, _PREDICTION = "index", "prediction"

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from polymeter.formats.table.predictions import prediction_path
 from polymeter.store.folder import RunFolder, open_folder
+from polymeter.tasks.table.predictions import prediction_path
 
 INFER = "infer"
 _RUNS = "runs"

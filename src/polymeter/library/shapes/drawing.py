@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from polymeter.library.shapes.layout import Plan, Thing
+from polymeter.library.shapes.layout import ShapeLayout, Thing
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -16,7 +16,7 @@ _FINE = 4
 _MOST_PIXELS = 4096
 
 
-def draw(plan: Plan, width: int, height: int) -> PILImage:
+def draw(plan: ShapeLayout, width: int, height: int) -> PILImage:
     """The image of a plan, ``width`` × ``height`` pixels."""
     from PIL import Image as pil
 

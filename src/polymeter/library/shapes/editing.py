@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from polymeter.extend import ModelError, missing_package
 from polymeter.library.shapes.drawing import mask
 from polymeter.library.shapes.layout import Thing
-from polymeter.library.shapes.reading import Edit, EditKind, Group
+from polymeter.library.shapes.reading import Edit, EditKind, ShapeGroup
 from polymeter.library.shapes.words import PALETTE, PLACES, SIZES, Rgb
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _ABOUT_HALF = 0.47
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class EditedShape:
     """A shape in an image.
 
     Attributes:
@@ -52,7 +52,7 @@ class Layers:
     """An image as layers: the background's colour, and the shapes from back to front."""
 
     background: Rgb
-    shapes: tuple[Layer, ...]
+    shapes: tuple[EditedShape, ...]
 
     def image(self, height: int, width: int) -> PILImage:
         """The image of the layers, ``width`` × ``height`` pixels."""
@@ -64,7 +64,7 @@ class Layers:
         return pil.fromarray(np.rint(pixels).clip(0, 255).astype(np.uint8))
 
 
-def layer(shape: str, colour: str, ink: Rgb, cover: NDArray[np.float64]) -> Layer:
+def layer(shape: str, colour: str, ink: Rgb, cover: NDArray[np.float64]) -> EditedShape:
     """A layer. Its centre is the middle of the box around the pixels that are covered by half or more.
 
     Args:
@@ -78,7 +78,7 @@ def layer(shape: str, colour: str, ink: Rgb, cover: NDArray[np.float64]) -> Laye
     centre = (0.0, 0.0)
     if rows.size:
         centre = (float(columns[0] + columns[-1] + 1) / 2, float(rows[0] + rows[-1] + 1) / 2)
-    return Layer(shape, colour, ink, cover, centre)
+    return EditedShape(shape, colour, ink, cover, centre)
 
 
 def edited(image: PILImage, edit: Edit) -> PILImage:
@@ -155,7 +155,7 @@ def _added(layers: Layers, edit: Edit, size: _Size) -> Layers:
     return replace(layers, shapes=(*layers.shapes, new_layer(edit.target, edit.place, width, height)))
 
 
-def new_layer(group: Group, place: str, width: int, height: int) -> Layer:
+def new_layer(group: ShapeGroup, place: str, width: int, height: int) -> EditedShape:
     """A shape at a named place of an image; of medium size unless it has one, red unless it has a colour."""
     x, y = PLACES[place]
     shorter = min(width, height)
@@ -200,7 +200,7 @@ _CHANGES: Mapping[EditKind, Callable[[Layers, Edit, _Size], Layers]] = {
 }
 
 
-def _chosen(layers: Layers, group: Group | None) -> list[int]:
+def _chosen(layers: Layers, group: ShapeGroup | None) -> list[int]:
     """The shapes that a prompt means.
 
     Raises:
@@ -219,11 +219,11 @@ def _chosen(layers: Layers, group: Group | None) -> list[int]:
     return numbers
 
 
-def _with(layers: Layers, new: Mapping[int, Layer]) -> Layers:
+def _with(layers: Layers, new: Mapping[int, EditedShape]) -> Layers:
     return replace(layers, shapes=tuple(new.get(number, item) for number, item in enumerate(layers.shapes)))
 
 
-def _at(item: Layer, centre: tuple[float, float]) -> Layer:
+def _at(item: EditedShape, centre: tuple[float, float]) -> EditedShape:
     """A layer moved by whole pixels; parts that leave the image are lost."""
     x, y = (math.floor(new - old + 0.5) for new, old in zip(centre, item.centre, strict=True))
     height, width = item.cover.shape

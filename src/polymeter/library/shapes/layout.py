@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 from polymeter.extend import ModelError
-from polymeter.library.shapes.reading import Group, Order
+from polymeter.library.shapes.reading import DescribedDrawing, ShapeGroup
 from polymeter.library.shapes.words import PALETTE, SIZES, Rgb
 
 _BACKGROUNDS: tuple[Rgb, ...] = ((255, 255, 255), (245, 240, 225), (226, 236, 246), (200, 200, 200), (40, 44, 66))
@@ -30,14 +30,14 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ShapeLayout:
     """The layout of an image: the shapes, and the background's colour."""
 
     things: tuple[Thing, ...]
     background: Rgb
 
 
-def placed(order: Order, width: float, height: float, rng: random.Random) -> Plan:
+def placed(order: DescribedDrawing, width: float, height: float, rng: random.Random) -> ShapeLayout:
     """A layout for the shapes that are to be drawn.
 
     Args:
@@ -63,7 +63,7 @@ def placed(order: Order, width: float, height: float, rng: random.Random) -> Pla
                 Thing(order.groups[number].shape, inks[number], x, y, radius)
                 for (number, _), (x, y, radius) in zip(wanted, places, strict=True)
             )
-            return Plan(tuple(things), background)
+            return ShapeLayout(tuple(things), background)
     raise ModelError("The model 'shapes' finds no room for all shapes of this prompt.")
 
 
@@ -71,7 +71,11 @@ _Place = tuple[float, float, float]
 
 
 def _arranged(
-    order: Order, wanted: list[tuple[int, float]], size: tuple[float, float], spread: float, rng: random.Random
+    order: DescribedDrawing,
+    wanted: list[tuple[int, float]],
+    size: tuple[float, float],
+    spread: float,
+    rng: random.Random,
 ) -> list[_Place] | None:
     """One attempt at placing all shapes; ``None`` if one did not fit."""
     done: list[tuple[int, _Place]] = []
@@ -87,7 +91,7 @@ def _arranged(
 
 
 def _somewhere(
-    order: Order, number: int, radius: float, size: tuple[float, float], spread: float, rng: random.Random
+    order: DescribedDrawing, number: int, radius: float, size: tuple[float, float], spread: float, rng: random.Random
 ) -> _Place:
     """A random place in the image. If there is a relation: on the shape's own side along its axis, and across the axis
     within a band as wide as ``spread``, because shapes far apart across it would be beside each other as much as above.
@@ -106,7 +110,7 @@ def _somewhere(
     return rng.uniform(*spans[0]), rng.uniform(*spans[1]), radius
 
 
-def _fits(order: Order, number: int, place: _Place, other: int, there: _Place) -> bool:
+def _fits(order: DescribedDrawing, number: int, place: _Place, other: int, there: _Place) -> bool:
     x, y = place[0] - there[0], place[1] - there[1]
     reach = place[2] + there[2] + _GAP
     if max(abs(x), abs(y)) < reach:
@@ -120,11 +124,11 @@ def _fits(order: Order, number: int, place: _Place, other: int, there: _Place) -
     return along * sign * towards >= reach and abs(across) * 1.2 <= abs(along)
 
 
-def _each(group: Group) -> range:
+def _each(group: ShapeGroup) -> range:
     return range(group.count)
 
 
-def _free_colour(order: Order, rng: random.Random) -> str:
+def _free_colour(order: DescribedDrawing, rng: random.Random) -> str:
     named = {group.colour for group in order.groups} | {order.background, "white", "gray"}
     return rng.choice([name for name in PALETTE if name not in named])
 

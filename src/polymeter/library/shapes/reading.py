@@ -32,7 +32,7 @@ EditKind = Literal["recolour", "remove", "add", "move", "swap", "swap colours", 
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ShapeGroup:
     """Equal shapes: how many, of which shape, and if the prompt says so, of which colour and size."""
 
     shape: str
@@ -42,7 +42,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class DescribedDrawing:
     """A drawing that a prompt describes.
 
     Attributes:
@@ -52,7 +52,7 @@ class Order:
         background: The background's colour; empty: none is named.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[ShapeGroup, ...]
     relation: str = ""
     split: int = 0
     background: str = ""
@@ -71,8 +71,8 @@ class Edit:
     """
 
     kind: EditKind
-    target: Group | None = None
-    other: Group | None = None
+    target: ShapeGroup | None = None
+    other: ShapeGroup | None = None
     colour: str = ""
     place: str = ""
 
@@ -106,7 +106,7 @@ _EDITS: tuple[tuple[EditKind, re.Pattern[str]], ...] = (
 )
 
 
-def read_order(prompt: str) -> Order:
+def read_order(prompt: str) -> DescribedDrawing:
     """The drawing that a prompt describes.
 
     Raises:
@@ -123,11 +123,13 @@ def read_order(prompt: str) -> Order:
         raise _lost("more than one relation", prompt)
     if not relations:
         groups = _groups(text, prompt)
-        return _checked(Order(groups, background=background), prompt)
+        return _checked(DescribedDrawing(groups, background=background), prompt)
     (relation,) = relations
     first, second = _groups(text[: relation.start()], prompt), _groups(text[relation.end() :], prompt)
     name = " ".join(relation["relation"].split())
-    return _checked(Order((*first, *second), _RELATION_NAMES.get(name, name), len(first), background), prompt)
+    return _checked(
+        DescribedDrawing((*first, *second), _RELATION_NAMES.get(name, name), len(first), background), prompt
+    )
 
 
 def read_edit(prompt: str) -> Edit:
@@ -155,11 +157,11 @@ def _tidy(prompt: str) -> str:
     return " ".join(prompt.lower().split()).rstrip(".! ")
 
 
-def _groups(text: str, prompt: str) -> tuple[Group, ...]:
+def _groups(text: str, prompt: str) -> tuple[ShapeGroup, ...]:
     return tuple(_group(piece, prompt) for piece in _JOINTS.split(text))
 
 
-def _group(text: str, prompt: str) -> Group:
+def _group(text: str, prompt: str) -> ShapeGroup:
     words = text.split()
     shape = plain(words[-1]) if words else ""
     if shape not in SHAPES:
@@ -175,7 +177,7 @@ def _group(text: str, prompt: str) -> Group:
             size = name
         elif word not in {"the", "all", "of"}:
             raise _lost(repr(word), prompt)
-    return Group(shape, count, colour, size)
+    return ShapeGroup(shape, count, colour, size)
 
 
 def _colour(word: str, prompt: str) -> str:
@@ -191,7 +193,7 @@ def _place(words: str, prompt: str) -> str:
     return place
 
 
-def _checked(order: Order, prompt: str) -> Order:
+def _checked(order: DescribedDrawing, prompt: str) -> DescribedDrawing:
     n = sum(group.count for group in order.groups)
     if n > MOST_THINGS:
         raise ModelError(

@@ -55,7 +55,7 @@ _Mask = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FoundShape:
     """A shape in an image.
 
     Attributes:
@@ -82,14 +82,14 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class DrawnShapes:
     """The shapes of an image from left to right, and the background's colour."""
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[FoundShape, ...]
     background: tuple[int, int, int]
 
 
-def find_shapes(pixels: _Pixels) -> Drawing:
+def find_shapes(pixels: _Pixels) -> DrawnShapes:
     """The shapes of a drawn scene.
 
     Args:
@@ -108,14 +108,14 @@ def find_shapes(pixels: _Pixels) -> Drawing:
         seen = np.asarray(cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=way), dtype=np.uint8)
     colours, labels = _plain_colours(seen)
     if not len(colours):
-        return Drawing((), _rgb(pixels.reshape(-1, 3).mean(axis=0)))
+        return DrawnShapes((), _rgb(pixels.reshape(-1, 3).mean(axis=0)))
     behind = _background(labels, len(colours))
     front = _in_front(colours, behind)
     labels[~np.isin(labels, [-1, *front])] = behind
     raw = [shape for number in front for shape in _shapes_of(labels, number, behind, colours)]
     shapes = [_scaled(shape, (width, height), scale) for shape in _without_outlines(raw)]
     shapes.sort(key=lambda shape: (shape.box[0], shape.box[1]))
-    return Drawing(tuple(shapes), _rgb(colours[behind]))
+    return DrawnShapes(tuple(shapes), _rgb(colours[behind]))
 
 
 def _scale(longest: int) -> float:
@@ -212,7 +212,9 @@ def _in_front(colours: NDArray[np.float64], behind: int) -> list[int]:
     return [int(number) for number in np.flatnonzero((by_eye >= _TINT_BY_EYE) | (by_value >= _TINT_BY_VALUE))]
 
 
-def _shapes_of(labels: NDArray[np.int64], colour: int, behind: int, colours: NDArray[np.float64]) -> Iterator[Shape]:
+def _shapes_of(
+    labels: NDArray[np.int64], colour: int, behind: int, colours: NDArray[np.float64]
+) -> Iterator[FoundShape]:
     """The shapes of one colour."""
     import cv2
 
@@ -234,7 +236,7 @@ def _shapes_of(labels: NDArray[np.int64], colour: int, behind: int, colours: NDA
             continue
         is_line = is_hollow and thickness <= max(_HAIRLINE, _THIN * max(width, height))
         for label, fit, part in _recognised(filled, others):
-            yield Shape(label, colour_name(rgb), rgb, _box(part), fit, part * np.uint8(255), is_line)
+            yield FoundShape(label, colour_name(rgb), rgb, _box(part), fit, part * np.uint8(255), is_line)
 
 
 def _recognised(patch: _Mask, others: _Mask) -> list[tuple[str, float, _Mask]]:
@@ -382,7 +384,7 @@ def _box(patch: _Mask) -> Box:
     return float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1)
 
 
-def _without_outlines(shapes: list[Shape]) -> list[Shape]:
+def _without_outlines(shapes: list[FoundShape]) -> list[FoundShape]:
     """The shapes without lines that are drawn around shapes of another colour."""
     return [
         shape
@@ -391,12 +393,12 @@ def _without_outlines(shapes: list[Shape]) -> list[Shape]:
     ]
 
 
-def _fills(inner: Shape, outer: Shape) -> bool:
+def _fills(inner: FoundShape, outer: FoundShape) -> bool:
     shared = np.count_nonzero(inner.mask & outer.mask)
     return bool(shared > 0.6 * np.count_nonzero(outer.mask) and np.count_nonzero(inner.mask) <= shared * 1.02)
 
 
-def _scaled(shape: Shape, size: tuple[int, int], scale: float) -> Shape:
+def _scaled(shape: FoundShape, size: tuple[int, int], scale: float) -> FoundShape:
     """A shape in the pixels of the whole image."""
     if scale == 1:
         return shape

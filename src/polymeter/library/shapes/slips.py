@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from polymeter.library.shapes.reading import Edit, Group, Order
+from polymeter.library.shapes.reading import DescribedDrawing, Edit, ShapeGroup
 from polymeter.library.shapes.words import COLOURS, MOST_THINGS, PLACES, RELATIONS
 
 
-def slipped(order: Order, rate: float, rng: random.Random) -> Order:
+def slipped(order: DescribedDrawing, rate: float, rng: random.Random) -> DescribedDrawing:
     """The drawing with mistakes.
 
     There are three mistakes, independent of each other, each with probability ``rate``: one group has one shape too
@@ -46,13 +46,13 @@ def slipped_edit(edit: Edit, rate: float, rng: random.Random) -> Edit | None:
     return None
 
 
-def _other_count(groups: list[Group], number: int, rng: random.Random) -> int:
+def _other_count(groups: list[ShapeGroup], number: int, rng: random.Random) -> int:
     count = groups[number].count
     if sum(group.count for group in groups) >= MOST_THINGS:
         return count - 1 if count > 1 else count
     return count + (1 if count == 1 else rng.choice([-1, 1]))
 
 
-def _other_colour(order: Order, rng: random.Random) -> str:
+def _other_colour(order: DescribedDrawing, rng: random.Random) -> str:
     named = {group.colour for group in order.groups} | {order.background}
     return rng.choice([name for name in COLOURS if name not in named])

@@ -23,7 +23,7 @@ from typing import Any
 
 from polymeter.core.errors import ModelError, boundary
 from polymeter.models.diffusers.index import Role
-from polymeter.models.diffusers.rows import Row, call_arguments, call_key
+from polymeter.models.diffusers.rows import ImageRow, call_arguments, call_key
 from polymeter.models.memory import within_memory
 
 _LOG = logging.getLogger("polymeter")
@@ -50,7 +50,7 @@ class Artist:
         self._is_alone = n_rows == 1
         self._is_tried = n_rows == 1
 
-    def draw(self, rows: Sequence[Row]) -> list[Drawn]:
+    def draw(self, rows: Sequence[ImageRow]) -> list[Drawn]:
         """Draw rows that may share a call.
 
         If a call fails, each of its rows is drawn alone, so that one that cannot be drawn does not fail the others.
@@ -64,7 +64,7 @@ class Artist:
         step = self._n_rows if may_share and not self._is_alone else 1
         return [one for start in range(0, len(rows), step) for one in self._draw_call(rows[start : start + step])]
 
-    def _draw_call(self, rows: Sequence[Row]) -> list[Drawn]:
+    def _draw_call(self, rows: Sequence[ImageRow]) -> list[Drawn]:
         try:
             drawn, has_shared = self._call(rows)
         except ModelError as error:
@@ -74,7 +74,7 @@ class Artist:
         self._is_alone = self._is_alone or has_shared
         return self._one_by_one(rows) if has_shared and len(rows) > 1 else drawn
 
-    def _try_sharing(self, row: Row) -> None:
+    def _try_sharing(self, row: ImageRow) -> None:
         """Test whether an image changes with the other prompts of its call. If the pipeline cannot draw the test's
         prompts, there is no result, and the rows themselves show what is wrong.
         """
@@ -94,10 +94,10 @@ class Artist:
                 self._role.name,
             )
 
-    def _one_by_one(self, rows: Sequence[Row]) -> list[Drawn]:
+    def _one_by_one(self, rows: Sequence[ImageRow]) -> list[Drawn]:
         return [one for row in rows for one in self._draw_call([row])]
 
-    def _call(self, rows: Sequence[Row]) -> tuple[list[Drawn], bool]:
+    def _call(self, rows: Sequence[ImageRow]) -> tuple[list[Drawn], bool]:
         """The images of each row, and whether noise was drawn for all of them together."""
         import torch
 

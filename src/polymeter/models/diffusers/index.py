@@ -55,7 +55,7 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PipelineKind:
     """What a checkpoint can be used for.
 
     Attributes:
@@ -104,7 +104,7 @@ def read_index(settings: DiffusersSettings) -> tuple[Mapping[str, Any], str]:
     return index, str(commit or "")
 
 
-def kind_of(index: Mapping[str, Any], settings: DiffusersSettings) -> Kind | None:
+def kind_of(index: Mapping[str, Any], settings: DiffusersSettings) -> PipelineKind | None:
     """What a checkpoint can be used for; ``None`` if only its own code says, which does not run before it is loaded.
 
     Raises:
@@ -133,7 +133,7 @@ def kind_of(index: Mapping[str, Any], settings: DiffusersSettings) -> Kind | Non
     )
 
 
-def kind_of_class(made_by: type) -> Kind:
+def kind_of_class(made_by: type) -> PipelineKind:
     """What a class of pipelines can be used for, together with those that share its parts.
 
     Raises:
@@ -148,7 +148,7 @@ def kind_of_class(made_by: type) -> Kind:
     drawing, editing = _tables()
     draw = role if _draws_from_text(role, drawing) else _sibling(made_by, editing, drawing)
     edit = role if role.image_parameter else _sibling(made_by, drawing, editing)
-    return Kind(draw, edit)
+    return PipelineKind(draw, edit)
 
 
 def _role(made_by: type) -> Role:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
-from polymeter.models.diffusers.index import Kind, Role, kind_of_class
+from polymeter.models.diffusers.index import PipelineKind, Role, kind_of_class
 from polymeter.models.diffusers.parts import missing_parts
 from polymeter.models.diffusers.settings import DiffusersSettings
 from polymeter.models.hf.load import best_device
@@ -18,7 +18,7 @@ _DTYPES = {"F64": "float32", "F32": "float32", "F16": "float16", "BF16": "bfloat
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedPipeline:
     """A pipeline in memory.
 
     Attributes:
@@ -27,7 +27,7 @@ class Loaded:
         edit: The one that takes images; it shares its parts with the other, or is the same.
     """
 
-    kind: Kind
+    kind: PipelineKind
     draw: Any
     edit: Any
 
@@ -62,7 +62,7 @@ def check_places(settings: DiffusersSettings) -> None:
         raise PlanError(f"There are no LoRA weights {lora!r}.", where="--model-args lora", hint="Check the path.")
 
 
-def load_pipelines(settings: DiffusersSettings, kind: Kind | None) -> Loaded:
+def load_pipelines(settings: DiffusersSettings, kind: PipelineKind | None) -> LoadedPipeline:
     """Read a pipeline's weights, and make the pipelines that draw and edit.
 
     Args:
@@ -94,7 +94,7 @@ def load_pipelines(settings: DiffusersSettings, kind: Kind | None) -> Loaded:
     for one in by_role.values():
         one.set_progress_bar_config(disable=True)
         _place(one, settings)
-    return Loaded(
+    return LoadedPipeline(
         kind,
         by_role[kind.draw.name] if kind.draw else None,
         by_role[kind.edit.name] if kind.edit else None,

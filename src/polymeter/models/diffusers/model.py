@@ -10,19 +10,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.content import Modality
 from polymeter.core.errors import ModelError, PlanError, PolymeterError
-from polymeter.core.generation import image_parameters
 from polymeter.core.identity import canonical
 from polymeter.core.model import BatchModel, ModelTraits
-from polymeter.core.parts import Modality
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.core.request import GenerateImage, Output, Parameters, Request, Response
+from polymeter.core.settings.generation import image_parameters
 from polymeter.models.diffusers.draw import Artist, Drawn
 from polymeter.models.diffusers.index import Role, kind_of, read_index
-from polymeter.models.diffusers.load import Loaded, check_places, load_pipelines
+from polymeter.models.diffusers.load import LoadedPipeline, check_places, load_pipelines
 from polymeter.models.diffusers.naming import check_names, ignored, known_names
 from polymeter.models.diffusers.parts import check_parts
-from polymeter.models.diffusers.rows import Row, call_key, row_of
+from polymeter.models.diffusers.rows import ImageRow, call_key, row_of
 from polymeter.models.diffusers.settings import DTYPES, OFFLOADS, DiffusersSettings
 from polymeter.models.hf.digest import folder_digest, package_version
 from polymeter.models.hf.settings import amount, as_mapping, flag, one_of
@@ -176,7 +176,7 @@ class DiffusersModel(BatchModel):
     def respond(self, requests: list[Request]) -> list[Response]:
         """Draw a batch. Requests that cannot share a call of the pipeline are drawn separately."""
         drawn: dict[int, Drawn] = {}
-        shared: dict[Hashable, tuple[str, list[Row]]] = {}
+        shared: dict[Hashable, tuple[str, list[ImageRow]]] = {}
         for position, request in enumerate(requests):
             try:
                 role, row = self._read(request, position)
@@ -201,7 +201,7 @@ class DiffusersModel(BatchModel):
             self._artists = {}
             free_memory()
 
-    def _read(self, request: Request, position: int) -> tuple[Role, Row]:
+    def _read(self, request: Request, position: int) -> tuple[Role, ImageRow]:
         if not isinstance(request.parameters, GenerateImage):
             raise ModelError(f"The model {self._settings.name!r} cannot answer {request.parameters.kind!r}; it draws.")
         assert self._kind is not None
@@ -257,7 +257,7 @@ def _default_parameters(generation: Mapping[str, Any]) -> GenerateImage:
     return parameters
 
 
-def _artists(loaded: Loaded, n_rows: int) -> dict[str, Artist]:
+def _artists(loaded: LoadedPipeline, n_rows: int) -> dict[str, Artist]:
     pairs = ((loaded.kind.draw, loaded.draw), (loaded.kind.edit, loaded.edit))
     return {role.name: Artist(pipeline, role, n_rows) for role, pipeline in pairs if role is not None}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from polymeter.core.errors import PolymeterError, did_you_mean
 from polymeter.core.request import GenerateImage
-from polymeter.models.diffusers.index import Kind, Role
+from polymeter.models.diffusers.index import PipelineKind, Role
 
 _OURS = frozenset(
     {
@@ -62,7 +62,7 @@ def settings_of(parameters: GenerateImage, role: Role) -> dict[str, Any]:
     return {name: value for name, value in parameters.extra.items() if value is not None and _is_taken(name, role)}
 
 
-def ignored(parameters: GenerateImage, kind: Kind) -> dict[str, str]:
+def ignored(parameters: GenerateImage, kind: PipelineKind) -> dict[str, str]:
     """Settings that have no effect, each with the reason."""
     named = " and ".join(role.name for role in kind.roles)
     known = known_names(kind)
@@ -82,12 +82,12 @@ def ignored(parameters: GenerateImage, kind: Kind) -> dict[str, str]:
     return reasons
 
 
-def known_names(kind: Kind) -> frozenset[str]:
+def known_names(kind: PipelineKind) -> frozenset[str]:
     """The names of settings of these pipelines, and of others that make images."""
     return frozenset({*_OTHERS, *(name for role in kind.roles for name in role.parameters)} - _OURS)
 
 
-def check_names(parameters: GenerateImage, kind: Kind, error_type: type[PolymeterError]) -> None:
+def check_names(parameters: GenerateImage, kind: PipelineKind, error_type: type[PolymeterError]) -> None:
     """Refuse a setting that does not exist anywhere: it is a misspelling.
 
     Raises:
@@ -107,7 +107,7 @@ def _is_taken(name: str, role: Role) -> bool:
     return name in role.parameters and name not in _OURS and name != role.image_parameter
 
 
-def _readable(kind: Kind) -> list[str]:
+def _readable(kind: PipelineKind) -> list[str]:
     """The settings of the calls that users would write."""
     names = {name for role in kind.roles for name in role.parameters if _is_taken(name, role)}
     return sorted(name for name in names if name[0] != "_" and not name.endswith(_TENSORS))

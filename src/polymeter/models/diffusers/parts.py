@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
-from polymeter.models.diffusers.index import Kind
+from polymeter.models.diffusers.index import PipelineKind
 
 _WHERE = "--model-args parts"
 
 
-def check_parts(parts: Mapping[str, str], kind: Kind | None) -> None:
+def check_parts(parts: Mapping[str, str], kind: PipelineKind | None) -> None:
     """Check that a pipeline has parts of these names.
 
     Args:
@@ -31,7 +31,7 @@ def check_parts(parts: Mapping[str, str], kind: Kind | None) -> None:
             raise PlanError(f"The pipeline has no part {name!r}.", where=_WHERE, hint=hint)
 
 
-def missing_parts(parts: Mapping[str, str], kind: Kind | None, folder: Path, dtype: Any) -> dict[str, Any]:
+def missing_parts(parts: Mapping[str, str], kind: PipelineKind | None, folder: Path, dtype: Any) -> dict[str, Any]:
     """Read the parts that a checkpoint does not contain.
 
     Args:
@@ -60,7 +60,7 @@ def missing_parts(parts: Mapping[str, str], kind: Kind | None, folder: Path, dty
     return parts_read
 
 
-def _classes(kind: Kind) -> dict[str, Any]:
+def _classes(kind: PipelineKind) -> dict[str, Any]:
     """The parts of a pipeline that are read from files, each with its class."""
     hints = get_type_hints(kind.roles[0].made_by.__init__)  # type: ignore[misc]
     classes = {}

@@ -6,12 +6,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import ModelError
 from polymeter.core.identity import canonical
-from polymeter.core.parts import Image, Text
-from polymeter.core.repeats import seed_of
 from polymeter.core.request import GenerateImage, Request
-from polymeter.models.diffusers.index import Kind, Role
+from polymeter.core.settings.repeats import seed_of
+from polymeter.models.diffusers.index import PipelineKind, Role
 from polymeter.models.diffusers.naming import check_names, settings_of
 from polymeter.models.hf.media import image_of
 
@@ -42,7 +42,7 @@ _SEVERAL = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ImageRow:
     """One image to draw.
 
     Attributes:
@@ -62,7 +62,7 @@ class Row:
     size: tuple[int, int] | None
 
 
-def row_of(request: Request, position: int, kind: Kind) -> tuple[Role, Row]:
+def row_of(request: Request, position: int, kind: PipelineKind) -> tuple[Role, ImageRow]:
     """The row of a request, and the role that draws it.
 
     Raises:
@@ -77,17 +77,17 @@ def row_of(request: Request, position: int, kind: Kind) -> tuple[Role, Row]:
     role = _role_for(len(images), kind)
     shown = tuple(_sized(image_of(image), parameters.size, role) for image in images)
     settings = settings_of(parameters, role)
-    return role, Row(position, prompt, shown, seed_of(parameters), settings, parameters.size)
+    return role, ImageRow(position, prompt, shown, seed_of(parameters), settings, parameters.size)
 
 
-def call_key(role: Role, row: Row) -> tuple[Hashable, ...] | None:
+def call_key(role: Role, row: ImageRow) -> tuple[Hashable, ...] | None:
     """Rows of one role with equal keys may share a call; ``None``: the row has a separate call."""
     if row.images and role.name not in _ONE_EACH:
         return None
     return (row.size, tuple(image.size for image in row.images), repr(canonical(row.settings)))
 
 
-def call_arguments(role: Role, rows: Sequence[Row]) -> dict[str, Any]:
+def call_arguments(role: Role, rows: Sequence[ImageRow]) -> dict[str, Any]:
     """Arguments of the pipeline for rows that share a call; the caller adds generators."""
     first = rows[0]
     arguments: dict[str, Any] = dict(first.settings)
@@ -104,7 +104,7 @@ def call_arguments(role: Role, rows: Sequence[Row]) -> dict[str, Any]:
     return arguments
 
 
-def _alone(role: Role, row: Row) -> dict[str, Any]:
+def _alone(role: Role, row: ImageRow) -> dict[str, Any]:
     """Arguments for the images of a row that has a separate call."""
     if role.name == "OmniGenPipeline":
         marks = "".join(f"<img><|image_{number}|></img>" for number in range(1, len(row.images) + 1))
@@ -133,7 +133,7 @@ def _content(request: Request) -> tuple[str, list[Image]]:
     return prompt, images
 
 
-def _role_for(n_images: int, kind: Kind) -> Role:
+def _role_for(n_images: int, kind: PipelineKind) -> Role:
     if not n_images:
         if kind.draw is None:
             name = kind.roles[0].name

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import SplitResult, urlsplit
 
 from polymeter.core.errors import PlanError
-from polymeter.core.secrets import hidden_address
+from polymeter.core.text.secrets import hidden_address
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _NEVER_PLAIN = re.compile(r"[\s#\\]")

@@ -17,7 +17,7 @@ from typing import Any
 
 from polymeter.core.errors import ErrorKind, ErrorScope, ModelError, PolymeterError
 from polymeter.core.request import Response
-from polymeter.core.secrets import HIDDEN, hide_secrets, scrubbed
+from polymeter.core.text.secrets import HIDDEN, hide_secrets, scrubbed
 
 _LONGEST_MESSAGE = 300
 _MOST_SEARCHED = 8192

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from polymeter.core.content import Part, Text
 from polymeter.core.errors import ModelError, PlanError, did_you_mean
 from polymeter.core.model import AsyncModel
-from polymeter.core.parts import Part, Text
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.core.request import Generate, GenerateImage, Message, Output, Request, Response
-from polymeter.core.secrets import hide_secrets, remember_values
+from polymeter.core.text.secrets import hide_secrets, remember_values
 from polymeter.models.endpoint.addresses import check_line
 from polymeter.models.endpoint.errors import EndpointError, error_of
 from polymeter.models.endpoint.http import UnreachedError
@@ -46,7 +46,7 @@ NEUTRAL_HERE = frozenset({*_NEUTRAL, *_HANDLED_ELSEWHERE})
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class HostedTurn:
     """The consecutive messages of one role as one; no text in it is empty."""
 
     role: Literal["user", "assistant"]
@@ -54,7 +54,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class HostedBody:
     """What is sent for a request, and whether it offers tools to the model, so that the answer may be calls only."""
 
     body: Any
@@ -85,7 +85,7 @@ class HostedModel(AsyncModel):
         """Encode the media on another thread, and send the request."""
         return await self.respond_prepared(request, await asyncio.to_thread(self.prepare, request))
 
-    def prepare(self, request: Request) -> Prepared:
+    def prepare(self, request: Request) -> HostedBody:
         """Encode media and write the body.
 
         Raises:
@@ -93,9 +93,9 @@ class HostedModel(AsyncModel):
         """
         parameters = request.parameters
         if isinstance(parameters, Generate):
-            return Prepared(self._body(request, parameters), offers_tools(parameters.extra, self._extra_body))
+            return HostedBody(self._body(request, parameters), offers_tools(parameters.extra, self._extra_body))
         if isinstance(parameters, GenerateImage):
-            return Prepared(self._image_body(request, parameters))
+            return HostedBody(self._image_body(request, parameters))
         raise ModelError(f"{self._title} gives text only, not {parameters.kind}.", where=self._label)
 
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
@@ -104,7 +104,7 @@ class HostedModel(AsyncModel):
         Raises:
             ModelError: if there is no answer.
         """
-        if not isinstance(prepared, Prepared):
+        if not isinstance(prepared, HostedBody):
             return await self.respond(request)
         return Response((await self._answer(prepared),))
 
@@ -201,7 +201,7 @@ class HostedModel(AsyncModel):
         text = hide_secrets(" ".join(str(what).split())) or type(what).__name__
         return UnreachedError(f"The request failed on its way: {text}.", where=self._label, has_connected=has_connected)
 
-    async def _answer(self, prepared: Prepared) -> Output:
+    async def _answer(self, prepared: HostedBody) -> Output:
         return await self._reply(self._client_here(), prepared)
 
     def _client_here(self) -> Any:
@@ -211,7 +211,7 @@ class HostedModel(AsyncModel):
             self._client, self._loop = self._open(), loop
         return self._client
 
-    async def _reply(self, client: Any, prepared: Prepared) -> Output:
+    async def _reply(self, client: Any, prepared: HostedBody) -> Output:
         text = await self._send(client, prepared.body)
         if len(text) < _LARGE:
             return self._read(self._parsed(text), offers_tools=prepared.offers_tools)
@@ -292,7 +292,7 @@ def key_from(names: Sequence[str], title: str) -> tuple[str, str]:
     )
 
 
-def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Turn]]:
+def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[HostedTurn]]:
     """The text of the system messages, and turns whose roles alternate.
 
     Neighbouring texts of a message are joined, and so are consecutive messages of one role. Empty ones are left out.
@@ -301,7 +301,7 @@ def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Turn
         ModelError: if a system message holds media, or all messages are empty.
     """
     system: list[str] = []
-    turns: list[Turn] = []
+    turns: list[HostedTurn] = []
     for message in messages:
         parts = _joined(message.parts)
         if message.role == "system":
@@ -309,9 +309,9 @@ def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Turn
                 raise ModelError(f"{title} takes no media in a system message.")
             system += [message.text] if message.text else []
         elif parts and turns and turns[-1].role == message.role:
-            turns[-1] = Turn(message.role, (*turns[-1].parts, *parts))
+            turns[-1] = HostedTurn(message.role, (*turns[-1].parts, *parts))
         elif parts:
-            turns.append(Turn(message.role, parts))
+            turns.append(HostedTurn(message.role, parts))
     if not turns:
         raise ModelError("There is nothing to send: all messages are empty.")
     return "\n\n".join(system), turns

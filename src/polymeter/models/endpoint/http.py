@@ -15,9 +15,15 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.core.secrets import hide_secrets
-from polymeter.core.sources import digest
-from polymeter.data.addresses import PRIVATE_HINT, NotPublicError, UnresolvedError, public_addresses, public_socket
+from polymeter.core.media.sources import digest
+from polymeter.core.text.secrets import hide_secrets
+from polymeter.data.fetching.addresses import (
+    PRIVATE_HINT,
+    NotPublicError,
+    UnresolvedError,
+    public_addresses,
+    public_socket,
+)
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession, StreamReader
@@ -37,7 +43,7 @@ _HERE = ("localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """A server's answer, successful or not.
 
     Attributes:
@@ -78,7 +84,7 @@ class Connections:
         self._where = where
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
 
-    async def post(self, url: str, body: bytes, *, kind: str = JSON) -> Answer:
+    async def post(self, url: str, body: bytes, *, kind: str = JSON) -> HttpAnswer:
         """Send a body; ``kind`` is its MIME type.
 
         Raises:
@@ -86,7 +92,7 @@ class Connections:
         """
         return await self._send("POST", url, body, kind)
 
-    async def get(self, url: str) -> Answer:
+    async def get(self, url: str) -> HttpAnswer:
         """Fetch a URL of the server.
 
         Raises:
@@ -152,7 +158,7 @@ class Connections:
         if session is not None:
             await session.close()
 
-    async def _send(self, method: str, url: str, body: bytes | None, kind: str = JSON) -> Answer:
+    async def _send(self, method: str, url: str, body: bytes | None, kind: str = JSON) -> HttpAnswer:
         import aiohttp
 
         session = self._session()
@@ -165,7 +171,7 @@ class Connections:
             ) as response:
                 is_error = response.status >= 300
                 body = await at_most(response.content, self._max_answer_mb, where=self._where, is_error=is_error)
-                return Answer(response.status, response.headers, body)
+                return HttpAnswer(response.status, response.headers, body)
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
             raise self._error(error) from error
 

@@ -21,7 +21,7 @@ def limited_response(max_mb: float, *, where: str) -> type[ClientResponse]:
     """The response of aiohttp with a limit; of an answer that reports an error only the beginning is read."""
     from aiohttp import ClientResponse
 
-    class Limited(ClientResponse):
+    class LimitedResponse(ClientResponse):
         async def read(self) -> bytes:
             if self._body is None:
                 try:
@@ -32,7 +32,7 @@ def limited_response(max_mb: float, *, where: str) -> type[ClientResponse]:
                     raise
             return self._body
 
-    return Limited
+    return LimitedResponse
 
 
 def limited_client(client: type[Any], max_mb: float, *, where: str) -> Any:
@@ -44,7 +44,7 @@ def limited_client(client: type[Any], max_mb: float, *, where: str) -> Any:
         where: The endpoint, for messages.
     """
 
-    class Limited(client):  # type: ignore[misc]
+    class LimitedClient(client):  # type: ignore[misc]
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             response = await super().send(request, stream=True, **options)
             if stream:
@@ -61,7 +61,7 @@ def limited_client(client: type[Any], max_mb: float, *, where: str) -> Any:
             ]
             return type(response)(response.status_code, headers=kept, content=body, request=request)
 
-    return Limited(headers={"Accept-Encoding": "gzip, deflate"})
+    return LimitedClient(headers={"Accept-Encoding": "gzip, deflate"})
 
 
 async def _read(response: Any, max_mb: float, where: str) -> bytes:

@@ -1,9 +1,9 @@
 """Media as endpoints send and receive it: base64 text of encoded images, audio and frames.
 
 A JPEG, PNG, WebP or GIF is sent as it is, and not kept: its base64 text costs less than the memory. It is encoded again
-only if servers would differ about it (``polymeter.core.image_headers``) or it is larger than the user allows. It is
-then encoded as every model sees it (``polymeter.core.shown_images``), once. All of this runs on decoding threads, never
-on an event loop.
+only if servers would differ about it (``polymeter.core.media.image_headers``) or it is larger than the user allows. It
+is then encoded as every model sees it (``polymeter.core.media.shown_images``), once. All of this runs on decoding
+threads, never on an event loop.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polymeter.core.content import Audio, Image, Video
 from polymeter.core.errors import DataError, ModelError, Raised, attempt, boundary
-from polymeter.core.image_headers import is_plain_file, is_turned
-from polymeter.core.parts import Audio, Image, Video
-from polymeter.core.pixels import opened_image
-from polymeter.core.shown_images import as_shown, is_plain
-from polymeter.core.sources import sniff_audio_mime, sniff_mime
+from polymeter.core.media.image_headers import is_plain_file, is_turned
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.media.shown_images import as_shown, is_plain
+from polymeter.core.media.sources import sniff_audio_mime, sniff_mime
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -85,7 +85,7 @@ class MediaEncoder:
         self._image_types = frozenset(image_types)
         self._num_frames = num_frames
         self._fps = fps
-        self._memory = _Memory(budget_mb * _MIB)
+        self._memory = _EncodedMedia(budget_mb * _MIB)
 
     def image(self, image: Image) -> Encoded:
         """An image, as its own bytes if the endpoint accepts them and everyone decodes them alike.
@@ -197,7 +197,7 @@ def decode_received(encoded: bytes | str, *, where: str) -> PILImage:
         raise ModelError(what, kind="transient", where=where) from None
 
 
-class _Memory:
+class _EncodedMedia:
     """The most recently used encoded media, by key, within a budget of bytes."""
 
     def __init__(self, budget: int) -> None:

@@ -17,14 +17,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.media.shown_images import rate_identity
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request
-from polymeter.core.shown_images import rate_identity
 from polymeter.models.endpoint.addresses import checked_address
 from polymeter.models.endpoint.hosted import (
     NEUTRAL_HERE,
+    HostedBody,
     HostedModel,
-    Prepared,
     body_of,
     key_from,
     need_package,
@@ -275,7 +275,7 @@ class GeminiModel(HostedModel):
             await client[0].aio.models.get(model=self._name)
         return "{}"
 
-    async def _reply(self, client: Any, prepared: Prepared) -> Output:
+    async def _reply(self, client: Any, prepared: HostedBody) -> Output:
         if self._kind != "imagen":
             return await super()._reply(client, prepared)
         with self._attributed():

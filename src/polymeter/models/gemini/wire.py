@@ -9,10 +9,10 @@ from mimetypes import guess_type
 from posixpath import splitext
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.content import Audio, Image, Part, Text, Video
 from polymeter.core.errors import ModelError
-from polymeter.core.parts import Audio, Image, Part, Text, Video
+from polymeter.core.media.sources import mime_of_suffix
 from polymeter.core.request import Output, Usage
-from polymeter.core.sources import mime_of_suffix
 from polymeter.models.endpoint.media import Encoded, MediaEncoder, decode_received
 from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.content import Modality
 from polymeter.core.errors import PlanError, boundary
-from polymeter.core.parts import Modality
 from polymeter.models.hf.settings import HfSettings
 
 _AUTO_CLASSES = (
@@ -26,7 +26,7 @@ _LENGTHS = ("max_position_embeddings", "max_sequence_length", "n_positions", "ma
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CheckpointKind:
     """What sort of model a configuration describes.
 
     Attributes:
@@ -94,7 +94,7 @@ def commit_of(settings: HfSettings) -> str:
     return Path(found).parents[file.count("/")].name if isinstance(found, str) else ""
 
 
-def kind_of(config: Any) -> Kind:
+def kind_of(config: Any) -> CheckpointKind:
     """What sort of model this is.
 
     Raises:
@@ -110,7 +110,7 @@ def kind_of(config: Any) -> Kind:
         "audio": is_speech or _has(config, _AUDIO_CONFIGS) or auto_class == _SPEECH,
         "video": _has(config, _VIDEO_TOKENS),
     }
-    return Kind(config.model_type, auto_class, modalities, is_encoder_decoder, is_speech, _max_length(config))
+    return CheckpointKind(config.model_type, auto_class, modalities, is_encoder_decoder, is_speech, _max_length(config))
 
 
 def _auto_class(config: Any) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from polymeter.core.errors import ModelError, boundary
 from polymeter.core.request import Generate, Request
-from polymeter.models.hf.load import Loaded
-from polymeter.models.hf.prompts import Prompt, Prompter
+from polymeter.models.hf.load import LoadedCheckpoint
+from polymeter.models.hf.prompts import Prompter, ReadPrompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class Encoder:
         PlanError: if its chat template cannot be rendered.
     """
 
-    def __init__(self, loaded: Loaded, *, drops_system: bool = False) -> None:
+    def __init__(self, loaded: LoadedCheckpoint, *, drops_system: bool = False) -> None:
         self._loaded = loaded
         self._prompter = Prompter(loaded, drops_system=drops_system)
         self._n_special = _n_special_in_front(loaded)
 
-    def read(self, request: Request, *, is_plain: bool = False) -> Prompt:
+    def read(self, request: Request, *, is_plain: bool = False) -> ReadPrompt:
         """A request's text and media, decoded, for ``encode``.
 
         Args:
@@ -71,7 +71,7 @@ class Encoder:
 
     def encode(
         self,
-        requests: Sequence[Request | Prompt],
+        requests: Sequence[Request | ReadPrompt],
         tails: Sequence[str] | None = None,
         processor_args: Mapping[str, Any] | None = None,
     ) -> Batch:
@@ -86,7 +86,7 @@ class Encoder:
             DataError: if a medium cannot be read.
             ModelError: if a request holds media that this model does not accept, or the processor fails.
         """
-        prompts = [one if isinstance(one, Prompt) else self.read(one) for one in requests]
+        prompts = [one if isinstance(one, ReadPrompt) else self.read(one) for one in requests]
         texts = tuple(prompt.text for prompt in prompts)
         full = texts if tails is None else tuple(text + tail for text, tail in zip(texts, tails, strict=True))
         with boundary(ModelError, "The processor"):
@@ -112,7 +112,7 @@ class Encoder:
         """The tokens of a text, without special tokens unless they are asked for."""
         return list(self._loaded.tokenizer(text, add_special_tokens=adds_special)["input_ids"])
 
-    def _own_ids(self, prompts: Sequence[Prompt], encoded: Mapping[str, Any]) -> tuple[list[int], ...]:
+    def _own_ids(self, prompts: Sequence[ReadPrompt], encoded: Mapping[str, Any]) -> tuple[list[int], ...]:
         if self._n_special is None or any(prompt.images or prompt.clips or prompt.sounds for prompt in prompts):
             return ()
         n_special = self._n_special if self._prompter.adds_special or prompts[0].is_raw else 0
@@ -121,7 +121,7 @@ class Encoder:
             for ids, mask in zip(encoded["input_ids"].tolist(), encoded["attention_mask"].tolist(), strict=True)
         )
 
-    def _process(self, prompts: Sequence[Prompt], texts: list[str], further: Mapping[str, Any]) -> Any:
+    def _process(self, prompts: Sequence[ReadPrompt], texts: list[str], further: Mapping[str, Any]) -> Any:
         loaded = self._loaded
         sounds = [sound for prompt in prompts for sound in prompt.sounds]
         if loaded.kind.is_speech:
@@ -151,7 +151,7 @@ class Encoder:
         return tensor.to(loaded.device, loaded.dtype if tensor.is_floating_point() else None)
 
 
-def _n_special_in_front(loaded: Loaded) -> int | None:
+def _n_special_in_front(loaded: LoadedCheckpoint) -> int | None:
     """How many special tokens the tokenizer puts before a text; ``None`` if it does something else to it."""
     if loaded.kind.is_speech or loaded.processor is not None:
         return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.models.hf.plain_cache import gathered, keeps_everything, shortened
-from polymeter.models.hf.score_rows import accepted
+from polymeter.models.hf.scoring.score_rows import accepted
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +28,7 @@ _GOOD_ENOUGH: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class PromptHead:
     """The beginning of prompts.
 
     Attributes:
@@ -56,10 +56,10 @@ class Heads:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._last: tuple[int, ...] = ()
-        self._kept: Head | None = None
+        self._kept: PromptHead | None = None
         self._is_possible = True
 
-    def of(self, inputs: Mapping[str, torch.Tensor]) -> Head | None:
+    def of(self, inputs: Mapping[str, torch.Tensor]) -> PromptHead | None:
         """The head of some prompts; ``None`` if they have none that is worth having, or the model keeps more than keys
         and values.
 
@@ -81,11 +81,15 @@ class Heads:
         if kept is not None:
             n_kept = min(most, _common(kept.tokens, first), _common(kept.tokens, last))
             if n_kept >= _GOOD_ENOUGH * n_shared:
-                return kept if n_kept == len(kept.tokens) else Head(kept.tokens[:n_kept], shortened(kept.cache, n_kept))
+                return (
+                    kept
+                    if n_kept == len(kept.tokens)
+                    else PromptHead(kept.tokens[:n_kept], shortened(kept.cache, n_kept))
+                )
         self._kept = self._read(first[:n_shared])
         return self._kept
 
-    def _read(self, tokens: Sequence[int]) -> Head | None:
+    def _read(self, tokens: Sequence[int]) -> PromptHead | None:
         import torch
 
         row = torch.tensor([list(tokens)], device=self._model.device)
@@ -96,7 +100,7 @@ class Heads:
         if not keeps_everything(cache):
             self._is_possible = False
             return None
-        return Head(tuple(tokens), cache)
+        return PromptHead(tuple(tokens), cache)
 
 
 def without_head(inputs: Mapping[str, torch.Tensor], n: int) -> dict[str, torch.Tensor]:

@@ -10,10 +10,10 @@ from types import MethodType
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
-from polymeter.core.registry import missing_package, processor_of
+from polymeter.core.names.registry import missing_package, processor_of
 from polymeter.core.request import Tags
-from polymeter.models.hf.config import Kind
-from polymeter.models.hf.decoding import without_decoding_defaults
+from polymeter.models.hf.answers.decoding import without_decoding_defaults
+from polymeter.models.hf.config import CheckpointKind
 from polymeter.models.hf.settings import HfSettings
 from polymeter.reading.reasoning import CHANNEL_MARKS, REASONING_TAGS
 
@@ -21,7 +21,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedCheckpoint:
     """A checkpoint in memory, ready to answer.
 
     Attributes:
@@ -44,7 +44,7 @@ class Loaded:
     processor: Any
     tokenizer: Any
     config: Any
-    kind: Kind
+    kind: CheckpointKind
     settings: HfSettings
     device: Any
     dtype: Any
@@ -69,7 +69,9 @@ class Loaded:
         return "".join([*pieces, self.tokenizer.decode(last, skip_special_tokens=True)])
 
 
-def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tuple[Any, Any] | None = None) -> Loaded:
+def load_network(
+    settings: HfSettings, config: Any, kind: CheckpointKind, processing: tuple[Any, Any] | None = None
+) -> LoadedCheckpoint:
     """Read weights and processor.
 
     Args:
@@ -92,7 +94,7 @@ def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tupl
     pad_id = tokenizer.pad_token_id
     if pad_id is None:
         tokenizer.pad_token_id = pad_id = eos_ids[0] if eos_ids else 0
-    return Loaded(
+    return LoadedCheckpoint(
         network,
         processor,
         tokenizer,
@@ -137,7 +139,7 @@ def check_places(settings: HfSettings) -> None:
         )
 
 
-def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
+def load_processor(settings: HfSettings, kind: CheckpointKind) -> tuple[Any, Any]:
     """The processor (``None`` for a model of text alone) and its tokenizer.
 
     Raises:
@@ -214,7 +216,7 @@ def _read_processor(settings: HfSettings, args: Mapping[str, Any]) -> Any:
     return processor
 
 
-def _load_weights(settings: HfSettings, config: Any, kind: Kind) -> Any:
+def _load_weights(settings: HfSettings, config: Any, kind: CheckpointKind) -> Any:
     import transformers
 
     arguments: dict[str, Any] = {**settings.source, "dtype": settings.dtype, "config": config}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.parts import Audio, Image, Video
-from polymeter.core.shown_images import as_shown
+from polymeter.core.content import Audio, Image, Video
+from polymeter.core.media.shown_images import as_shown
 from polymeter.models.hf.settings import HfSettings
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _UNTIMED_FPS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class VideoFrames:
     """Frames of a video.
 
     Attributes:
@@ -58,7 +58,7 @@ def image_of(part: Image) -> PILImage:
     return part.shown()
 
 
-def clip_of(part: Video, settings: HfSettings) -> Clip:
+def clip_of(part: Video, settings: HfSettings) -> VideoFrames:
     """The frames of a video that the settings select.
 
     Raises:
@@ -68,7 +68,7 @@ def clip_of(part: Video, settings: HfSettings) -> Clip:
     from polymeter.data.video import timed_frames
 
     frames = timed_frames(part, n=settings.video_frames, fps=settings.video_fps or None)
-    return Clip([as_shown(image).convert("RGB") for _, image in frames], [time for time, _ in frames])
+    return VideoFrames([as_shown(image).convert("RGB") for _, image in frames], [time for time, _ in frames])
 
 
 def sound_of(part: Audio, rate: int) -> Any:

@@ -10,20 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.media.shown_images import rate_identity
 from polymeter.core.model import BatchModel, ModelTraits
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.core.request import Error, Generate, GenerateImage, Parameters, Request, Response, Tags
-from polymeter.core.shown_images import rate_identity
+from polymeter.models.hf.answers.decoding import decoding_of, ignored, known_settings
+from polymeter.models.hf.answers.generate import answer
+from polymeter.models.hf.answers.in_turn import answer_in_turn
+from polymeter.models.hf.answers.refill import Refiller, searches_plainly
 from polymeter.models.hf.config import commit_of, kind_of, read_config
-from polymeter.models.hf.decoding import decoding_of, ignored, known_settings
 from polymeter.models.hf.digest import checkpoint_digest, package_version
 from polymeter.models.hf.encode import Encoder
-from polymeter.models.hf.generate import answer
-from polymeter.models.hf.images import can_draw, draw, ignored_image_settings, known_image_settings
-from polymeter.models.hf.in_turn import answer_in_turn
-from polymeter.models.hf.load import Loaded, check_places, load_network, load_processor, tag_tokens, template_of
-from polymeter.models.hf.loglikelihood import Scorer
-from polymeter.models.hf.refill import Refiller, searches_plainly
+from polymeter.models.hf.images.networks import can_draw, draw, ignored_image_settings, known_image_settings
+from polymeter.models.hf.load import (
+    LoadedCheckpoint,
+    check_places,
+    load_network,
+    load_processor,
+    tag_tokens,
+    template_of,
+)
+from polymeter.models.hf.scoring.loglikelihood import ContinuationScorer
 from polymeter.models.hf.settings import (
     DTYPES,
     LOGPROB_TEMPLATES,
@@ -178,9 +185,9 @@ class HfModel(BatchModel):
                 hint="Choose none, or give a template with chat_template=FILE.",
             )
         self.traits = self._traits()
-        self._loaded: Loaded | None = None
+        self._loaded: LoadedCheckpoint | None = None
         self._encoder: Encoder | None = None
-        self._scorer: Scorer | None = None
+        self._scorer: ContinuationScorer | None = None
         self._refiller: Refiller | None = None
 
     @cached_property
@@ -247,7 +254,7 @@ class HfModel(BatchModel):
             tags = self._tags()
             self._loaded = replace(loaded, reasoning_tags=tags, tag_tokens=tag_tokens(loaded.tokenizer, tags))
             self._encoder = Encoder(self._loaded, drops_system=self.parity.on("refused-system"))
-            self._scorer = Scorer(
+            self._scorer = ContinuationScorer(
                 self._loaded,
                 self._encoder,
                 moves_line_breaks=self.parity.on("template-line-break"),

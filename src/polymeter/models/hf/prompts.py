@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from polymeter.core.content import Audio, Image, Modality, Part, Text, Video
 from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary, count
-from polymeter.core.parts import Audio, Image, Modality, Part, Text, Video
 from polymeter.core.request import Request, Tags
-from polymeter.models.hf.load import Loaded
-from polymeter.models.hf.media import Clip, clip_of, image_of, sound_of
+from polymeter.models.hf.load import LoadedCheckpoint
+from polymeter.models.hf.media import VideoFrames, clip_of, image_of, sound_of
 
 _PLACEHOLDERS: dict[Modality, str] = {"image": "image_token", "video": "video_token", "audio": "audio_token"}
 _GUARDED = (
@@ -42,7 +42,7 @@ Conversation = list[tuple[str, list[tuple[Modality, str]]]]
 
 
 @dataclass(slots=True)
-class Prompt:
+class ReadPrompt:
     """One request, read and decoded.
 
     Attributes:
@@ -56,7 +56,7 @@ class Prompt:
 
     text: str = ""
     images: list[Any] = field(default_factory=list)
-    clips: list[Clip] = field(default_factory=list)
+    clips: list[VideoFrames] = field(default_factory=list)
     sounds: list[Any] = field(default_factory=list)
     is_raw: bool = False
     reasoning_tags: Tags | None = None
@@ -78,7 +78,7 @@ class Prompter:
         PlanError: if the chat template cannot be rendered.
     """
 
-    def __init__(self, loaded: Loaded, *, drops_system: bool = False) -> None:
+    def __init__(self, loaded: LoadedCheckpoint, *, drops_system: bool = False) -> None:
         self._loaded = loaded
         self._drops_system = drops_system
         self._templater = loaded.processor if getattr(loaded.processor, "chat_template", None) else loaded.tokenizer
@@ -93,7 +93,7 @@ class Prompter:
         if loaded.is_chat:
             self._probe()
 
-    def read(self, request: Request, *, is_plain: bool = False) -> Prompt:
+    def read(self, request: Request, *, is_plain: bool = False) -> ReadPrompt:
         """A request's text and media, decoded.
 
         Args:
@@ -104,7 +104,7 @@ class Prompter:
             DataError: if a medium cannot be read.
             ModelError: if it holds media that this model does not accept, or the template refuses the conversation.
         """
-        prompt = Prompt()
+        prompt = ReadPrompt()
         conversation: Conversation = []
         for message in request.messages:
             entries: list[tuple[Modality, str]] = []
@@ -120,7 +120,7 @@ class Prompter:
         self._check(prompt)
         return prompt
 
-    def _take(self, part: Part, prompt: Prompt) -> list[tuple[Modality, str]]:
+    def _take(self, part: Part, prompt: ReadPrompt) -> list[tuple[Modality, str]]:
         """Add a part's medium to the prompt, and return the entries that stand for it in the conversation."""
         if isinstance(part, Text):
             return [("text", self._guard(part.text))]
@@ -134,7 +134,7 @@ class Prompter:
             return [("audio", "")]
         return self._take_video(part, prompt)
 
-    def _take_video(self, part: Video, prompt: Prompt) -> list[tuple[Modality, str]]:
+    def _take_video(self, part: Video, prompt: ReadPrompt) -> list[tuple[Modality, str]]:
         settings = self._loaded.settings
         if settings.video_as == "video" or (settings.video_as == "auto" and self._modalities["video"]):
             self._require("video")
@@ -214,7 +214,7 @@ class Prompter:
     def _joined(self, conversation: Conversation) -> str:
         return "\n\n".join(text for _, entries in conversation if (text := self._flat(entries)))
 
-    def _check(self, prompt: Prompt) -> None:
+    def _check(self, prompt: ReadPrompt) -> None:
         """Refuse a prompt whose text has not one token per medium: the network would see the media in wrong places."""
         shown: dict[Modality, int] = {
             "image": len(prompt.images),

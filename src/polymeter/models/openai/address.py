@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from polymeter.core.errors import PlanError
-from polymeter.core.secrets import hidden_address, hide_secrets, remember, remember_values
+from polymeter.core.text.secrets import hidden_address, hide_secrets, remember, remember_values
 from polymeter.models.endpoint.addresses import check_headers, check_line, checked_address
 
 _OPENAI = "https://api.openai.com/v1"

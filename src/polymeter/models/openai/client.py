@@ -8,11 +8,11 @@ from typing import Any
 
 from polymeter.core.errors import ModelError
 from polymeter.models.endpoint.errors import EndpointError, error_of
-from polymeter.models.endpoint.http import JSON, MAX_ANSWER_MB, Answer, Connections, File, form
+from polymeter.models.endpoint.http import JSON, MAX_ANSWER_MB, Connections, File, HttpAnswer, form
 from polymeter.models.openai.address import Address
 from polymeter.models.openai.content import dumps
 from polymeter.models.openai.quirks import Quirks, hinted
-from polymeter.models.openai.settings import Settings
+from polymeter.models.openai.settings import OpenAISettings
 
 _MAX_TRIES = 5
 
@@ -36,7 +36,7 @@ class Client:
     """
 
     def __init__(
-        self, address: Address, settings: Settings, quirks: Quirks, max_answer_mb: float = MAX_ANSWER_MB
+        self, address: Address, settings: OpenAISettings, quirks: Quirks, max_answer_mb: float = MAX_ANSWER_MB
     ) -> None:
         self.address = address
         self.quirks = quirks
@@ -127,7 +127,7 @@ class Client:
                     raise hinted(error) from None
         raise AssertionError("the last try returns or raises")
 
-    def _read(self, answer: Answer) -> dict[str, Any]:
+    def _read(self, answer: HttpAnswer) -> dict[str, Any]:
         where = self.address.where
         if answer.status >= 400:
             raise self._error(answer)
@@ -152,7 +152,7 @@ class Client:
             raise self._error(answer)
         return value
 
-    def _error(self, answer: Answer) -> EndpointError:
+    def _error(self, answer: HttpAnswer) -> EndpointError:
         address = self.address
         return error_of(answer.status, answer.headers, answer.text, where=address.where, secrets=address.secrets)
 

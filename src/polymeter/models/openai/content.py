@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
+from polymeter.core.content import Audio, Image, Part, Text, Video
 from polymeter.core.errors import ModelError
-from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Message
 from polymeter.models.endpoint.media import MediaEncoder
-from polymeter.models.openai.settings import DETAILS, Settings
+from polymeter.models.openai.settings import DETAILS, OpenAISettings
 
 
 @dataclass(eq=False)
@@ -33,7 +33,7 @@ class ContentWriter:
         media: Encodes media, each distinct one once.
     """
 
-    def __init__(self, settings: Settings, media: MediaEncoder) -> None:
+    def __init__(self, settings: OpenAISettings, media: MediaEncoder) -> None:
         self._settings = settings
         self._media = media
         self._detail = _detail(settings.image_detail)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from polymeter.core.request import GenerateImage
-from polymeter.models.openai.settings import EXTRA_BODY, Settings
+from polymeter.models.openai.settings import EXTRA_BODY, OpenAISettings
 
 _MAKERS = re.compile(
     r"""(?:^|[/:_-])(?:dall-?e|(?:chat)?gpt-image|flux|stable-?diffusion|sdxl|sd3(?:\.5)?|qwen-?image|z-image|imagen|hidream
@@ -39,7 +39,7 @@ def takes_images(name: str) -> bool | None:
     return False if _WITHOUT_INPUT.search(name) else None
 
 
-def ignored_settings(settings: Settings, parameters: GenerateImage) -> dict[str, str]:
+def ignored_settings(settings: OpenAISettings, parameters: GenerateImage) -> dict[str, str]:
     """Settings that are not sent, each with the reason."""
     wanted = {"size": parameters.size, **parameters.extra}
     reasons: dict[str, str] = {}
@@ -57,7 +57,7 @@ def ignored_settings(settings: Settings, parameters: GenerateImage) -> dict[str,
     return reasons
 
 
-def image_settings(settings: Settings, parameters: GenerateImage) -> dict[str, Any]:
+def image_settings(settings: OpenAISettings, parameters: GenerateImage) -> dict[str, Any]:
     """The settings under the endpoints' names, without number and seeds."""
     ignored = ignored_settings(settings, parameters)
     left_out = {*ignored, EXTRA_BODY}

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urljoin
 
+from polymeter.core.content import Image
 from polymeter.core.errors import DataError, ModelError
-from polymeter.core.parts import Image
+from polymeter.core.media.sources import from_data_url, is_elsewhere
 from polymeter.core.request import GenerateImage, Output, Request, Response
-from polymeter.core.secrets import hide_secrets
-from polymeter.core.sources import from_data_url, is_elsewhere
-from polymeter.data.fetch import is_offline_now
+from polymeter.core.text.secrets import hide_secrets
+from polymeter.data.fetching.fetch import is_offline_now
 from polymeter.models.endpoint.errors import EndpointError, response_or_error
 from polymeter.models.endpoint.http import File
 from polymeter.models.endpoint.media import MediaEncoder, received_image
@@ -30,7 +30,7 @@ from polymeter.models.openai.client import Client
 from polymeter.models.openai.content import ContentWriter, dumps
 from polymeter.models.openai.image_settings import image_settings
 from polymeter.models.openai.quirks import refuses_several
-from polymeter.models.openai.settings import Settings
+from polymeter.models.openai.settings import OpenAISettings
 
 _SHOWN = 200
 _UNSEEDED = "Drawn without that seed, which the endpoint is not sent."
@@ -49,7 +49,7 @@ class Drawn:
 
 
 @dataclass(slots=True)
-class Drawing:
+class ImageCall:
     """A request for an image, ready to be sent, and the results of earlier attempts.
 
     Attributes:
@@ -78,13 +78,13 @@ class ImageMaker:
         media: Encodes the images to edit.
     """
 
-    def __init__(self, client: Client, settings: Settings, writer: ContentWriter, media: MediaEncoder) -> None:
+    def __init__(self, client: Client, settings: OpenAISettings, writer: ContentWriter, media: MediaEncoder) -> None:
         self._client = client
         self._settings = settings
         self._writer = writer
         self._media = media
 
-    def prepare(self, request: Request, parameters: GenerateImage) -> Drawing:
+    def prepare(self, request: Request, parameters: GenerateImage) -> ImageCall:
         """Encode the images and write the prompt.
 
         Raises:
@@ -93,12 +93,12 @@ class ImageMaker:
         """
         settings = image_settings(self._settings, parameters)
         if self._settings.draws_in_chat:
-            return Drawing(settings, messages=self._writer.messages(request.messages))
+            return ImageCall(settings, messages=self._writer.messages(request.messages))
         if not request.text.strip():
             raise ModelError("There is no prompt: the messages hold no text.", where=self._where)
-        return Drawing(settings, request.text, list(self._files(request)))
+        return ImageCall(settings, request.text, list(self._files(request)))
 
-    async def answer(self, parameters: GenerateImage, drawing: Drawing) -> Output:
+    async def answer(self, parameters: GenerateImage, drawing: ImageCall) -> Output:
         """The image of a request.
 
         Raises:
@@ -107,7 +107,7 @@ class ImageMaker:
         await self._fetch_inputs(drawing)
         return await self._one(parameters, drawing)
 
-    async def answer_repeats(self, repeats: Sequence[GenerateImage], drawing: Drawing) -> list[Response]:
+    async def answer_repeats(self, repeats: Sequence[GenerateImage], drawing: ImageCall) -> list[Response]:
         """The images of several requests that differ only in seed and number, drawn with one request if the server can
         do that.
 
@@ -149,7 +149,7 @@ class ImageMaker:
         name = f"image-{number + 1}.{encoded.format}"
         return File(_field(count), name, encoded.mime, base64.b64decode(encoded.base64))
 
-    async def _fetch_inputs(self, drawing: Drawing) -> None:
+    async def _fetch_inputs(self, drawing: ImageCall) -> None:
         for number, file in enumerate(drawing.files):
             if isinstance(file, str):
                 if is_offline_now():
@@ -158,7 +158,7 @@ class ImageMaker:
                 fetched = await asyncio.to_thread(self._file, image, number, len(drawing.files))
                 drawing.files[number] = fetched
 
-    async def _at_once(self, n: int, drawing: Drawing) -> list[Drawn]:
+    async def _at_once(self, n: int, drawing: ImageCall) -> list[Drawn]:
         """Several images from one request; fewer, or none, from servers that make one at a time."""
         if self._settings.draws_in_chat:
             return []
@@ -171,10 +171,10 @@ class ImageMaker:
         self._client.quirks.takes_n = len(drawn) >= n
         return drawn
 
-    async def _response(self, parameters: GenerateImage, drawing: Drawing) -> Response:
+    async def _response(self, parameters: GenerateImage, drawing: ImageCall) -> Response:
         return Response((await self._one(parameters, drawing),))
 
-    async def _one(self, parameters: GenerateImage, drawing: Drawing) -> Output:
+    async def _one(self, parameters: GenerateImage, drawing: ImageCall) -> Output:
         """One decoded image with its own seed; requested unless an earlier attempt did."""
         if parameters.repeat not in drawing.drawn:
             settings = dict(drawing.settings)
@@ -202,7 +202,7 @@ class ImageMaker:
                 raise ModelError(error.what, kind="transient", where=self._where) from None
         return await self._client.fetch(urljoin(f"{self._client.address.base_url}/", url))
 
-    async def _ask(self, settings: Mapping[str, Any], drawing: Drawing) -> list[Drawn]:
+    async def _ask(self, settings: Mapping[str, Any], drawing: ImageCall) -> list[Drawn]:
         if self._settings.draws_in_chat:
             return read_chat(await self._client.chat(drawing.messages, settings), where=self._where)
         files = [file for file in drawing.files if isinstance(file, File)]

@@ -15,10 +15,10 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from polymeter.core.content import Modality
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.generation_names import OF_ENDPOINTS, OF_IMAGES
+from polymeter.core.media.shown_images import rate_identity
 from polymeter.core.model import AsyncModel, ModelTraits
-from polymeter.core.parts import Modality
 from polymeter.core.request import (
     Generate,
     GenerateImage,
@@ -29,7 +29,7 @@ from polymeter.core.request import (
     RequestKind,
     Response,
 )
-from polymeter.core.shown_images import rate_identity
+from polymeter.core.settings.generation_names import OF_ENDPOINTS, OF_IMAGES
 from polymeter.models.endpoint.errors import EndpointError, response_or_error
 from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
 from polymeter.models.endpoint.media import MediaEncoder
@@ -39,18 +39,18 @@ from polymeter.models.openai.answers import read_outputs
 from polymeter.models.openai.client import Client
 from polymeter.models.openai.content import Content, ContentWriter, dumps
 from polymeter.models.openai.image_settings import ignored_settings, makes_images, takes_images
-from polymeter.models.openai.images import Drawing, ImageMaker
+from polymeter.models.openai.images import ImageCall, ImageMaker
 from polymeter.models.openai.likelihood import Context, Likelihood, Ways
 from polymeter.models.openai.preflight import ask_little, check_all
 from polymeter.models.openai.quirks import Quirks, refuses_several
-from polymeter.models.openai.settings import DETAILS, MEANINGLESS, Api, Settings, Way
+from polymeter.models.openai.settings import DETAILS, MEANINGLESS, Api, OpenAISettings, Way
 
 _LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
 _FIRST_ONLY = "only the first token of each choice is looked at"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class OpenAIBody:
     """A request, ready to be sent.
 
     Attributes:
@@ -63,7 +63,7 @@ class Prepared:
     content: Content = field(default_factory=lambda: Content(b""))
     settings: Mapping[str, Any] = field(default_factory=dict)
     context: Context | None = None
-    drawing: Drawing | None = None
+    drawing: ImageCall | None = None
 
 
 class OpenAIModel(AsyncModel):
@@ -149,7 +149,7 @@ class OpenAIModel(AsyncModel):
         self.address = ",".join(sorted(address.base_url for address in addresses))
         effort = {"reasoning_effort": reasoning_effort} if reasoning_effort else {}
         omitted = omit.split(",") if isinstance(omit, str) else omit
-        self._settings = Settings(
+        self._settings = OpenAISettings(
             name=str(name),
             api=_api(api, str(name), images_via),
             draws_in_chat=images_via == "chat",
@@ -247,7 +247,7 @@ class OpenAIModel(AsyncModel):
         """The names that OpenAI-compatible endpoints are known to have, and those that are left out with a reason."""
         return OF_ENDPOINTS | OF_IMAGES | MEANINGLESS
 
-    def prepare(self, request: Request) -> Prepared:
+    def prepare(self, request: Request) -> OpenAIBody:
         """Encode media and write the messages.
 
         Raises:
@@ -255,9 +255,9 @@ class OpenAIModel(AsyncModel):
         """
         parameters = request.parameters
         if isinstance(parameters, Loglikelihood):
-            return Prepared(context=self._context(request))
+            return OpenAIBody(context=self._context(request))
         if isinstance(parameters, GenerateImage):
-            return Prepared(drawing=self._maker.prepare(request, parameters))
+            return OpenAIBody(drawing=self._maker.prepare(request, parameters))
         if self._settings.api == "completions":
             content = Content(dumps(self._writer.prompt(request.messages)))
         else:
@@ -265,7 +265,7 @@ class OpenAIModel(AsyncModel):
         settings = self._settings.of(parameters)
         if self._settings.api == "chat" and self.sends_stops is False:
             settings.pop("stop", None)  # the answer is cut when it is read, behind its reasoning
-        return Prepared(content, settings)
+        return OpenAIBody(content, settings)
 
     async def respond(self, request: Request) -> Response:
         """Answer one request that was not prepared; its media are encoded on a thread."""
@@ -277,7 +277,7 @@ class OpenAIModel(AsyncModel):
         Raises:
             ModelError: if there is no answer.
         """
-        if not isinstance(prepared, Prepared):
+        if not isinstance(prepared, OpenAIBody):
             return await self.respond(request)
         parameters = request.parameters
         if isinstance(parameters, Loglikelihood) and prepared.context is not None:
@@ -293,7 +293,7 @@ class OpenAIModel(AsyncModel):
         Raises:
             ModelError: if none of them has an answer.
         """
-        if not isinstance(prepared, Prepared):
+        if not isinstance(prepared, OpenAIBody):
             prepared = await asyncio.to_thread(self.prepare, requests[0])
         if prepared.drawing is not None:
             repeats = [request.parameters for request in requests if isinstance(request.parameters, GenerateImage)]
@@ -347,13 +347,13 @@ class OpenAIModel(AsyncModel):
         before = messages[:-1] if has_begun else messages
         return Context(self._writer.messages(before), messages[-1].text if has_begun else "", text)
 
-    async def _generate(self, parameters: Generate, prepared: Prepared) -> Output:
+    async def _generate(self, parameters: Generate, prepared: OpenAIBody) -> Output:
         settings = dict(prepared.settings)
         if parameters.seed is not None and "seed" not in self._settings.omit:
             settings["seed"] = parameters.seed
         return (await self._ask(settings, prepared))[0]
 
-    async def _at_once(self, n: int, prepared: Prepared) -> list[Output]:
+    async def _at_once(self, n: int, prepared: OpenAIBody) -> list[Output]:
         """Several answers from one request; fewer, or none, from servers without ``n``."""
         try:
             outputs = await self._ask({**prepared.settings, "n": n}, prepared)
@@ -364,7 +364,7 @@ class OpenAIModel(AsyncModel):
         self._client.quirks.takes_n = len(outputs) >= n
         return outputs
 
-    async def _ask(self, settings: Mapping[str, Any], prepared: Prepared) -> list[Output]:
+    async def _ask(self, settings: Mapping[str, Any], prepared: OpenAIBody) -> list[Output]:
         send = self._client.completion if self._settings.api == "completions" else self._client.chat
         return read_outputs(
             await send(prepared.content.text, settings),
@@ -380,7 +380,7 @@ def _api(wanted: str, name: str, images_via: str) -> Api:
     return next(known for known in get_args(Api) if known == wanted)
 
 
-def _traits(settings: Settings, logprobs: str) -> ModelTraits:
+def _traits(settings: OpenAISettings, logprobs: str) -> ModelTraits:
     """What is known without a request. Which modalities the model accepts is mostly unknown."""
     is_completion = settings.api == "completions"
     requests: dict[RequestKind, bool] = {"generate": settings.api != "images"}

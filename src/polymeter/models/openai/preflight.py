@@ -16,7 +16,7 @@ from polymeter.models.endpoint.http import UnreachedError
 from polymeter.models.openai.address import Address
 from polymeter.models.openai.client import Client, PageError
 from polymeter.models.openai.content import dumps
-from polymeter.models.openai.settings import Settings
+from polymeter.models.openai.settings import OpenAISettings
 
 _LOG = logging.getLogger("polymeter")
 _DEADLINE_S = 30.0
@@ -32,7 +32,7 @@ class NobodyThereError(PlanError):
     """There is no server at an address, or none that can be reached now."""
 
 
-async def check_all(clients: Sequence[Client], settings: Settings) -> None:
+async def check_all(clients: Sequence[Client], settings: OpenAISettings) -> None:
     """Check every address of a model. Some may be out of reach, since the others take over, but not all; an address
     with a server that can never answer is a mistake in any case.
 
@@ -48,7 +48,7 @@ async def check_all(clients: Sequence[Client], settings: Settings) -> None:
         _LOG.warning("%s The other addresses take over.", failure)
 
 
-async def check(client: Client, settings: Settings) -> None:
+async def check(client: Client, settings: OpenAISettings) -> None:
     """Ask for one token; a model that only makes images is looked up in the endpoint's list.
 
     Raises:
@@ -78,7 +78,7 @@ async def check(client: Client, settings: Settings) -> None:
             raise PlanError(error.what, where=address.base_url, hint=error.hint) from error
 
 
-async def ask_little(client: Client, settings: Settings) -> None:
+async def ask_little(client: Client, settings: OpenAISettings) -> None:
     """Ask for one token once; a model that only makes images is looked up in the endpoint's list.
 
     Raises:
@@ -90,11 +90,11 @@ async def ask_little(client: Client, settings: Settings) -> None:
         await _ask(client, settings, _least(settings, 1))
 
 
-def _least(settings: Settings, n_tokens: int) -> dict[str, Any]:
+def _least(settings: OpenAISettings, n_tokens: int) -> dict[str, Any]:
     return {"max_tokens": n_tokens, **({"temperature": 0} if "temperature" not in settings.omit else {})}
 
 
-async def _ping(client: Client, settings: Settings) -> None:
+async def _ping(client: Client, settings: OpenAISettings) -> None:
     settings_sent = _least(settings, _SEEN_TOKENS if settings.api == "chat" else 1)
     for pages_left in reversed(range(_N_PAGES)):  # a proxy may show a page for a moment
         try:
@@ -108,7 +108,7 @@ async def _ping(client: Client, settings: Settings) -> None:
             return await _ask(client, settings, settings_sent)
 
 
-async def _ask(client: Client, settings: Settings, settings_sent: Mapping[str, Any]) -> None:
+async def _ask(client: Client, settings: OpenAISettings, settings_sent: Mapping[str, Any]) -> None:
     if settings.api == "images":  # an image would cost time or money
         await _look_up(client, settings)
     elif settings.api == "completions":
@@ -126,7 +126,7 @@ def _texts(payload: Mapping[str, Any]) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-async def _look_up(client: Client, settings: Settings) -> None:
+async def _look_up(client: Client, settings: OpenAISettings) -> None:
     """Warn if the endpoint's list of models lacks this one. A missing or empty list proves nothing, and Azure's list
     does not contain deployments.
     """
@@ -145,7 +145,7 @@ async def _listed(client: Client) -> list[str]:
         raise
 
 
-async def _refusal(client: Client, settings: Settings, error: EndpointError) -> PlanError | None:
+async def _refusal(client: Client, settings: OpenAISettings, error: EndpointError) -> PlanError | None:
     """The reason why the run cannot start, as an answer gives it; ``None`` if there is none."""
     address, status = client.address, error.status
     if status in (401, 403):
@@ -172,7 +172,7 @@ def _bad_key(address: Address, error: EndpointError) -> PlanError:
     return PlanError(f"{what} ({error.what}).", where=address.base_url, hint=hint)
 
 
-async def _unknown_model(client: Client, settings: Settings, error: EndpointError) -> PlanError:
+async def _unknown_model(client: Client, settings: OpenAISettings, error: EndpointError) -> PlanError:
     try:
         known = await client.model_names()
     except ModelError:
@@ -182,7 +182,7 @@ async def _unknown_model(client: Client, settings: Settings, error: EndpointErro
     return PlanError(what, where=client.address.base_url, hint=hint)
 
 
-def _serves(settings: Settings, known: Sequence[str]) -> str:
+def _serves(settings: OpenAISettings, known: Sequence[str]) -> str:
     hint = did_you_mean(settings.name, known)
     if known and not hint:
         more = ", …" if len(known) > _MAX_NAMES else ""

@@ -52,7 +52,7 @@ _NEVER_SENT = frozenset({*MEANINGLESS, "do_sample", EXTRA_BODY})
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class OpenAISettings:
     """What a model's arguments say about its requests.
 
     Attributes:

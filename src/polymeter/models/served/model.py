@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.gpus import VISIBLE, gpu_names, share_out, visible_gpus
 from polymeter.core.identity import fingerprint
+from polymeter.core.machine.gpus import VISIBLE, gpu_names, share_out, visible_gpus
 from polymeter.core.model import AsyncModel
 from polymeter.core.request import Generate, Parameters, Request, Response
-from polymeter.core.secrets import hide_secrets
+from polymeter.core.text.secrets import hide_secrets
 from polymeter.models.hf.digest import checkpoint_digest, file_digest
 from polymeter.models.openai import OpenAIModel
 from polymeter.models.served.arguments import read_arguments

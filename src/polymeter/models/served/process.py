@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
-from polymeter.core.secrets import hide_secrets
+from polymeter.core.text.secrets import hide_secrets
 from polymeter.models.served.kinds import HOST
 
 GRACE_S = 10.0

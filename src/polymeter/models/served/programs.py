@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
-from polymeter.core.installing import installed_version, pip_install
-from polymeter.core.registry import missing_package
+from polymeter.core.names.installing import installed_version, pip_install
+from polymeter.core.names.registry import missing_package
 from polymeter.models.served.kinds import ServerKind
 
 _LIMIT_S = 60.0

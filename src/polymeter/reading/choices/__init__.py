@@ -21,7 +21,7 @@ from itertools import count, islice, product
 from typing import Literal
 
 from polymeter.reading.characters import AROUND, CLOSING, OPENING, is_unspaced, skipped
-from polymeter.reading.choices.labels import NONE, Labels, Named
+from polymeter.reading.choices.labels import NONE, Labels, NamedOption
 from polymeter.reading.choices.option_texts import OptionTexts, signed
 from polymeter.reading.choices.phrases import patterns
 from polymeter.reading.choices.statements import (
@@ -100,10 +100,10 @@ def choice_reading(answer: str, options: Sequence[str], labels: Sequence[str] | 
         The reading.
     """
     shown = option_labels(len(options)) if labels is None else labels
-    return _Reader(answer, options, [label.upper() for label in shown]).read()
+    return _ChoiceReader(answer, options, [label.upper() for label in shown]).read()
 
 
-class _Reader:
+class _ChoiceReader:
     """One answer to one question."""
 
     def __init__(self, answer: str, options: Sequence[str], labels: Sequence[str]) -> None:
@@ -183,15 +183,15 @@ class _Reader:
         is_deniable = not announcement.is_boxed and not announcement.is_anew
         return is_deniable and is_denied(self._low, announcement.start)
 
-    def _letter_text_at(self, position: int) -> Named | None:
+    def _letter_text_at(self, position: int) -> NamedOption | None:
         """The option whose text is the one letter that an announcement names: ``x`` of ``x``, ``y`` and ``z``."""
         start = skipped(self._text, position, OPENING)
         if not self._text[start : start + 1].isalpha() or not self._labels.ends_line(start + 1):
             return None
         index = self._texts.letter(self._text[start : start + 1])
-        return None if index is None else Named(index, start + 1)
+        return None if index is None else NamedOption(index, start + 1)
 
-    def _text_at(self, position: int, announcement: Announcement) -> Named | None:
+    def _text_at(self, position: int, announcement: Announcement) -> NamedOption | None:
         """The option whose text an announcement names."""
         if announcement.needs_end:
             return None
@@ -202,7 +202,7 @@ class _Reader:
             return None
         end = min(start + mention.end, len(self._text))
         is_one = not self._joins_other(self._texts.opening(named)[mention.end :], mention.option)
-        return Named(mention.option if is_one else NONE, end)
+        return NamedOption(mention.option if is_one else NONE, end)
 
     def _joins_other(self, rest: str, option: int) -> bool:
         """Whether what follows an option's text joins another to it: "dog or bus", not "dog and the bus is red"."""

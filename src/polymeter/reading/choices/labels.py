@@ -48,7 +48,7 @@ _TURKISH_SUFFIX = re.compile(r"['’](?:d[ıiuü]r|t[ıiuü]r|y[ıiuü]|[ıiuü]
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedOption:
     """An option that a piece of text names: its index, or ``NONE`` if it names several or one that does not exist."""
 
     index: int
@@ -69,7 +69,7 @@ class Labels:
         self._text, self._low, self._texts = text, low, texts
         self.indices = {label: number for number, label in enumerate(labels)}
 
-    def letter_at(self, position: int) -> Named | None:
+    def letter_at(self, position: int) -> NamedOption | None:
         """The label at a position, after opening marks, if it is a word of its own and no article."""
         first = self._label_at(position)
         if first is None or not self.indices:
@@ -81,10 +81,10 @@ class Labels:
             return None
         text = self._texts.starting(self._text[start : start + 2 * self._texts.longest + 40])
         if text is not None and text.end > after - start and not is_wrapped:
-            return Named(text.option, after)
+            return NamedOption(text.option, after)
         if self._is_one_of_several(end, index) or (index == 0 and self._begins_list(end)):
-            return Named(NONE, end)
-        return Named(index, end)
+            return NamedOption(NONE, end)
+        return NamedOption(index, end)
 
     def _label_at(self, position: int) -> tuple[int, int, int] | None:
         """Index, start and end of the label at a position, after opening marks."""
@@ -185,7 +185,7 @@ class Labels:
             return not (follower.isalnum() and follower < "\u0250") or patterns().join.match(self._low, end) is not None
         return not follower or follower in ".,;!?\n。，、" or patterns().join.match(self._low, end) is not None
 
-    def begins_list(self, start: int, named: Named) -> bool:
+    def begins_list(self, start: int, named: NamedOption) -> bool:
         """Whether what is named on a line after its announcement is the first of a list: "the options:", then "A. bus"
         and "B. dog", each on a line.
         """

@@ -28,7 +28,7 @@ Kind = Literal["box", "verb", "label", "letter", "linked", "bare", "correction",
 
 
 @dataclass(frozen=True, slots=True)
-class Patterns:
+class PhrasePatterns:
     """What the phrases are looked for by.
 
     Attributes:
@@ -78,7 +78,7 @@ class Patterns:
 
 # Compiling them takes 0.2 s, which only runs pay that read choices.
 @lru_cache(maxsize=1)
-def patterns() -> Patterns:
+def patterns() -> PhrasePatterns:
     """The patterns of all languages."""
     kinds: dict[str, Kind] = {
         **dict.fromkeys(_all("verbs"), "verb"),
@@ -93,7 +93,7 @@ def patterns() -> Patterns:
     # Korean particles follow a letter directly, so nothing before them is looked for.
     links, joins = any_of(_all("links"), after_letter=True), any_of(_all("joins"))
     unspaced = sorted((phrase for phrase in _all("denials") if is_unspaced(phrase[0])), key=len, reverse=True)
-    return Patterns(
+    return PhrasePatterns(
         kinds=kinds,
         announcing=re.compile(f"{any_of(kinds)}|{any_of(_all('denying_contrasts'), after_letter=True)}"),
         link=re.compile(

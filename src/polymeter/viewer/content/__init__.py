@@ -11,19 +11,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 
-from polymeter.viewer.content.media import MediaFiles
-from polymeter.viewer.content.view import Block, SampleView
+from polymeter.viewer.content.media import RunMedia
+from polymeter.viewer.content.view import Block, BlockView
 
-__all__ = ["Block", "MediaFiles", "SampleView", "blocks"]
+__all__ = ["Block", "BlockView", "RunMedia", "blocks"]
 
 
-def blocks(view: SampleView) -> list[Block]:
+def blocks(view: BlockView) -> list[Block]:
     """The blocks of a sample in their order; those that have nothing to show are left out."""
     made = [block for make in _makers() if (block := make(view)) is not None]
     return [replace(block, key=view.key) for block in made] if view.key else made
 
 
-def _makers() -> tuple[Callable[[SampleView], Block | None], ...]:
+def _makers() -> tuple[Callable[[BlockView], Block | None], ...]:
     """What makes the blocks, in their order."""
     found = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
     return tuple(

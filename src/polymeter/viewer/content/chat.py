@@ -12,9 +12,9 @@ from typing import Any
 
 from polymeter.report.formatting import clip, count, duration, one_line
 from polymeter.viewer.content.media import Picture
-from polymeter.viewer.content.players import Played, played
-from polymeter.viewer.content.text import Shown, visible
-from polymeter.viewer.content.view import Block, SampleView, as_json, entry, messages_of, objects, outputs_of, parts_of
+from polymeter.viewer.content.players import ShownPlayer, played
+from polymeter.viewer.content.text import ShownText, visible
+from polymeter.viewer.content.view import Block, BlockView, as_json, entry, messages_of, objects, outputs_of, parts_of
 
 ORDER = 40
 MOST_EXCHANGES = 60
@@ -22,21 +22,21 @@ _LONGEST_FACT = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChatPart:
     """A part of a message: a text, a picture, or a clip, which may stand beside the chat already."""
 
-    text: Shown | None = None
+    text: ShownText | None = None
     picture: Picture | None = None
-    played: Played | None = None
+    played: ShownPlayer | None = None
     is_beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatTurn:
     """A message with its role."""
 
     role: str
-    parts: tuple[Part, ...]
+    parts: tuple[ChatPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class ToolCall:
     """What the model wanted to be called, with the arguments as it wrote them or, if they are JSON, indented."""
 
     name: str
-    arguments: Shown
+    arguments: ShownText
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ChatAnswer:
     """One output.
 
     Attributes:
@@ -62,8 +62,8 @@ class Answer:
     """
 
     facts: tuple[str, ...]
-    reasoning: Shown | None
-    text: Shown | None
+    reasoning: ShownText | None
+    text: ShownText | None
     pictures: tuple[Picture, ...]
     n_weighed: int
     tool_calls: tuple[ToolCall, ...]
@@ -86,8 +86,8 @@ class Exchange:
     title: str
     facts: tuple[str, ...]
     above: str
-    turns: tuple[Turn, ...]
-    answers: tuple[Answer, ...]
+    turns: tuple[ChatTurn, ...]
+    answers: tuple[ChatAnswer, ...]
     has_request: bool = True
 
 
@@ -99,7 +99,7 @@ class Chat:
     n_more: int
 
 
-def make(view: SampleView) -> Block | None:
+def make(view: BlockView) -> Block | None:
     """All exchanges with the model that is measured; ``None``: it was asked nothing."""
     found = view.exchanges()
     if not found:
@@ -110,7 +110,7 @@ def make(view: SampleView) -> Block | None:
 
 
 def exchanges_of(
-    exchanges: Sequence[Mapping[str, Any]], view: SampleView, *, has_beside: bool = False
+    exchanges: Sequence[Mapping[str, Any]], view: BlockView, *, has_beside: bool = False
 ) -> list[Exchange]:
     """Exchanges that follow each other, as they are shown. ``has_beside``: the clips of the first stand beside them."""
     shown: list[Exchange] = []
@@ -158,29 +158,29 @@ def _is_said(message: Mapping[str, Any], said: Sequence[str]) -> bool:
     return message.get("role") == "assistant" and len(parts) == 1 and parts[0].get("text") in said
 
 
-def _turn(message: Mapping[str, Any], view: SampleView, *, is_beside: bool) -> Turn:
+def _turn(message: Mapping[str, Any], view: BlockView, *, is_beside: bool) -> ChatTurn:
     parts = tuple(_part(part, view, is_beside=is_beside) for part in parts_of(message))
-    return Turn(one_line(str(message.get("role") or "?")), parts)
+    return ChatTurn(one_line(str(message.get("role") or "?")), parts)
 
 
-def _part(part: Mapping[str, Any], view: SampleView, *, is_beside: bool) -> Part:
+def _part(part: Mapping[str, Any], view: BlockView, *, is_beside: bool) -> ChatPart:
     if isinstance(part.get("text"), str):
-        return Part(text=visible(part["text"]))
+        return ChatPart(text=visible(part["text"]))
     for kind in ("image", "video", "audio"):
         if kind in part:
             note = part[kind] if isinstance(part[kind], Mapping) else {"source": part[kind]}
             if kind == "image":
-                return Part(picture=view.media.picture(note))
+                return ChatPart(picture=view.media.picture(note))
             clip = view.media.clip(kind, note)
-            return Part(played=played(clip, [clip]), is_beside=is_beside)
-    return Part(text=visible(as_json(dict(part))))
+            return ChatPart(played=played(clip, [clip]), is_beside=is_beside)
+    return ChatPart(text=visible(as_json(dict(part))))
 
 
-def _answer(output: Mapping[str, Any], view: SampleView) -> Answer:
+def _answer(output: Mapping[str, Any], view: BlockView) -> ChatAnswer:
     text, reasoning = output.get("text"), output.get("reasoning")
     images = output.get("images")
     logprobs = output.get("logprobs")
-    return Answer(
+    return ChatAnswer(
         tuple(_outcome(output)),
         visible(reasoning) if isinstance(reasoning, str) and reasoning else None,
         visible(text) if isinstance(text, str) else None,

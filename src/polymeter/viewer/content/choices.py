@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.report.formatting import number, one_line
-from polymeter.viewer.content.text import Shown, visible
-from polymeter.viewer.content.view import Block, SampleView, as_text, entry, messages_of, outputs_of, parts_of
+from polymeter.viewer.content.text import ShownText, visible
+from polymeter.viewer.content.view import Block, BlockView, as_text, entry, messages_of, outputs_of, parts_of
 
 ORDER = 30
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
@@ -19,7 +19,7 @@ _LEAST_MARK = 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ShownChoice:
     """One choice.
 
     Attributes:
@@ -33,7 +33,7 @@ class Choice:
         is_right: Whether it is the target.
     """
 
-    text: Shown
+    text: ShownText
     logprob: str
     per_token: str
     n_tokens: int | None
@@ -57,11 +57,11 @@ class Question:
         note: How they were obtained, and what of them is marked.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[ShownChoice, ...]
     note: str
 
 
-def make(view: SampleView) -> Block | None:
+def make(view: BlockView) -> Block | None:
     """The choices of each request for log-probabilities."""
     asked = [
         (exchange, output) for exchange in view.exchanges() for output in outputs_of(exchange) if _logprobs(output)
@@ -90,7 +90,7 @@ def matching(value: Any, texts: Sequence[str]) -> int | None:
     return place if 0 <= place < len(texts) else None
 
 
-def _question(view: SampleView, exchange: Mapping[str, Any], output: Mapping[str, Any]) -> Question:
+def _question(view: BlockView, exchange: Mapping[str, Any], output: Mapping[str, Any]) -> Question:
     logprobs = _logprobs(output)
     given = entry(entry(exchange, "request"), "ask").get("continuations")
     named = [str(text) for text in given] if isinstance(given, list) else []
@@ -112,7 +112,7 @@ def _texts(exchange: Mapping[str, Any]) -> list[str]:
     return [str(part["text"]) for message in messages_of(exchange) for part in parts_of(message) if "text" in part]
 
 
-def _of(view: SampleView, texts: Sequence[str], logprobs: Sequence[Sequence[Any]], note: str) -> Question:
+def _of(view: BlockView, texts: Sequence[str], logprobs: Sequence[Sequence[Any]], note: str) -> Question:
     right = matching(view.sample.get("target"), texts) if len(texts) > 1 else None
     taken = matching(view.sample.get("answer"), texts) if len(texts) > 1 else None
     said = [note] if note else []
@@ -128,7 +128,7 @@ def _of(view: SampleView, texts: Sequence[str], logprobs: Sequence[Sequence[Any]
 
 def _choices(
     texts: Sequence[str], logprobs: Sequence[Sequence[Any]], taken: int | None, right: int | None
-) -> list[Choice]:
+) -> list[ShownChoice]:
     values = [logprob_value(logprob) for logprob in logprobs]
     shares = probabilities(values) if len(values) > 1 else [math.exp(min(value, 0.0)) for value in values]
     choices = []
@@ -136,7 +136,7 @@ def _choices(
         n_tokens = logprob[2] if len(logprob) > 2 and isinstance(logprob[2], int) else None
         is_finite = math.isfinite(value)
         choices.append(
-            Choice(
+            ShownChoice(
                 visible(text),
                 number(value) if is_finite else "none",
                 number(value / n_tokens) if is_finite and n_tokens and n_tokens > 1 else "",

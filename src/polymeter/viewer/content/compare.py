@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polymeter.viewer.content.drawn import Drawing, drawings_of
-from polymeter.viewer.content.view import Block, SampleView
+from polymeter.viewer.content.drawn import ShownImage, drawings_of
+from polymeter.viewer.content.view import Block, BlockView
 
 ORDER = 18
 
@@ -21,13 +21,13 @@ class Slider:
         note: What becomes of images of different sizes; may be empty.
     """
 
-    shown: tuple[Drawing, ...]
+    shown: tuple[ShownImage, ...]
     left: int
     right: int
     note: str
 
 
-def make(view: SampleView) -> Block | None:
+def make(view: BlockView) -> Block | None:
     """A slider where there is something to compare a generated image with."""
     shown = tuple(drawing for drawing in drawings_of(view) if drawing.picture.url)
     kinds = [drawing.kind for drawing in shown]

@@ -8,15 +8,15 @@ from typing import Any
 
 from polymeter.report.formatting import clip, one_line
 from polymeter.viewer.content.media import Picture
-from polymeter.viewer.content.text import Shown, visible
-from polymeter.viewer.content.view import Block, SampleView, entry, media_of, messages_of, outputs_of, parts_of
+from polymeter.viewer.content.text import ShownText, visible
+from polymeter.viewer.content.view import Block, BlockView, entry, media_of, messages_of, outputs_of, parts_of
 
 ORDER = 15
 _LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class ShownImage:
     """An image with its label and facts. ``kind``: ``input``, ``made`` or ``compared``."""
 
     picture: Picture
@@ -31,11 +31,11 @@ class Gallery:
     it stands beside, in the chat.
     """
 
-    drawings: tuple[Drawing, ...]
-    prompt: Shown | None = None
+    drawings: tuple[ShownImage, ...]
+    prompt: ShownText | None = None
 
 
-def make(view: SampleView) -> Block | None:
+def make(view: BlockView) -> Block | None:
     """The images of a sample whose model generated some."""
     found = drawings_of(view)
     if not found:
@@ -47,7 +47,7 @@ def make(view: SampleView) -> Block | None:
     return Block("drawn", "", "content/drawn.html", Gallery(found, visible(prompt) if prompt else None), "wide")
 
 
-def drawings_of(view: SampleView) -> tuple[Drawing, ...]:
+def drawings_of(view: BlockView) -> tuple[ShownImage, ...]:
     """Inputs, generated images and what they are compared with; none if the model generated no image."""
     made = [*_made(view)]
     if not made:
@@ -55,13 +55,13 @@ def drawings_of(view: SampleView) -> tuple[Drawing, ...]:
     inputs = [view.media.picture(note) for note in media_of(messages_of(view.exchanges()[0]), "image")]
     word = "Output" if inputs else "Generated"
     return (
-        *(Drawing(one, _numbered("Input", place, len(inputs)), (), "input") for place, one in enumerate(inputs)),
-        *(Drawing(one, _numbered(word, place, len(made)), facts, "made") for place, (one, facts) in enumerate(made)),
+        *(ShownImage(one, _numbered("Input", place, len(inputs)), (), "input") for place, one in enumerate(inputs)),
+        *(ShownImage(one, _numbered(word, place, len(made)), facts, "made") for place, (one, facts) in enumerate(made)),
         *_compared(view),
     )
 
 
-def _made(view: SampleView) -> Iterator[tuple[Picture, tuple[str, ...]]]:
+def _made(view: BlockView) -> Iterator[tuple[Picture, tuple[str, ...]]]:
     """Each generated image with what is known of it: its seed, what its backend says."""
     for exchange in view.exchanges():
         seeds = entry(entry(exchange, "request"), "ask").get("seeds")
@@ -77,12 +77,12 @@ def _made(view: SampleView) -> Iterator[tuple[Picture, tuple[str, ...]]]:
                 yield view.media.picture({"file": name}), tuple(facts)
 
 
-def _compared(view: SampleView) -> Iterator[Drawing]:
+def _compared(view: BlockView) -> Iterator[ShownImage]:
     for name, value in entry(view.sample, "log").items():
         note: Any = value.get("image") if isinstance(value, Mapping) else None
         if isinstance(note, Mapping):
             label = clip(one_line(str(name)).replace("_", " ").capitalize(), _LONGEST_NAME)
-            yield Drawing(view.media.picture(note), label, (), "compared")
+            yield ShownImage(view.media.picture(note), label, (), "compared")
 
 
 def _numbered(word: str, place: int, n: int) -> str:

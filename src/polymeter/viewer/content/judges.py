@@ -8,7 +8,7 @@ from typing import Any
 
 from polymeter.report.formatting import clip, count, number, one_line
 from polymeter.viewer.content.chat import MOST_EXCHANGES, Exchange, exchanges_of
-from polymeter.viewer.content.view import Block, SampleView, entry
+from polymeter.viewer.content.view import Block, BlockView, entry
 
 ORDER = 50
 _BY_JUDGE = "judges"
@@ -41,7 +41,7 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class ShownJudges:
     """The judges of a sample, the rules that cannot be told apart by call, and whether prompts are unfolded."""
 
     judges: tuple[Judge, ...]
@@ -49,7 +49,7 @@ class Panel:
     is_open: bool = False
 
 
-def make(view: SampleView) -> Block | None:
+def make(view: BlockView) -> Block | None:
     """All exchanges with roles other than the model's, by role; ``None``: there are none."""
     log = entry(view.sample, "log")
     by_judge, without = entry(log, _BY_JUDGE), entry(log, _WITHOUT)
@@ -83,14 +83,14 @@ def make(view: SampleView) -> Block | None:
         f"{count(len(judges), 'judge')}, {count(n_calls, 'call')}" if len(judges) > 1 else count(n_calls, "judge call")
     )
     others = () if is_paired else tuple(dict.fromkeys(rule for rule in rules if rule))
-    return Block("judges", title, "content/judges.html", Panel(tuple(judges), others, n_calls == 1))
+    return Block("judges", title, "content/judges.html", ShownJudges(tuple(judges), others, n_calls == 1))
 
 
 def _values(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple((one_line(str(name)).removesuffix(",none"), number(value)) for name, value in given.items())
 
 
-def _model(view: SampleView, role: str, calls: list[Mapping[str, Any]]) -> str:
+def _model(view: BlockView, role: str, calls: list[Mapping[str, Any]]) -> str:
     """The model in a role as the run names it; else the start of its fingerprint."""
     named = entry(entry(view.results, "judges"), "models").get(role)
     named = named or entry(entry(view.manifest, "roles"), role).get("spec")

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.pixels import opened_image
-from polymeter.core.sources import sniff_audio_mime, sniff_mime, sniff_video_mime
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.media.sources import sniff_audio_mime, sniff_mime, sniff_video_mime
 from polymeter.report.formatting import clip, one_line
 from polymeter.store.media import media_path
 
@@ -51,7 +51,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class ShownClip:
     """A video or a recording.
 
     Attributes:
@@ -78,7 +78,7 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
-class MediaFiles:
+class RunMedia:
     """The media of one run.
 
     Attributes:
@@ -113,7 +113,7 @@ class MediaFiles:
         true = kept if is_whole else (width, height)
         return Picture(self.url_of(file), *true, None if is_whole or kept == true else kept, name)
 
-    def clip(self, kind: str, note: Mapping[str, Any]) -> Clip:
+    def clip(self, kind: str, note: Mapping[str, Any]) -> ShownClip:
         """A video or a recording by what a request says of it."""
         source = _line(note.get("name") or note.get("source") or note.get("url"))
         seconds = _seconds(note.get("duration_s"))
@@ -132,7 +132,7 @@ class MediaFiles:
                 url = self.url_of(str(file)) + _fragment(span)
                 seconds = self._wave_seconds(str(file)) if seconds is None and mime == "audio/wav" else seconds
         why_absent = "" if url else _why_absent(kind, note)
-        return Clip(kind, url, seconds, source, span, strip, width, height, why_absent)
+        return ShownClip(kind, url, seconds, source, span, strip, width, height, why_absent)
 
     def _path(self, name: str) -> Path | None:
         """The path of a file; ``None`` if there is none, or the name leads out of the folder."""

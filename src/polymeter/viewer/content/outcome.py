@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.report.formatting import as_float, number, one_line
-from polymeter.viewer.content.text import Shown, Span, visible
-from polymeter.viewer.content.view import Block, SampleView, as_text, entry, objects
+from polymeter.viewer.content.text import ShownText, Span, visible
+from polymeter.viewer.content.view import Block, BlockView, as_text, entry, objects
 
 ORDER = 10
 _WORDS = re.compile(r"\s+|\w+|.", re.DOTALL)
@@ -28,7 +28,7 @@ class ShownScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ShownOutcome:
     """How the sample ended.
 
     Attributes:
@@ -45,16 +45,16 @@ class Outcome:
 
     status: str
     kind: str
-    error: Shown | None
+    error: ShownText | None
     scores: tuple[ShownScore, ...]
-    target: Shown | None
-    answer: Shown | None
+    target: ShownText | None
+    answer: ShownText | None
     verdict: str
     has_marks: bool
-    explanation: Shown | None
+    explanation: ShownText | None
 
 
-def make(view: SampleView) -> Block:
+def make(view: BlockView) -> Block:
     """Every sample has one."""
     sample = view.sample
     status = one_line(str(sample.get("status") or "unknown"))
@@ -63,7 +63,7 @@ def make(view: SampleView) -> Block:
     missed, added, verdict = compare(target, answer) if target is not None and answer is not None else ((), (), "")
     explanation = as_text(sample.get("explanation"))
     message = as_text(error.get("message")) or "No message was recorded."
-    data = Outcome(
+    data = ShownOutcome(
         status,
         one_line(str(error.get("kind") or "")),
         visible(message) if status != "ok" or error else None,

@@ -9,9 +9,9 @@ from polymeter.report.formatting import clip, count, listing, one_line
 from polymeter.viewer.content.media import Picture
 from polymeter.viewer.content.shapes import (
     SCALES,
-    Reading,
     Scale,
-    Shape,
+    ShapeScale,
+    ShownShape,
     find_shapes,
     is_spatial,
     of_row,
@@ -20,7 +20,7 @@ from polymeter.viewer.content.shapes import (
     read_scale,
     says_xywh,
 )
-from polymeter.viewer.content.view import Block, SampleView, entry, media_of, messages_of, parts_of
+from polymeter.viewer.content.view import Block, BlockView, entry, media_of, messages_of, parts_of
 
 ORDER = 20
 _LONGEST_LABEL = 40
@@ -43,7 +43,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class BoxLayer:
     """The shapes of the target or of the answer.
 
     Attributes:
@@ -75,14 +75,14 @@ class Figure:
 
     picture: Picture
     label: str
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[BoxLayer, ...] = ()
     radius: float = 0.0
     letter: float = 0.0
     said: str = ""
     iou: str = ""
 
 
-def make(view: SampleView) -> Block | None:
+def make(view: BlockView) -> Block | None:
     """The images of the first request; later ones stand in the chat."""
     exchanges = view.exchanges()
     pictures = [view.media.picture(note) for note in media_of(messages_of(exchanges[0]) if exchanges else (), "image")]
@@ -96,7 +96,7 @@ def make(view: SampleView) -> Block | None:
     return Block("pictures", "", "content/pictures.html", figures, "side")
 
 
-def _figure(view: SampleView, picture: Picture, label: str, n_pictures: int) -> Figure:
+def _figure(view: BlockView, picture: Picture, label: str, n_pictures: int) -> Figure:
     width, height = picture.width, picture.height
     layers = tuple(_layers(view, width, height, n_pictures))
     if not layers:
@@ -106,7 +106,7 @@ def _figure(view: SampleView, picture: Picture, label: str, n_pictures: int) -> 
     return Figure(picture, label, layers, round(side * 0.012 + 1, 1), round(side * 0.035, 1), said, _iou(layers))
 
 
-def _layers(view: SampleView, width: int, height: int, n_pictures: int) -> list[Layer]:
+def _layers(view: BlockView, width: int, height: int, n_pictures: int) -> list[BoxLayer]:
     doc = entry(view.sample, "doc")
     target, answer = view.target or "", view.answer or ""
     is_xywh = says_xywh(doc)
@@ -134,8 +134,10 @@ def _layers(view: SampleView, width: int, height: int, n_pictures: int) -> list[
     return layers
 
 
-def _layer(owner: str, title: str, shapes: Sequence[Shape], width: int, height: int, notes: Sequence[str]) -> Layer:
-    reading: Reading = read_scale(shapes, width, height)
+def _layer(
+    owner: str, title: str, shapes: Sequence[ShownShape], width: int, height: int, notes: Sequence[str]
+) -> BoxLayer:
+    reading: ShapeScale = read_scale(shapes, width, height)
     readings = tuple(
         (scale, SCALES[scale], tuple(_mark(shape, scale, width, height) for shape in shapes))
         for scale in (reading.scale, *reading.others)
@@ -143,10 +145,10 @@ def _layer(owner: str, title: str, shapes: Sequence[Shape], width: int, height: 
     form = "left, top, width and height, as the row says; " if any(shape.form == "xywh" for shape in shapes) else ""
     source, *rest = notes
     why = f"{f'{source}; ' if source else ''}{form}read as {SCALES[reading.scale]}: {reading.why}."
-    return Layer(owner, title, readings, " ".join(filter(None, (why, *rest))))
+    return BoxLayer(owner, title, readings, " ".join(filter(None, (why, *rest))))
 
 
-def _mark(shape: Shape, scale: Scale, width: int, height: int) -> Mark:
+def _mark(shape: ShownShape, scale: Scale, width: int, height: int) -> Mark:
     numbers = on_image(shape, scale, width, height)
     label = clip(one_line(shape.label), _LONGEST_LABEL)
     named = f"{label}: " if label else ""
@@ -157,7 +159,7 @@ def _mark(shape: Shape, scale: Scale, width: int, height: int) -> Mark:
     return Mark((left, top, round(right - left, 1), round(bottom - top, 1)), label, said)
 
 
-def _iou(layers: Sequence[Layer]) -> str:
+def _iou(layers: Sequence[BoxLayer]) -> str:
     """Where target and answer are one box each: how much they overlap, on the assumed scales."""
     marks = [layer.readings[0][2] for layer in layers]
     if len(marks) != 2 or any(len(own) != 1 or len(own[0].numbers) != 4 for own in marks):

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polymeter.report.formatting import duration
-from polymeter.viewer.content.media import Clip
-from polymeter.viewer.content.view import Block, SampleView, media_of, messages_of
+from polymeter.viewer.content.media import ShownClip
+from polymeter.viewer.content.view import Block, BlockView, media_of, messages_of
 
 ORDER = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class ShownPlayer:
     """A clip with its label and what is known of it, in words."""
 
-    clip: Clip
+    clip: ShownClip
     label: str
     facts: tuple[str, ...]
 
 
-def make(view: SampleView) -> Block | None:
+def make(view: BlockView) -> Block | None:
     """The clips of the first request; later ones stand in the chat."""
     exchanges = view.exchanges()
     messages = messages_of(exchanges[0]) if exchanges else ()
@@ -30,7 +30,7 @@ def make(view: SampleView) -> Block | None:
     return Block("players", "", "content/players.html", [played(clip, clips) for clip in clips], "side")
 
 
-def played(clip: Clip, among: list[Clip]) -> Played:
+def played(clip: ShownClip, among: list[ShownClip]) -> ShownPlayer:
     """A clip as it is shown among others of its kind."""
     same = [other for other in among if other.kind == clip.kind]
     word = "Video" if clip.kind == "video" else "Recording"
@@ -43,4 +43,4 @@ def played(clip: Clip, among: list[Clip]) -> Played:
     if clip.span:
         start, end = clip.span
         facts.append(f"shown from {duration(start or 0.0)} to {'its end' if end is None else duration(end)}")
-    return Played(clip, label, tuple(facts))
+    return ShownPlayer(clip, label, tuple(facts))

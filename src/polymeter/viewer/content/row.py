@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.report.formatting import one_line
-from polymeter.viewer.content.text import Shown, visible
-from polymeter.viewer.content.view import Block, SampleView, as_json, as_text, entry
+from polymeter.viewer.content.text import ShownText, visible
+from polymeter.viewer.content.view import Block, BlockView, as_json, as_text, entry
 
 ORDER = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ShownDict:
     """A dictionary as names with values; those that are no text are shown as JSON. ``is_open``: unfolded."""
 
     title: str
-    rows: tuple[tuple[str, Shown], ...]
+    rows: tuple[tuple[str, ShownText], ...]
     is_open: bool = False
 
 
-def make(view: SampleView) -> Block | None:
+def make(view: BlockView) -> Block | None:
     """The row, and the log without what other blocks show of it."""
     log = {name: value for name, value in entry(view.sample, "log").items() if not _is_image(value)}
     doc = view.sample.get("doc")
@@ -39,9 +39,9 @@ def _row(doc: Any) -> Mapping[str, Any]:
     return doc if isinstance(doc, Mapping) else {} if doc is None else {"row": doc}
 
 
-def _table(title: str, values: Mapping[str, Any], *, is_open: bool) -> Table:
+def _table(title: str, values: Mapping[str, Any], *, is_open: bool) -> ShownDict:
     rows = ((one_line(str(name)), visible(as_text(value) or as_json(value))) for name, value in values.items())
-    return Table(title, tuple(rows), is_open)
+    return ShownDict(title, tuple(rows), is_open)
 
 
 def _is_image(value: Any) -> bool:

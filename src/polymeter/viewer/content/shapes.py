@@ -48,7 +48,7 @@ _XYWH = re.compile(r"xywh|coco", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ShownShape:
     """A box or point as it is written, but for the order of its numbers.
 
     Attributes:
@@ -68,7 +68,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ShapeScale:
     """On which scale shapes are read, and why.
 
     Attributes:
@@ -82,7 +82,7 @@ class Reading:
     others: tuple[Scale, ...] = ()
 
 
-def find_shapes(text: str, *, is_spatial: bool, is_xywh: bool = False) -> list[Shape]:
+def find_shapes(text: str, *, is_spatial: bool, is_xywh: bool = False) -> list[ShownShape]:
     """The boxes and points in a text, each once, in their order.
 
     Args:
@@ -111,7 +111,7 @@ def says_xywh(doc: Mapping[str, Any]) -> bool:
     return named or any("xywh" in str(key).lower() for key in doc)
 
 
-def of_row(doc: Mapping[str, Any]) -> tuple[str, list[Shape]]:
+def of_row(doc: Mapping[str, Any]) -> tuple[str, list[ShownShape]]:
     """The boxes or points in the columns of a row, and the name of the column; none if no column is named for them."""
     is_xywh = says_xywh(doc)
     for key, value in doc.items():
@@ -124,7 +124,7 @@ def of_row(doc: Mapping[str, Any]) -> tuple[str, list[Shape]]:
     return "", []
 
 
-def read_scale(shapes: Sequence[Shape], width: int, height: int) -> Reading:
+def read_scale(shapes: Sequence[ShownShape], width: int, height: int) -> ShapeScale:
     """On which scale shapes are meant.
 
     Args:
@@ -157,10 +157,10 @@ def read_scale(shapes: Sequence[Shape], width: int, height: int) -> Reading:
         scale, why = "thousand", "some numbers reach beyond the image and none is above 1000"
     else:
         scale, why = "pixels", "some numbers are above 1000; parts reach beyond the image"
-    return Reading(scale, why, tuple(option for option in options if option != scale))
+    return ShapeScale(scale, why, tuple(option for option in options if option != scale))
 
 
-def on_image(shape: Shape, scale: Scale, width: int, height: int) -> tuple[float, ...]:
+def on_image(shape: ShownShape, scale: Scale, width: int, height: int) -> tuple[float, ...]:
     """The numbers of a shape in pixels of the image, rounded to tenths."""
     if scale == "pixels":
         return tuple(round(number, 1) for number in shape.numbers)
@@ -178,25 +178,25 @@ def overlap(first: Sequence[float], second: Sequence[float]) -> float:
     return across * down / (sum(areas) - across * down)
 
 
-def _fits(shapes: Sequence[Shape], width: int, height: int) -> bool:
+def _fits(shapes: Sequence[ShownShape], width: int, height: int) -> bool:
     sides = (width, height) * 2
     return all(number <= side for shape in shapes for number, side in zip(shape.numbers, sides, strict=False))
 
 
-def _is_sound(shape: Shape) -> bool:
+def _is_sound(shape: ShownShape) -> bool:
     if min(shape.numbers) < 0 or max(shape.numbers) > 1e6:
         return False
     return not shape.is_box or (shape.numbers[2] > shape.numbers[0] and shape.numbers[3] > shape.numbers[1])
 
 
-def _box(numbers: Sequence[float], label: str = "", *, is_xywh: bool = False, form: str = "list") -> Shape:
+def _box(numbers: Sequence[float], label: str = "", *, is_xywh: bool = False, form: str = "list") -> ShownShape:
     a, b, c, d = numbers
     if form == "yx":
-        return Shape((b, a, d, c), label, form)
-    return Shape((a, b, a + c, b + d), label, "xywh") if is_xywh else Shape((a, b, c, d), label, form)
+        return ShownShape((b, a, d, c), label, form)
+    return ShownShape((a, b, a + c, b + d), label, "xywh") if is_xywh else ShownShape((a, b, c, d), label, form)
 
 
-def _of_json(text: str, is_spatial: bool, is_xywh: bool) -> Iterator[Shape]:
+def _of_json(text: str, is_spatial: bool, is_xywh: bool) -> Iterator[ShownShape]:
     bodies = [match[1] for match in _FENCED.finditer(text)] or [text]
     for body in bodies:
         body = body.strip()
@@ -209,7 +209,9 @@ def _of_json(text: str, is_spatial: bool, is_xywh: bool) -> Iterator[Shape]:
         yield from _of_value(value, is_xywh, is_list=is_spatial)
 
 
-def _of_value(value: Any, is_xywh: bool, label: str = "", depth: int = 6, *, is_list: bool = False) -> Iterator[Shape]:
+def _of_value(
+    value: Any, is_xywh: bool, label: str = "", depth: int = 6, *, is_list: bool = False
+) -> Iterator[ShownShape]:
     """The shapes in a value; bare lists of numbers count only with ``is_list``."""
     if depth == 0:
         return
@@ -230,7 +232,7 @@ def _of_value(value: Any, is_xywh: bool, label: str = "", depth: int = 6, *, is_
         if is_list and len(numbers) == 4:
             yield _box(numbers, label, is_xywh=is_xywh)
         elif is_list and len(numbers) == 2:
-            yield Shape(tuple(numbers), label)
+            yield ShownShape(tuple(numbers), label)
         return
     for item in value[:MOST_SHAPES]:
         yield from _of_value(item, is_xywh, label, depth - 1, is_list=is_list)
@@ -244,40 +246,40 @@ def _numbers(value: Any) -> list[float]:
     return [float(item) for item in value] if is_all else []
 
 
-def _of_names(text: str, is_xywh: bool) -> Iterator[Shape]:
+def _of_names(text: str, is_xywh: bool) -> Iterator[ShownShape]:
     """What JSON that was cut off, or stands within other text, says by name."""
     for match in _NAMED.finditer(text):
         numbers = [float(number) for number in _NUMBERS.findall(match[2])]
         if len(numbers) == 4 and match[1] != "point_2d":
             yield _box(numbers, is_xywh=is_xywh and match[1] != "box_2d", form="yx" if match[1] == "box_2d" else "list")
         elif len(numbers) == 2:
-            yield Shape(tuple(numbers))
+            yield ShownShape(tuple(numbers))
 
 
-def _of_tags(text: str) -> Iterator[Shape]:
+def _of_tags(text: str) -> Iterator[ShownShape]:
     for match in _TAGGED.finditer(text):
         numbers = [float(number) for number in _NUMBERS.findall(match[1])]
         for place in range(0, len(numbers) - 3, 4):
             yield _box(numbers[place : place + 4], form="tag")
 
 
-def _of_molmo(text: str) -> Iterator[Shape]:
+def _of_molmo(text: str) -> Iterator[ShownShape]:
     for tag in _MOLMO.finditer(text):
         label = _MOLMO_LABEL.search(tag[0])
         for match in _MOLMO_PAIR.finditer(tag[0]):
-            yield Shape((float(match[2]), float(match[3])), label[1] if label else "", "molmo")
+            yield ShownShape((float(match[2]), float(match[3])), label[1] if label else "", "molmo")
 
 
-def _of_points(text: str) -> Iterator[Shape]:
+def _of_points(text: str) -> Iterator[ShownShape]:
     for match in _POINT.finditer(text):
-        yield Shape((float(match[1]), float(match[2])))
+        yield ShownShape((float(match[1]), float(match[2])))
 
 
-def _bare(text: str, is_xywh: bool) -> Iterator[Shape]:
+def _bare(text: str, is_xywh: bool) -> Iterator[ShownShape]:
     boxes = [*_TWO_CORNERS.finditer(text)] or [*_FOUR.finditer(text)]
     for match in boxes:
         is_list = match.re is _FOUR
         yield _box([float(number) for number in match.groups()], is_xywh=is_xywh and is_list)
     if not boxes:
         for match in _PAIR.finditer(text):
-            yield Shape((float(match[1]), float(match[2])))
+            yield ShownShape((float(match[1]), float(match[2])))

@@ -67,7 +67,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownText:
     """A text to show.
 
     Attributes:
@@ -94,7 +94,7 @@ class Shown:
         return len(shown) > _SCROLLS_FROM or shown.count("\n") > _SCROLLS_FROM_LINES
 
 
-def visible(text: str, spans: Sequence[Span] = ()) -> Shown:
+def visible(text: str, spans: Sequence[Span] = ()) -> ShownText:
     """A text as it is shown.
 
     Args:
@@ -119,7 +119,7 @@ def visible(text: str, spans: Sequence[Span] = ()) -> Shown:
             mark = next(marks, None)
         if place < stop:
             runs.append(Run(text[place:stop], change=change))
-    return Shown(tuple(first), tuple(later), end - cut, len(text) - end)
+    return ShownText(tuple(first), tuple(later), end - cut, len(text) - end)
 
 
 def _marks(text: str, end: int) -> Iterator[tuple[int, int, str]]:

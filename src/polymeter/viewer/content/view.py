@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from polymeter.viewer.content.media import MediaFiles
+from polymeter.viewer.content.media import RunMedia
 
 Place = Literal["wide", "side", "main"]
 MEASURED = "model"
@@ -40,7 +40,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleView:
+class BlockView:
     """What blocks are made from.
 
     Attributes:
@@ -54,7 +54,7 @@ class SampleView:
 
     task: str
     sample: Mapping[str, Any]
-    media: MediaFiles
+    media: RunMedia
     results: Mapping[str, Any] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""

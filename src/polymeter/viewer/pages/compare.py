@@ -6,15 +6,15 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PolymeterError
-from polymeter.core.stored_samples import answer_text, error_text, first_messages, text_of
-from polymeter.report.comparison_page import comparison_values
+from polymeter.core.records.stored_samples import answer_text, error_text, first_messages, text_of
+from polymeter.report.comparison.page import comparison_values
 from polymeter.report.formatting import clip, number, one_line
-from polymeter.viewer.comparing import SHOWN, Compared, compared
+from polymeter.viewer.comparing import SHOWN, ComparedRuns, compared
 from polymeter.viewer.filters import PLACES
 from polymeter.viewer.indexes import run_state
 from polymeter.viewer.pages.sample import shown_blocks
 from polymeter.viewer.pages.samples import images_of_sample
-from polymeter.viewer.site import ALLOWED, Asked, NotFoundError, Page, Viewer
+from polymeter.viewer.site import ALLOWED, NotFoundError, PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -23,7 +23,7 @@ _AT_ONCE = 20
 _LONGEST = 600
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The page. What the numbers show is asked for by a script, because that may take a few seconds."""
     if not asked.all("run"):
         return viewer.html("compare_choose.html", runs=[run for run in viewer.shelf.runs() if not run.trouble])
@@ -50,7 +50,7 @@ def show(viewer: Viewer, asked: Asked) -> Response:
     )
 
 
-def summary(viewer: Viewer, asked: Asked) -> Response:
+def summary(viewer: Viewer, asked: PageRequest) -> Response:
     """What the numbers show: with intervals and tests, as ``polymeter compare`` says it."""
     own = compared(viewer, asked)
     allow = [what for what in ALLOWED if what in asked.all("allow")]
@@ -66,7 +66,7 @@ def summary(viewer: Viewer, asked: Asked) -> Response:
     return viewer.html("compare_part.html" if asked.is_part else "compare_summary.html", **told)
 
 
-def one(viewer: Viewer, asked: Asked) -> Response:
+def one(viewer: Viewer, asked: PageRequest) -> Response:
     """One sample of all runs, whole, side by side."""
     own = compared(viewer, asked)
     if not own.is_ready:
@@ -97,14 +97,14 @@ def one(viewer: Viewer, asked: Asked) -> Response:
     )
 
 
-def _beside(own: Compared, order: Any, place: int | None, step: int) -> str:
+def _beside(own: ComparedRuns, order: Any, place: int | None, step: int) -> str:
     if place is None or not 0 <= place + step < len(order):
         return ""
     (index,) = own.sides[0].indices([int(order[place + step])])
     return own.address("/sample", (("index", str(index)),))
 
 
-def _card(own: Compared, position: int, row: list[Any]) -> dict[str, Any]:
+def _card(own: ComparedRuns, position: int, row: list[Any]) -> dict[str, Any]:
     """A sample as one card: what was asked once, and what each run answered."""
     first = row[0]
     values = [float(value) for value in own.values[:, position]]
@@ -134,12 +134,12 @@ def _card(own: Compared, position: int, row: list[Any]) -> dict[str, Any]:
     }
 
 
-def _name(own: Compared, key: str) -> str:
+def _name(own: ComparedRuns, key: str) -> str:
     return next(side.run.name for side in own.sides if side.run.key == key)
 
 
 PAGES = (
-    Page("/compare", show, menu="Compare", order=30),
-    Page("/compare/summary", summary),
-    Page("/compare/sample", one),
+    ViewerPage("/compare", show, menu="Compare", order=30),
+    ViewerPage("/compare/summary", summary),
+    ViewerPage("/compare/sample", one),
 )

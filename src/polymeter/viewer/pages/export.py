@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polymeter.core.json_text import json_text
-from polymeter.core.spreadsheets import csv_lines
-from polymeter.core.stored_samples import answer_text, error_text, first_messages, named, numbers_of, text_of, tokens_of
+from polymeter.core.records.stored_samples import (
+    answer_text,
+    error_text,
+    first_messages,
+    named,
+    numbers_of,
+    text_of,
+    tokens_of,
+)
+from polymeter.core.text.json_text import json_text
+from polymeter.core.text.spreadsheets import csv_lines
 from polymeter.viewer.browsing import Browsed, browsed
-from polymeter.viewer.site import Asked, NotFoundError, Page, Viewer
+from polymeter.viewer.site import NotFoundError, PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -26,7 +34,7 @@ _HEAD = (
 Rows = Iterator[list[dict[str, Any]]]
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The file."""
     from starlette.responses import StreamingResponse
 
@@ -149,4 +157,4 @@ _WRITERS: Mapping[str, tuple[str, Callable[[Browsed, Any], Iterator[bytes]]]] = 
     "jsonl": ("application/x-ndjson", _jsonl),
 }
 
-PAGES = (Page("/run/{run}/export.{kind}", show),)
+PAGES = (ViewerPage("/run/{run}/export.{kind}", show),)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PolymeterError
-from polymeter.report.leaderboard_page import leaderboard_values
-from polymeter.viewer.site import ALLOWED, Asked, Page, Viewer
+from polymeter.report.leaderboard.page import leaderboard_values
+from polymeter.viewer.site import ALLOWED, PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _PATH = "/leaderboard"
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The page."""
     keys = asked.all("run")
     allow = [what for what in ALLOWED if what in asked.all("allow")]
@@ -33,4 +33,4 @@ def show(viewer: Viewer, asked: Asked) -> Response:
     return viewer.html("leaderboard_page.html", trouble="", hint="", **told, **leaderboard_values(document))
 
 
-PAGES = (Page(_PATH, show, menu="Leaderboard", order=20),)
+PAGES = (ViewerPage(_PATH, show, menu="Leaderboard", order=20),)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polymeter.report.provenance import Section, provenance
+from polymeter.report.run.provenance import Section, provenance
 from polymeter.viewer.browsing import other_runs
 from polymeter.viewer.shelf import RunInShort
-from polymeter.viewer.site import Asked, Page, Viewer
+from polymeter.viewer.site import PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -16,7 +16,7 @@ _PATH = "/run/{run}/manifest"
 _ABSENT = "–"
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The page."""
     run = viewer.run(asked)
     sections = _sections(viewer, run)
@@ -56,4 +56,4 @@ def _differences(own: list[Section], theirs: list[Section]) -> list[tuple[str, l
     return found
 
 
-PAGES = (Page(_PATH, show, tab="Manifest", order=40),)
+PAGES = (ViewerPage(_PATH, show, tab="Manifest", order=40),)

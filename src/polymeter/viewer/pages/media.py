@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from polymeter.core.sources import sniff_mime
+from polymeter.core.media.sources import sniff_mime
 from polymeter.store.media import media_path
 from polymeter.viewer.content.media import playable
-from polymeter.viewer.site import Asked, NotFoundError, Page, Viewer
+from polymeter.viewer.site import NotFoundError, PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -28,7 +28,7 @@ def address_of(run: str, name: str) -> str:
     return f"/run/{quote(run)}/media/{quote(name, safe='')}"
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The file. Its name is a digest of its content, so it never changes."""
     from starlette.responses import FileResponse
 
@@ -52,4 +52,4 @@ def media_kind(head: bytes) -> str:
     return sniff_mime(head) or playable(head) or _SAVED
 
 
-PAGES = (Page("/run/{run}/media/{name}", show),)
+PAGES = (ViewerPage("/run/{run}/media/{name}", show),)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polymeter.viewer.notes import leave_note, tags_in, take_back
-from polymeter.viewer.site import Asked, NotFoundError, Page, Viewer, see
+from polymeter.viewer.site import NotFoundError, PageRequest, Viewer, ViewerPage, see
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
 
-def post(viewer: Viewer, asked: Asked) -> Response:
+def post(viewer: Viewer, asked: PageRequest) -> Response:
     """Leave a note, or take one back."""
     run = viewer.run(asked)
     viewer.shelf.check(run.path)
@@ -29,4 +29,4 @@ def post(viewer: Viewer, asked: Asked) -> Response:
     return see(back if is_own else f"/run/{run.key}")
 
 
-PAGES = (Page("/run/{run}/notes", post, method="POST"),)
+PAGES = (ViewerPage("/run/{run}/notes", post, method="POST"),)

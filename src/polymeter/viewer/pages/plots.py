@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from polymeter.viewer.browsing import browsed
 from polymeter.viewer.plots import columns_of_index, plots_of
-from polymeter.viewer.site import Asked, Page, Viewer
+from polymeter.viewer.site import PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PATH = "/run/{run}/plots"
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The page."""
     own = browsed(viewer, asked)
     index = own.found.index
@@ -23,4 +23,4 @@ def show(viewer: Viewer, asked: Asked) -> Response:
     return viewer.run_html("plots.html", own.run, PATH, own=own, plots=plots_of(columns_of_index(index), own.of_task))
 
 
-PAGES = (Page(PATH, show, tab="Plots", order=30),)
+PAGES = (ViewerPage(PATH, show, tab="Plots", order=30),)

@@ -11,7 +11,7 @@ from polymeter.report.table import title_of
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.viewer.shelf import RunInShort
-from polymeter.viewer.site import Asked, Page, Viewer
+from polymeter.viewer.site import PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -21,7 +21,7 @@ _QUIET_S = 60
 """A run that calls itself running and has written nothing for this long may have been killed."""
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """How far each task is; a page of its own where no script asks."""
     run = viewer.run(asked)
     folder = viewer.shelf.open(run)
@@ -47,7 +47,7 @@ def _of_task(folder: RunFolder, results: Mapping[str, Any], task: Mapping[str, A
     }
 
 
-def short(viewer: Viewer, asked: Asked) -> Response:
+def short(viewer: Viewer, asked: PageRequest) -> Response:
     """How far a run is, in the list of runs."""
     run = viewer.run(asked)
     folder = viewer.shelf.open(run)
@@ -79,4 +79,4 @@ def _numbers(results: Mapping[str, Any], task: str) -> list[tuple[str, Any]]:
     return [(str(one["metric"]), one["value"]) for one in own if not one.get("subset")][:3]
 
 
-PAGES = (Page(_PATH, show), Page(f"{_PATH}/short", short))
+PAGES = (ViewerPage(_PATH, show), ViewerPage(f"{_PATH}/short", short))

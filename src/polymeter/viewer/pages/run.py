@@ -10,16 +10,16 @@ import numpy as np
 from polymeter.core.errors import PolymeterError
 from polymeter.report.columns import page_columns
 from polymeter.report.formatting import one_line
-from polymeter.report.provenance import headline
+from polymeter.report.run.provenance import headline
+from polymeter.report.run.usage_table import usage_table
 from polymeter.report.scales import Bar, bars
 from polymeter.report.table import Line, footnotes, table_lines, title_of
-from polymeter.report.usage_table import usage_table
-from polymeter.store.failures import FailureKind, failures_of_run
 from polymeter.store.folder import RunFolder
+from polymeter.store.reading.failures import FailureKind, failures_of_run
 from polymeter.viewer.notes import read_notes, tag_counts
 from polymeter.viewer.sample_index import SampleIndex
 from polymeter.viewer.shelf import RunInShort
-from polymeter.viewer.site import Asked, Page, Viewer, address
+from polymeter.viewer.site import PageRequest, Viewer, ViewerPage, address
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -30,7 +30,7 @@ _MOST_MADE = 6
 """Tasks whose indexes are made for what they took."""
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The page."""
     run = viewer.run(asked)
     folder = viewer.shelf.open(run)
@@ -119,4 +119,4 @@ def _cost(index: SampleIndex) -> dict[str, Any]:
     return {"seconds": quantiles, **sums}
 
 
-PAGES = (Page(PATH, show, tab="Summary", order=10),)
+PAGES = (ViewerPage(PATH, show, tab="Summary", order=10),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polymeter.viewer.shelf import RunInShort
-from polymeter.viewer.site import Asked, Page, Viewer, address
+from polymeter.viewer.site import PageRequest, Viewer, ViewerPage, address
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -14,7 +14,7 @@ _AT_ONCE = 100
 _STATUSES = ("complete", "running", "interrupted", "stopped", "failed", "unreadable")
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The page."""
     every = viewer.shelf.runs()
     words, status = asked.get("q"), asked.get("status")
@@ -47,4 +47,4 @@ def _has(run: RunInShort, words: str) -> bool:
     return all(word in said for word in words.lower().split())
 
 
-PAGES = (Page("/", show, menu="Runs", order=10),)
+PAGES = (ViewerPage("/", show, menu="Runs", order=10),)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from polymeter.core.errors import PlanError
-from polymeter.core.json_text import json_text
+from polymeter.core.text.json_text import json_text
 from polymeter.report.formatting import one_line
-from polymeter.store.export import read_some
+from polymeter.store.exports.export import read_some
 from polymeter.viewer.browsing import Browsed, browsed
-from polymeter.viewer.content import Block, MediaFiles, SampleView, blocks
+from polymeter.viewer.content import Block, BlockView, RunMedia, blocks
 from polymeter.viewer.pages.media import address_of
 from polymeter.viewer.pages.samples import AT_ONCE
-from polymeter.viewer.site import Asked, NotFoundError, Page, Viewer, see
+from polymeter.viewer.site import NotFoundError, PageRequest, Viewer, ViewerPage, see
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -24,7 +24,7 @@ _PATH = "/run/{run}/sample"
 _SAMPLES = "/run/{run}/samples"
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The page. A sample is named by its index, or by its id, which leads to the address with the index."""
     own = browsed(viewer, asked)
     if own.found.index is None:
@@ -52,7 +52,7 @@ def show(viewer: Viewer, asked: Asked) -> Response:
     )
 
 
-def raw(viewer: Viewer, asked: Asked) -> Response:
+def raw(viewer: Viewer, asked: PageRequest) -> Response:
     """The sample as it is stored, as a JSON file: texts that are too long for a page are whole in it."""
     from starlette.responses import Response
 
@@ -79,8 +79,8 @@ def shown_blocks(own: Browsed, sample: Mapping[str, Any], key: str = "") -> list
         sample: The sample.
         key: What sets it apart from others on the same page.
     """
-    media = MediaFiles(own.folder.media, lambda name: address_of(own.run.key, name))
-    return blocks(SampleView(own.task, sample, media, own.of_task, own.folder.read_manifest(), key))
+    media = RunMedia(own.folder.media, lambda name: address_of(own.run.key, name))
+    return blocks(BlockView(own.task, sample, media, own.of_task, own.folder.read_manifest(), key))
 
 
 def _index_of(own: Browsed, name: str) -> int:
@@ -113,4 +113,4 @@ def _steps(own: Browsed, position: int) -> dict[str, Any]:
     }
 
 
-PAGES = (Page(_PATH, show), Page(f"{_PATH}.json", raw))
+PAGES = (ViewerPage(_PATH, show), ViewerPage(f"{_PATH}.json", raw))

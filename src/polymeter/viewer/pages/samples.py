@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.stored_samples import answer_text, error_text, first_messages, images_of, media_of, named, text_of
+from polymeter.core.records.stored_samples import (
+    answer_text,
+    error_text,
+    first_messages,
+    images_of,
+    media_of,
+    named,
+    text_of,
+)
 from polymeter.report.formatting import clip, count, number, one_line
 from polymeter.store.media import media_path
 from polymeter.viewer.browsing import Browsed, browsed, other_runs
 from polymeter.viewer.filters import PLACES, SORTS, STATES, found_in
 from polymeter.viewer.pages.media import address_of
-from polymeter.viewer.site import Asked, Page, Viewer
+from polymeter.viewer.site import PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -24,7 +32,7 @@ _MOST_LISTED = 200
 _MOST_SHOWN_FIELDS = 6
 
 
-def show(viewer: Viewer, asked: Asked) -> Response:
+def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The page."""
     own = browsed(viewer, asked)
     if own.found.index is None:
@@ -124,4 +132,4 @@ def _gist(text: Any) -> str:
     return "" if text is None else clip(one_line(str(text)[: 4 * _GIST]), _GIST)
 
 
-PAGES = (Page(PATH, show, tab="Samples", order=20),)
+PAGES = (ViewerPage(PATH, show, tab="Samples", order=20),)

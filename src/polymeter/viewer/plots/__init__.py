@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from polymeter.viewer.plots.columns import Columns, Labels, columns_of_index
-from polymeter.viewer.plots.view import Cell, PlotView, Table
+from polymeter.viewer.plots.columns import Columns, LabelColumn, columns_of_index
+from polymeter.viewer.plots.view import PlotCell, PlotTable, PlotView
 
-__all__ = ["Cell", "Columns", "Labels", "PlotView", "Table", "columns_of_index", "plots_of"]
+__all__ = ["Columns", "LabelColumn", "PlotCell", "PlotTable", "PlotView", "columns_of_index", "plots_of"]
 
 _Make = Callable[[Columns, Mapping[str, Any]], Iterator[PlotView]]
 

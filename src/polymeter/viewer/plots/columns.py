@@ -18,7 +18,7 @@ SCORE, LABEL = "score:", "label:"
 COUNTS = ("answer_chars", "output_tokens", "latency_ms")
 
 
-class Index(Protocol):
+class PlottedIndex(Protocol):
     """What an index of samples must have."""
 
     @property
@@ -34,7 +34,7 @@ class Index(Protocol):
 
 
 @dataclass(frozen=True)
-class Labels:
+class LabelColumn:
     """A column of labels: the names, and the place of each sample's label among them; negative: it has none of them."""
 
     names: tuple[str, ...]
@@ -58,24 +58,26 @@ class Columns:
     n: int
     scores: Mapping[str, Floats] = field(default_factory=dict)
     counts: Mapping[str, Floats] = field(default_factory=dict)
-    subset: Labels = field(default_factory=lambda: Labels((), np.empty(0, np.int64)))
+    subset: LabelColumn = field(default_factory=lambda: LabelColumn((), np.empty(0, np.int64)))
     confidence: Floats = field(default_factory=lambda: np.empty(0))
-    labels: Mapping[str, Labels] = field(default_factory=dict)
+    labels: Mapping[str, LabelColumn] = field(default_factory=dict)
 
 
-def columns_of_index(index: Index) -> Columns:
+def columns_of_index(index: PlottedIndex) -> Columns:
     """The columns of an index. What an older index does not have is left out."""
     facts = index.facts
     counts = {}
     for name in COUNTS:
         values = np.asarray(index.column(name), dtype=np.float64)
         counts[name] = np.where(values < 0, np.nan, values)
-    labels = {name: Labels(tuple(names), index.column(LABEL + name)) for name, names in facts.get("labels", {}).items()}
+    labels = {
+        name: LabelColumn(tuple(names), index.column(LABEL + name)) for name, names in facts.get("labels", {}).items()
+    }
     return Columns(
         index.n,
         {name: index.column(SCORE + name) for name in facts["metrics"]},
         counts,
-        Labels(tuple(facts["subsets"]), index.column("subset")),
+        LabelColumn(tuple(facts["subsets"]), index.column("subset")),
         index.column("confidence") if "confidence" in facts else np.empty(0),
         labels,
     )

@@ -9,8 +9,8 @@ import numpy as np
 
 from polymeter.report.formatting import count
 from polymeter.viewer.plots.choice_columns import MOST_LABELS
-from polymeter.viewer.plots.columns import Codes, Columns, Labels
-from polymeter.viewer.plots.view import Cell, PlotView, Table, percent, shade
+from polymeter.viewer.plots.columns import Codes, Columns, LabelColumn
+from polymeter.viewer.plots.view import PlotCell, PlotTable, PlotView, percent, shade
 
 ORDER = 30
 MOST_SHOWN = 16
@@ -31,7 +31,7 @@ def make(columns: Columns, results: Mapping[str, Any]) -> Iterator[PlotView]:
                 return
 
 
-def _matrix(target: Labels, answer: Labels) -> tuple[tuple[str, ...], Codes] | None:
+def _matrix(target: LabelColumn, answer: LabelColumn) -> tuple[tuple[str, ...], Codes] | None:
     """The labels, and how often an answer (column; the last: none of them) was given to a target (row); ``None``: these
     are no labels.
     """
@@ -68,17 +68,27 @@ def _plot(names: Sequence[str], counts: Codes, what: str) -> PlotView:
     rows = []
     for name, own in zip(names, shown, strict=True):
         total = int(own.sum())
-        cells = [Cell(f"{n:,}", shade=shade(n / total if total else 0.0)) for n in own.tolist()]
+        cells = [PlotCell(f"{n:,}", shade=shade(n / total if total else 0.0)) for n in own.tolist()]
         right = own[names.index(name)] / total if total else 0.0
         rows.append(
-            (Cell(name, is_number=False), *cells, Cell(f"{total:,}"), Cell(percent(float(right)) if total else "–"))
+            (
+                PlotCell(name, is_number=False),
+                *cells,
+                PlotCell(f"{total:,}"),
+                PlotCell(percent(float(right)) if total else "–"),
+            )
         )
     given = shown.sum(axis=0).tolist()
     rows.append(
-        (Cell("all", is_number=False), *(Cell(f"{n:,}") for n in given), Cell(f"{int(shown.sum()):,}"), Cell(""))
+        (
+            PlotCell("all", is_number=False),
+            *(PlotCell(f"{n:,}") for n in given),
+            PlotCell(f"{int(shown.sum()):,}"),
+            PlotCell(""),
+        )
     )
     heads = ("Expected ↓ answered →", *names, *([_OTHER] if has_other else []), "all", "right")
-    table = Table(f"How often each answer was given to each target, by {what}", heads, tuple(rows), is_open=True)
+    table = PlotTable(f"How often each answer was given to each target, by {what}", heads, tuple(rows), is_open=True)
     return PlotView("labels", "Expected against answered", _reading(names, counts), (table,))
 
 

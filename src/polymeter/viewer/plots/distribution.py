@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from polymeter.core.stored_samples import named
+from polymeter.core.records.stored_samples import named
 from polymeter.report.formatting import count, number
 from polymeter.report.scales import Scale, axis
 from polymeter.report.table import bounds_of
 from polymeter.viewer.plots.bins import Bins, bins_of
 from polymeter.viewer.plots.columns import Columns, Floats
-from polymeter.viewer.plots.view import MOST_BINS, PlotView, Table, percent, row, shade
+from polymeter.viewer.plots.view import MOST_BINS, PlotTable, PlotView, percent, row, shade
 
 ORDER = 10
 MOST_METRICS = 24
@@ -56,7 +56,7 @@ def _plot(columns: Columns, name: str, values: Floats, is_scored: Any, scale: Sc
         row(label, (f"{n:,}", percent(share)), (None, shade(share)))
         for label, n, share in zip(bins.labels, counts.tolist(), shares.tolist(), strict=True)
     ]
-    tables = [Table(f"Samples by value of {name}", ("Value", "Samples", "Share"), tuple(rows))]
+    tables = [PlotTable(f"Samples by value of {name}", ("Value", "Samples", "Share"), tuple(rows))]
     tables += _by_subset(columns, name, values, is_scored, scale)
     notes = (_OF_MEAN if bins.width else "", note)
     ends = None if scale is None else [scale.low, scale.high]
@@ -96,7 +96,7 @@ def _reading(values: Floats, bins: Bins, shares: Floats, mean: float) -> str:
     )
 
 
-def _by_subset(columns: Columns, name: str, values: Floats, is_scored: Any, scale: Scale | None) -> Iterator[Table]:
+def _by_subset(columns: Columns, name: str, values: Floats, is_scored: Any, scale: Scale | None) -> Iterator[PlotTable]:
     subsets = columns.subset
     if len(subsets.names) < 2:
         return
@@ -114,4 +114,4 @@ def _by_subset(columns: Columns, name: str, values: Floats, is_scored: Any, scal
     caption = f"{name} by subset: share of its samples by value"
     if len(subsets.names) > MOST_SUBSETS:
         caption += f" ({MOST_SUBSETS} of {len(subsets.names):,} subsets)"
-    yield Table(caption, ("Subset", "Samples", "Mean", *bins.labels), tuple(rows), is_open=True)
+    yield PlotTable(caption, ("Subset", "Samples", "Mean", *bins.labels), tuple(rows), is_open=True)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from polymeter.core.spread import Bounds
-from polymeter.core.stored_samples import named
+from polymeter.core.records.spread import Bounds
+from polymeter.core.records.stored_samples import named
 from polymeter.report.formatting import count, number
 from polymeter.report.table import bounds_of
 from polymeter.stats import mean_interval, mean_spread
 from polymeter.viewer.plots.bins import quantile_groups
 from polymeter.viewer.plots.columns import Columns, Floats
-from polymeter.viewer.plots.view import PlotView, Table, row
+from polymeter.viewer.plots.view import PlotTable, PlotView, row
 
 ORDER = 40
 MOST_GROUPS = 10
@@ -88,7 +88,7 @@ def _plot(key: str, name: str, title: str, unit: str, x: Floats, y: Floats, boun
         f"effort-{key}",
         f"{name} by {title}",
         _reading(points, correlation, unit, name, len(x)),
-        (Table(f"{name} by {title}", heads, tuple(rows)),),
+        (PlotTable(f"{name} by {title}", heads, tuple(rows)),),
         chart,
         f"Groups of about equally many samples; bars are 95 % intervals of their means.{_of_time(key)}",
     )

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from polymeter.core.stored_samples import named
+from polymeter.core.records.stored_samples import named
 from polymeter.report.formatting import count
 from polymeter.stats import wilson_interval
 from polymeter.viewer.plots.columns import Columns, Floats
-from polymeter.viewer.plots.view import PlotView, Table, percent, row
+from polymeter.viewer.plots.view import PlotTable, PlotView, percent, row
 
 ORDER = 20
 N_BINS = 10
@@ -56,7 +56,7 @@ def make(columns: Columns, results: Mapping[str, Any]) -> Iterator[PlotView]:
         "reliability",
         "Reliability of the choices",
         _reading(float(confidence.mean()), float(right.mean()), error, n),
-        (Table("Accuracy by confidence", heads, tuple(rows)),),
+        (PlotTable("Accuracy by confidence", heads, tuple(rows)),),
         chart,
         "On the dashed line a model is right as often as it is sure. "
         f"Confidence is the probability, among its choices, of the one that a sample took; accuracy is {name}. ECE is "

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from polymeter.report.extract import script_json
+from polymeter.report.run.extract import script_json
 
 MOST_BINS = 20
 SHADES = 9
@@ -16,7 +16,7 @@ SHADES = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PlotCell:
     """A cell of a table: its text, whether it is a number, and its shade from 0 to ``SHADES``; ``None``: no shade."""
 
     text: str
@@ -25,12 +25,12 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PlotTable:
     """A table: its caption, the heads of its columns, and its rows, whose first cells are their heads."""
 
     caption: str
     heads: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[PlotCell, ...], ...]
     is_open: bool = False
 
 
@@ -50,7 +50,7 @@ class PlotView:
     name: str
     title: str
     reading: str
-    tables: tuple[Table, ...]
+    tables: tuple[PlotTable, ...]
     chart: Mapping[str, Any] | None = None
     note: str = ""
 
@@ -60,10 +60,13 @@ class PlotView:
         return Markup(script_json(self.chart))
 
 
-def row(head: str, cells: Sequence[str], shades: Sequence[int | None] = ()) -> tuple[Cell, ...]:
+def row(head: str, cells: Sequence[str], shades: Sequence[int | None] = ()) -> tuple[PlotCell, ...]:
     """A row of a table."""
     given = [*shades, *[None] * (len(cells) - len(shades))]
-    return (Cell(head, is_number=False), *(Cell(text, shade=shade) for text, shade in zip(cells, given, strict=True)))
+    return (
+        PlotCell(head, is_number=False),
+        *(PlotCell(text, shade=shade) for text, shade in zip(cells, given, strict=True)),
+    )
 
 
 def shade(share: float) -> int:

@@ -11,7 +11,7 @@ import polymeter
 from polymeter.api.result import RunResult
 from polymeter.core.request import Request
 from polymeter.models.mock import MockBatch
-from tests.formats.task_yaml.kit import write, write_rows
+from tests.tasks.yaml.kit import write, write_rows
 
 ROWS = [{"q": f"question {i}", "a": f"answer {i}"} for i in range(4)]
 YAML = """\

@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.guests import shims as finder
-from polymeter.guests.shim_tables import ShimNames
+from polymeter.guests.shims import finder
+from polymeter.guests.shims.tables import ShimNames
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from polymeter.interop.lmms_eval import code_needs
 from tests.conformance.lmms_eval.shim.kit import ROWS, folder_of, run
 from tests.e2e.kit import polymeter
-from tests.formats.task_yaml.kit import write
+from tests.tasks.yaml.kit import write
 
 SUBMITS = """
     import json

@@ -26,7 +26,7 @@ from polymeter.interop.lmms_eval.shim.lmms_eval.verification import (
 )
 from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers import StripReasoningExtractor
 from polymeter.judge.verdict import read_correctness as parse_binary_response
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from tests.conformance.lmms_eval.shim.kit import folder_of, run
 
 BINARY = """

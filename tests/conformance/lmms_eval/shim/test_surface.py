@@ -76,8 +76,8 @@ def test_importing_all_of_it_is_light_and_leaves_nothing_behind() -> None:
     script = """
 import json, os, socket, sys, warnings
 before = dict(os.environ), list(warnings.filters), socket.getdefaulttimeout(), list(sys.path)
-from polymeter.guests.shim_tables import ShimNames
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.shims.tables import ShimNames
+from polymeter.guests.shims.finder import switch_on_shims
 switch_on_shims()
 for name in sorted(ShimNames().modules("lmms_eval")):
     exec(f"from {name} import *", {})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.guests.sources import files_behind
+from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.ulmeval import SYSTEM
 from polymeter.interop.ulmeval.guest_files import load_guest_file
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
@@ -47,7 +47,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_a_dataset_class_with_relative_imports(tmp_path: Path) -> None:
-    from polymeter.formats.table.base import TextBaseDataset
+    from polymeter.tasks.table.base import TextBaseDataset
 
     module = load_guest_file(write(tmp_path, {"small.py": DATASET}) / "small.py")
     assert issubclass(module.Small, TextBaseDataset)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.core.systems import import_roots
-from polymeter.formats.table.base import TextBaseDataset
+from polymeter.core.names.systems import import_roots
 from polymeter.guests.door import in_mode
 from polymeter.guests.held import forget_modules
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.interop.ulmeval.guest_files import load_guest_file
 from polymeter.interop.ulmeval.shim.ulmeval.datasets import _catalog_of
+from polymeter.tasks.table.base import TextBaseDataset
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.guests import shims as finder
+from polymeter.guests.shims import finder
 
 CODECS = (
     "encode_image_to_base64 encode_image_file_to_base64 decode_base64_to_image decode_base64_to_image_file "
@@ -96,7 +96,7 @@ def test_re_is_not_among_the_modules_as_it_is_not_upstream() -> None:
 def test_a_star_import_is_light_and_leaves_nothing_behind() -> None:
     script = """
 import json, os, socket, sys, warnings
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.shims.finder import switch_on_shims
 switch_on_shims()
 from PIL import Image as before_image
 before = dict(os.environ), list(warnings.filters), socket.getdefaulttimeout(), before_image.MAX_IMAGE_PIXELS

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from PIL import Image as pil
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import PlanError
 from polymeter.core.guest_context import answering_through
-from polymeter.core.parts import Image, Text
 from polymeter.core.request import Error, Output, Request, Response
 from polymeter.data.pickles import read_pickle
 from polymeter.interop.ulmeval.guest_files import load_guest_file

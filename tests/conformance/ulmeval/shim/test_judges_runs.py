@@ -12,8 +12,8 @@ import pytest
 import polymeter
 from polymeter.api.result import RunResult
 from polymeter.cli.main import main
+from polymeter.core.content import Image
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.core.parts import Image
 from polymeter.core.request import Request
 from polymeter.models.mock import MockBatch, MockModel
 from polymeter.store.folder import RunFolder

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.parts import Text
+from polymeter.core.content import Text
 from polymeter.core.request import Generate, Message, Request
 from polymeter.interop.evalscope.models.custom import CustomBackend, CustomModel, DummyCustomModel
 

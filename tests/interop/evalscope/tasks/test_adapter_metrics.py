@@ -7,8 +7,8 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.interop.evalscope.tasks import constants
-from polymeter.interop.evalscope.tasks.filters import Filter
-from polymeter.interop.evalscope.tasks.metrics import (
+from polymeter.interop.evalscope.tasks.scoring.filters import Filter
+from polymeter.interop.evalscope.tasks.scoring.metrics import (
     Metric,
     MetricRegistry,
     bleu_ngram_one_sample,

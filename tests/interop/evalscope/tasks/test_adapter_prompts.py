@@ -2,8 +2,8 @@
 
 import pytest
 
+from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import ChoiceLogprob, Generate, Origin, Output, Response
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, answers_to, by_context, prompt_problem, requests_for
 

@@ -8,8 +8,8 @@ import pytest
 from polymeter.core.task import ReduceContext, Score, ScoredRow
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.interop.evalscope.tasks.guest import OpenBenchmark, PromptedRecord
-from polymeter.interop.evalscope.tasks.reduction import ReportSlot, model_id_of, reduce_rows, show_report
-from polymeter.interop.evalscope.tasks.scoring import REVIEW_KEY
+from polymeter.interop.evalscope.tasks.scoring.reduction import ReportSlot, model_id_of, reduce_rows, show_report
+from polymeter.interop.evalscope.tasks.scoring.reviews import REVIEW_KEY
 from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions, Mode
 
 

@@ -70,7 +70,7 @@ def test_filters_are_applied_once_however_deep_the_class(kind) -> None:
     adapter = make(kind, filters={"extract": r"\w+$", "remove_until": ":"})
     assert adapter.parse_pred_result(result="x", raw_input_d={}, eval_type="service").startswith("<x>")
     counting = make(kind, filters={"count": 1})
-    from polymeter.interop.evalscope.tasks.filters import Filter
+    from polymeter.interop.evalscope.tasks.scoring.filters import Filter
 
     Filter.register("count")(lambda text, n: text + "+" * n)
     try:

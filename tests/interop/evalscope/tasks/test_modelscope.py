@@ -13,7 +13,7 @@ import pytest
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.guest_context import guest_context_with
-from polymeter.data.modelscope import files_of_configs, open_repository
+from polymeter.data.fetching.modelscope import files_of_configs, open_repository
 from polymeter.interop.evalscope.tasks.datasets import open_hub, snapshot
 from tests.helpers.fake_modelscope import ModelScope, fake_modelscope
 

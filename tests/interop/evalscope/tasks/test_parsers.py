@@ -2,7 +2,7 @@
 
 import pytest
 
-from polymeter.interop.evalscope.tasks.parsers import ResponseParser, lmsys_parser, ranking_parser
+from polymeter.interop.evalscope.tasks.scoring.parsers import ResponseParser, lmsys_parser, ranking_parser
 
 FOUR = ["A", "B", "C", "D"]
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.core.catalog import Catalog, Root
 from polymeter.core.errors import PlanError
-from polymeter.guests.neighbours import tree_file
-from polymeter.guests.sources import files_behind
+from polymeter.core.names.catalog import Catalog, Root
+from polymeter.guests.loading.neighbours import tree_file
+from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks.index import index, load
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, read_file
 

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
-from polymeter.interop.evalscope.tasks.report import Category, Metric, Report, ReportGenerator, ReportKey, Subset
-from polymeter.interop.evalscope.tasks.report_tables import gen_table, get_data_frame, get_report_list
+from polymeter.interop.evalscope.tasks.scoring.report import (
+    Category,
+    Metric,
+    Report,
+    ReportGenerator,
+    ReportKey,
+    Subset,
+)
+from polymeter.interop.evalscope.tasks.scoring.report_tables import gen_table, get_data_frame, get_report_list
 
 
 def adapter(**category_map: Any) -> SimpleNamespace:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import pytest
 
 from polymeter.cli.main import main
+from polymeter.core.content import Text
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Loglikelihood, Message, Origin, Request, Response
 from polymeter.interop.lm_eval.models import LmModel
 from polymeter.interop.lm_eval.models.arguments import command_arguments, simple_parse_args_string

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Root
 from polymeter.core.format import Loaded, OpenContext
 from polymeter.core.model import ModelTraits
+from polymeter.core.names.catalog import Catalog, Root
 from polymeter.core.request import ChoiceLogprob, Output, Request, Response
 from polymeter.core.task import Task
-from polymeter.formats.task_yaml import FORMAT as YAML
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.tasks import FORMAT
-from polymeter.interop.lm_eval.tasks.prompts import ChatText
+from polymeter.interop.lm_eval.tasks.contexts.prompts import ChatText
+from polymeter.tasks.yaml import FORMAT as YAML
 
 ROWS = [{"q": f"q{i}", "a": f"a{i}", "k": i % 3} for i in range(6)]
 

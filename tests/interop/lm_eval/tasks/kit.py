@@ -8,11 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow, TaskSpec
 from polymeter.interop.lm_eval.instance import Instance
-from polymeter.interop.lm_eval.tasks.reduction import reduce
-from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, make_scorer
+from polymeter.interop.lm_eval.tasks.scoring.chain_scores import LmEvalScorer, TaskFacts, make_scorer
+from polymeter.interop.lm_eval.tasks.scoring.reduction import reduce
 
 
 @dataclass
@@ -47,7 +47,7 @@ def scorer(
     multiple_target: int = 0,
     sources: Sequence[Path] = (),
     **fields: Any,
-) -> Scorer:
+) -> LmEvalScorer:
     """A scorer; the target is the column ``a`` unless a field says otherwise."""
     config = {"doc_to_target": "a", "metric_list": None, "filter_list": None, "process_results": None, **fields}
     view = SimpleNamespace(task="t", output_type=output_type, **config)
@@ -64,17 +64,17 @@ def instances(doc: Any, answers: Sequence[Any]) -> list[Instance]:
     ]
 
 
-def scored(scores: Scorer, doc: Mapping[str, Any], *answers: Any) -> Score:
+def scored(scores: LmEvalScorer, doc: Mapping[str, Any], *answers: Any) -> Score:
     """The score of a row; each answer is that of one request, or the list of its repeats."""
     return scores.score_of(doc, instances(doc, answers))
 
 
-def values(scores: Scorer, doc: Mapping[str, Any], *answers: Any) -> dict[str, Any]:
+def values(scores: LmEvalScorer, doc: Mapping[str, Any], *answers: Any) -> dict[str, Any]:
     """The values of a row under the only chain of filters."""
     return {metric: value for (metric, _), value in scored(scores, doc, *answers).values.items()}
 
 
-def results(scores: Scorer, rows: Sequence[Score | None], **context: Any) -> dict[str, Result]:
+def results(scores: LmEvalScorer, rows: Sequence[Score | None], **context: Any) -> dict[str, Result]:
     """The results of scores, by ``metric,filter``."""
     kept = [
         ScoredRow(str(i), i, (), None, SampleStatus.OK if score else SampleStatus.ERROR, score)

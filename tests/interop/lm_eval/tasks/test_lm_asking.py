@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
-from polymeter.core.parity import parity_with
-from polymeter.core.parts import Image, Text
+from polymeter.core.names.parity import parity_with
 from polymeter.core.request import Generate, Loglikelihood, Response
 from polymeter.core.task import Rollout
-from polymeter.engine.answers import AnswerReader, stops_of
 from polymeter.interop.lm_eval.tasks import FORMAT
+from polymeter.run.dispatch.answers import AnswerReader, stops_of
 from tests.helpers.differences import difference
 from tests.interop.lm_eval.tasks.folders import ask, instances_of, load, logprobs, open_in, opened, task_text, write
 

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from polymeter import evaluate
+from polymeter.core.content import Text
 from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
-from polymeter.core.parts import Text
 from polymeter.core.request import ChoiceLogprob, Generate, Loglikelihood, Output, Request, Response
 from polymeter.core.task import ReduceContext, Rollout, SampleStatus, ScoredRow, Task
-from polymeter.formats.task_yaml.task_code import PackageScanner
-from polymeter.interop.lm_eval.tasks.class_config import FewshotConfig, TaskConfig
+from polymeter.interop.lm_eval.tasks.classes.class_config import FewshotConfig, TaskConfig
 from polymeter.interop.lm_eval.tasks.compile import compile_task
 from polymeter.interop.lm_eval.tasks.dialect import make_reader
 from polymeter.interop.lm_eval.tasks.load import make_spec
+from polymeter.tasks.yaml.task_code import PackageScanner
 
 GUESTS = Path(__file__).parent / "guests"
 ROWS = [{"q": f"what {i}", "a": "cat" if i % 2 else "long dog", "is_dog": i % 2 == 0} for i in range(5)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.parity import Parity
+from polymeter.core.names.parity import Parity
 from tests.interop.lm_eval.tasks.folders import ask, open_in, plain, write
 
 RECORDED = json.loads((Path(__file__).parent / "contexts.json").read_text("utf-8"))

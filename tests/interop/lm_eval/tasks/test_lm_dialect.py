@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from polymeter.api.settings import read_settings
-from polymeter.core.catalog import Root
 from polymeter.core.errors import PlanError
-from polymeter.core.systems import told_system
-from polymeter.engine.selection import build_catalog, named_place, select
-from polymeter.formats.task_yaml import FORMAT as YAML
+from polymeter.core.names.catalog import Root
+from polymeter.core.names.systems import told_system
 from polymeter.interop.lm_eval.tasks.dialect import make_reader
+from polymeter.run.plan.selection import build_catalog, named_place, select
+from polymeter.tasks.yaml import FORMAT as YAML
 from tests.interop.lm_eval.tasks.folders import catalog, task_text, write
 
 PLAIN = "task_yaml"

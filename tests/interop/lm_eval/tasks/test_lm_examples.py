@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.parity import parity_with
+from polymeter.core.names.parity import parity_with
 from polymeter.data import make_rows
-from polymeter.interop.lm_eval.tasks.samplers import ContextSampler, DrawnRows, FirstNSampler, ReadAhead
+from polymeter.interop.lm_eval.tasks.contexts.samplers import ContextSampler, DrawnRows, FirstNSampler, ReadAhead
 from tests.helpers.differences import difference
 from tests.interop.lm_eval.tasks.folders import ROWS, ask, context_of, open_in, opened, task_text, write
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError, ScoreError
-from polymeter.formats.task_yaml.registration import register_filter
 from polymeter.interop.lm_eval.instance import Instance
-from polymeter.interop.lm_eval.tasks.chains import chains
-from polymeter.interop.lm_eval.tasks.filters import Filter, FilterEnsemble, RegexFilter, TakeFirstFilter
+from polymeter.interop.lm_eval.tasks.scoring.chains import chains
+from polymeter.interop.lm_eval.tasks.scoring.filters import Filter, FilterEnsemble, RegexFilter, TakeFirstFilter
+from polymeter.tasks.yaml.registration import register_filter
 from tests.interop.lm_eval.tasks.kit import instances, scored, scorer
 
 CASES = json.loads((Path(__file__).parent / "cases" / "filters.json").read_text("utf-8"))

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.parity import parity_with
+from polymeter.core.names.parity import parity_with
 from polymeter.core.task import GroupSpec, Result, Score
-from polymeter.engine.groups import reduce_groups
-from polymeter.guests.loading import FunctionRef
-from polymeter.interop.lm_eval.tasks.aggregations import AGGREGATIONS, FUNCTIONS, mean
+from polymeter.guests.loading.load import FunctionRef
 from polymeter.interop.lm_eval.tasks.groups import aggregates, stated_group
-from polymeter.interop.lm_eval.tasks.stated_errors import stated_stderr
+from polymeter.interop.lm_eval.tasks.scoring.aggregations import AGGREGATIONS, FUNCTIONS, mean
+from polymeter.interop.lm_eval.tasks.scoring.stated_errors import stated_stderr
+from polymeter.run.finish.groups import reduce_groups
 from tests.helpers.differences import difference
 from tests.interop.lm_eval.tasks.kit import results, scored, scorer
 

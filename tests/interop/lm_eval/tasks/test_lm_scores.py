@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError, ScoreError
-from polymeter.core.parity import parity_with
+from polymeter.core.names.parity import parity_with
 from polymeter.interop.lm_eval.instance import Instance
-from polymeter.interop.lm_eval.tasks.choice_scores import _largest, _largest_per
 from polymeter.interop.lm_eval.tasks.config import validate
 from polymeter.interop.lm_eval.tasks.fields import bind_fields, count_inputs
-from polymeter.interop.lm_eval.tasks.metrics import KNOWN, metric_names
+from polymeter.interop.lm_eval.tasks.scoring.choice_scores import _largest, _largest_per
+from polymeter.interop.lm_eval.tasks.scoring.metrics import KNOWN, metric_names
 from tests.helpers.differences import difference
 from tests.interop.lm_eval.tasks.kit import Columns, scored, scorer, values
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.parity import parity_with
+from polymeter.core.names.parity import parity_with
 from polymeter.core.task import Rollout
 from tests.helpers.differences import difference
 from tests.interop.lm_eval.tasks.folders import ask, context_of, instances_of, logprobs, open_in

@@ -17,8 +17,8 @@ from polymeter.interop.lmms_eval.models.base import ModelManifest, lmms
 from polymeter.interop.lmms_eval.models.loading import known_wrappers
 from polymeter.interop.lmms_eval.models.making import LocalAccelerator
 from tests.e2e.kit import capitals, polymeter
-from tests.formats.task_yaml.kit import write
 from tests.helpers.colours import COLOURS, answers, run_wrapper, wrapper_file
+from tests.tasks.yaml.kit import write
 
 ANSWERS = "def generate_until(self, requests):\n    return ['red'] * len(requests)\n"
 TWO = """\
@@ -309,7 +309,7 @@ def test_a_wrapper_that_was_loaded_before_keeps_its_sources(tmp_path: Path) -> N
 
 def test_local_weights_stand_in_for_an_id_among_the_arguments(tmp_path: Path) -> None:
     from polymeter.core.model import ModelSpec
-    from polymeter.engine.models import make_model
+    from polymeter.run.plan.models import make_model
 
     spec = ModelSpec("lmms", "", {"pretrained": "org/x", "dtype": "auto"}, str(wrapper_file(tmp_path, TAKES)))
     made = make_model(spec, {"org/x": "/weights"})

@@ -11,7 +11,7 @@ import pytest
 
 from polymeter.cli.main import main
 from polymeter.store.folder import RunFolder
-from tests.formats.task_yaml.kit import task_text, write, write_rows
+from tests.tasks.yaml.kit import task_text, write, write_rows
 
 WRAPPERS = """
 import os

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from PIL import Image as Pictures
 
+from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Origin, Request, Response
-from polymeter.core.rows import RowFunctions, RowHandle
+from polymeter.core.rows import RowFunctions, RowView
 from polymeter.interop.lmms_eval.models import LmmsModel
 from polymeter.interop.lmms_eval.models.base import GenerationResult, TokenCounts, lmms
-from polymeter.interop.lmms_eval.models.rows import Row, as_visual, doc_to_messages, doc_to_visual
-from polymeter.store.export import read_samples
+from polymeter.interop.lmms_eval.models.rows import WrapperRow, as_visual, doc_to_messages, doc_to_visual
+from polymeter.store.exports.export import read_samples
 from tests.helpers.colours import COLOURS, answers, run_wrapper, wrapper_file
 
 
@@ -53,8 +53,8 @@ def request(text: str, *parts: Any, ask: Any = None, **origin: Any) -> Request:
     return Request((Message("user", (*parts, Text(text))),), ask or Generate(), place)
 
 
-def handle(full_doc: Any, **functions: Any) -> RowHandle:
-    return RowHandle(0, RowFunctions(full_doc, **functions), lambda step: nullcontext())
+def handle(full_doc: Any, **functions: Any) -> RowView:
+    return RowView(0, RowFunctions(full_doc, **functions), lambda step: nullcontext())
 
 
 def ask(wrapper: lmms, *requests: Request, **reading: bool) -> list[Response]:
@@ -182,7 +182,7 @@ def test_a_row_reads_the_dataset_only_when_a_column_is_looked_at() -> None:
         reads.append(1)
         return {"a": 1, "b": None}
 
-    row = Row(request("q", picture("red")), handle(lambda index: full_doc()))
+    row = WrapperRow(request("q", picture("red")), handle(lambda index: full_doc()))
     assert doc_to_visual(row)[0].size == (2, 2)
     assert reads == []
     assert (row["a"], row.get("b"), row.get("c", 3), "a" in row, len(row), dict(row)) == (
@@ -216,7 +216,7 @@ def test_media_as_wrappers_expect_them() -> None:
     cell = {"bytes": b"RIFF", "path": "a.wav"}
     assert as_visual(Audio(cell)) == cell
     red = picture("red")
-    chat = doc_to_messages(Row(request("q", red, Video("v.mp4", None, 1.0), Audio(sound)), None))
+    chat = doc_to_messages(WrapperRow(request("q", red, Video("v.mp4", None, 1.0), Audio(sound)), None))
     shown = chat[0]["content"][0].pop("url")
     assert shown is not red.open(), "a wrapper may shrink its copy in place"
     assert shown.tobytes() == red.open().tobytes()
@@ -314,7 +314,7 @@ def test_rounds_have_seven_elements_of_which_one_asks_for_more() -> None:
     ask(echo, request("q", picture("red"), protocol="multi_round"))
     arguments = echo.calls[0][0].args
     assert len(arguments) == 7
-    row = Row(request("q"), handle(lambda index: {"name": "n"}, next_round=text))
+    row = WrapperRow(request("q"), handle(lambda index: {"name": "n"}, next_round=text))
     assert arguments[3](row) == "q"
     assert arguments[3](row, previous_output=["a"], round_idx=1, lmms_eval_specific_kwargs=None)[1] == "n 1"
     assert doc_to_messages(row, round_idx=2, previous_output=[]) == (

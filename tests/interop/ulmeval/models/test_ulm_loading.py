@@ -10,7 +10,7 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.core.guest_context import weights_from
-from polymeter.core.registries import MODELS
+from polymeter.core.names.registries import MODELS
 from polymeter.interop.ulmeval.models import UlmModel, ulm_model
 from polymeter.interop.ulmeval.models.loading import find_wrapper
 from polymeter.interop.ulmeval.models.native import supported_ULM

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from polymeter.cli.main import main
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder
-from tests.formats.task_yaml.kit import task_text, write, write_rows
 from tests.helpers.toy_datasets import write_class
+from tests.tasks.yaml.kit import task_text, write, write_rows
 
 WRAPPERS = """
 import os

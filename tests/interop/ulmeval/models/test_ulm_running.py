@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 from PIL import Image as Pictures
 
-from polymeter.core.parts import Image, Text
+from polymeter.core.content import Image, Text
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Origin, Request, Response
-from polymeter.core.rows import RowFunctions, RowHandle
+from polymeter.core.rows import RowFunctions, RowView
 from polymeter.interop.ulmeval.models import UlmModel
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 
@@ -426,7 +426,7 @@ def own_prompt(wrapper: Any, row: Any, dataset: str, dump_image: Any = None) -> 
     model = UlmModel.around(wrapper)
     assert model.traits.has_own_prompts
     functions = RowFunctions(lambda index: row, prompt_row=lambda index: row, dump_image=dump_image)
-    model.rows = lambda origin: RowHandle(0, functions, lambda step: nullcontext())
+    model.rows = lambda origin: RowView(0, functions, lambda step: nullcontext())
     messages = model.own_prompt(Origin(dataset, "0"))
     if messages is None:
         return None
@@ -447,7 +447,7 @@ def test_a_wrappers_own_prompt_replaces_the_benchmarks(tmp_path: Path) -> None:
 def test_the_images_of_a_row_are_written_where_the_benchmark_writes_none() -> None:
     model = UlmModel.around(Prompting())
     functions = RowFunctions(lambda index: {"question": "what?", "picture": [RED]})
-    model.rows = lambda origin: RowHandle(0, functions, lambda step: nullcontext())
+    model.rows = lambda origin: RowView(0, functions, lambda step: nullcontext())
     messages = model.own_prompt(Origin("Mine", "0"))
     assert messages is not None
     assert next(Request(messages, Generate()).images()).open().getpixel((0, 0)) == (255, 0, 0)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from polymeter.core.content import Text
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.guest_context import weights_from
-from polymeter.core.parts import Text
 from polymeter.core.request import GenerateImage, Message, Request
 from polymeter.interop.ulmeval.models import UlmModel, ulm_model
 from polymeter.interop.ulmeval.models.base import BaseModel

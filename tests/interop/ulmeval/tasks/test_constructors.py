@@ -9,8 +9,8 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.data.formats import load
-from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
-from polymeter.formats.table.instances import check_arguments
+from polymeter.tasks.table.base import ImageBaseDataset, TextBaseDataset
+from polymeter.tasks.table.instances import check_arguments
 from tests.helpers.toy_datasets import run_toy, write_class
 
 WITH_ARGUMENT = """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.api.catalog.judging import judge_need
+from polymeter.catalog.pages.judging import judge_need
 from polymeter.cli.main import main
 from tests.helpers.toy_datasets import write_class, write_table
 

@@ -6,14 +6,14 @@ import pytest
 
 import polymeter
 from polymeter.api.running import resume
-from polymeter.api.trying import tasks_in
-from polymeter.core.catalog import Catalog, Root
+from polymeter.catalog.trying import tasks_in
 from polymeter.core.errors import PlanError
-from polymeter.core.registries import stored_format, stored_formats
-from polymeter.engine.selection import build_catalog
-from polymeter.formats.table.index import index_data
+from polymeter.core.names.catalog import Catalog, Root
+from polymeter.core.names.registries import stored_format, stored_formats
 from polymeter.interop.ulmeval.tasks import FORMAT
 from polymeter.interop.ulmeval.tasks.reading import read_file
+from polymeter.run.plan.selection import build_catalog
+from polymeter.tasks.table.index import index_data
 from tests.helpers.toy_datasets import write_table
 
 

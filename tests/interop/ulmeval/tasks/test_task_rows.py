@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import polymeter
-from polymeter.store.export import read_samples
+from polymeter.store.exports.export import read_samples
 from tests.helpers.toy_datasets import run_toy, samples_of, write_class, write_table
 
 

@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 import polymeter
+from polymeter.core.content import Text
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.model import ModelTraits
-from polymeter.core.parts import Text
 from polymeter.core.request import GenerateImage, Message, Origin, Output, Request, Response
 from polymeter.data.formats import load
 from polymeter.models.mock import MockBatch

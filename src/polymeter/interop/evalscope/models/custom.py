@@ -16,18 +16,18 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.codec import jsonable
+from polymeter.core.content import Modality
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.identity import fingerprint, source_hash
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.media.sources import is_pil
 from polymeter.core.model import BatchModel, ModelTraits
-from polymeter.core.parts import Modality
-from polymeter.core.pixels import opened_image
-from polymeter.core.repeats import group_repeats
+from polymeter.core.records.usage import told_once
 from polymeter.core.request import Error, Generate, GenerateImage, Output, Request, RequestKind, Response, Usage
 from polymeter.core.rows import RowAccess
-from polymeter.core.secrets import without_secrets
-from polymeter.core.sources import is_pil
-from polymeter.core.usage import told_once
+from polymeter.core.settings.repeats import group_repeats
+from polymeter.core.text.codec import jsonable
+from polymeter.core.text.secrets import without_secrets
 from polymeter.guests import contained
 from polymeter.interop.evalscope.tasks.prompts import JSON_NOTE, is_own_form
 from polymeter.models.endpoint.shapes import count

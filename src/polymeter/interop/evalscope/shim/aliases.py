@@ -1,29 +1,29 @@
-"""EvalScope's importable modules, and our objects behind their names; see ``guests.shims``."""
+"""EvalScope's importable modules, and our objects behind their names; see ``guests.shims.finder``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from polymeter.core.systems import same_names
+from polymeter.core.names.systems import same_names
 
 _HERE = "polymeter.interop.evalscope"
 _TASKS = f"{_HERE}.tasks"
 _SHIM = f"{_HERE}.shim.evalscope"
 
 _ROUGE = same_names(
-    f"{_TASKS}.metrics", "compute_rouge_score compute_rouge_score_one_sample compute_rouge_score_one_sample_zh"
+    f"{_TASKS}.scoring.metrics", "compute_rouge_score compute_rouge_score_one_sample compute_rouge_score_one_sample_zh"
 )
 _SCORES = same_names(
-    f"{_TASKS}.metrics",
+    f"{_TASKS}.scoring.metrics",
     "bleu_ngram_one_sample calculate_pass_at_k exact_match macro_mean mean micro_mean pass_at_k simple_f1_score "
     "weighted_mean",
 )
-_PARSERS = same_names(f"{_TASKS}.parsers", "ResponseParser lmsys_parser ranking_parser")
-_MATHS = same_names(f"{_TASKS}.metrics", "extract_answer math_equal strip_answer_string")
-_JUDGE = same_names(f"{_TASKS}.judging", "LLMJudge")
-_METRICS = same_names(f"{_TASKS}.metrics", "Metric metric_registry")
-_REPORT = same_names(f"{_TASKS}.report", "Category Report ReportKey Subset")
-_TABLES = same_names(f"{_TASKS}.report_tables", "gen_table get_data_frame get_report_list")
+_PARSERS = same_names(f"{_TASKS}.scoring.parsers", "ResponseParser lmsys_parser ranking_parser")
+_MATHS = same_names(f"{_TASKS}.scoring.metrics", "extract_answer math_equal strip_answer_string")
+_JUDGE = same_names(f"{_TASKS}.scoring.judging", "LLMJudge")
+_METRICS = same_names(f"{_TASKS}.scoring.metrics", "Metric metric_registry")
+_REPORT = same_names(f"{_TASKS}.scoring.report", "Category Report ReportKey Subset")
+_TABLES = same_names(f"{_TASKS}.scoring.report_tables", "gen_table get_data_frame get_report_list")
 _BENCHMARK = {
     **same_names(f"{_SHIM}.benchmarks", "Benchmark"),
     **same_names(f"{_TASKS}.registration", "BenchmarkMeta"),
@@ -55,11 +55,11 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     "evalscope.benchmarks.aigc.t2i.base": same_names(f"{_TASKS}.image_adapter", "T2IBaseAdapter"),
     "evalscope.benchmarks.benchmark": {**_BENCHMARK, **same_names(f"{_TASKS}.registration", "BENCHMARK_MAPPINGS")},
     "evalscope.benchmarks.data_adapter": _ADAPTER,
-    "evalscope.benchmarks.filters": same_names(f"{_TASKS}.filters", "Filter"),
+    "evalscope.benchmarks.filters": same_names(f"{_TASKS}.scoring.filters", "Filter"),
     "evalscope.benchmarks.utils": {
         **same_names(f"{_TASKS}.prompts", "PromptData"),
         **same_names(f"{_TASKS}.datasets", "load_file_with_extension"),
-        **same_names(f"{_TASKS}.filters", "preprocess_decorator"),
+        **same_names(f"{_TASKS}.scoring.filters", "preprocess_decorator"),
     },
     "evalscope.collections": {
         **_COLLECTIONS,
@@ -81,7 +81,7 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     "evalscope.metrics.llm_judge": _JUDGE,
     "evalscope.metrics.math_parser": _MATHS,
     "evalscope.metrics.metrics": _SCORES,
-    "evalscope.metrics.named_metrics": {**_METRICS, **same_names(f"{_TASKS}.metrics", "MetricRegistry")},
+    "evalscope.metrics.named_metrics": {**_METRICS, **same_names(f"{_TASKS}.scoring.metrics", "MetricRegistry")},
     "evalscope.metrics.rouge_metric": _ROUGE,
     "evalscope.models": {
         **_CUSTOM,
@@ -98,10 +98,10 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     "evalscope.models.custom": {**_CUSTOM, **_DUMMY},
     "evalscope.models.custom.custom_model": _CUSTOM,
     "evalscope.models.custom.dummy_model": _DUMMY,
-    "evalscope.report": {**_REPORT, **same_names(f"{_TASKS}.report", "ReportGenerator"), **_TABLES},
+    "evalscope.report": {**_REPORT, **same_names(f"{_TASKS}.scoring.report", "ReportGenerator"), **_TABLES},
     "evalscope.report.combinator": _TABLES,
-    "evalscope.report.generator": same_names(f"{_TASKS}.report", "ReportGenerator"),
-    "evalscope.report.utils": {**_REPORT, **same_names(f"{_TASKS}.report", "Metric")},
+    "evalscope.report.generator": same_names(f"{_TASKS}.scoring.report", "ReportGenerator"),
+    "evalscope.report.utils": {**_REPORT, **same_names(f"{_TASKS}.scoring.report", "Metric")},
     "evalscope.run": f"{_SHIM}.run",
     "evalscope.summarizer": f"{_SHIM}.summarizer",
     "evalscope.utils": {**_ARGUMENTS, **_DEPRECATION, **_PACKAGES, **_PROCESS, **_LOGGING, **_FILES},

@@ -12,10 +12,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Root
 from polymeter.core.errors import PlanError, Problem
 from polymeter.core.format import Format, HubSource, Loaded, OpenContext, PageKeys
 from polymeter.core.model import ModelTraits
+from polymeter.core.names.catalog import Catalog, Entry, Root
 from polymeter.core.task import Task, TaskSpec
 
 __all__ = ["FORMAT"]
@@ -48,7 +48,7 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
     Raises:
         PlanError: always; it names the files.
     """
-    from polymeter.guests.sources import files_behind
+    from polymeter.guests.reading.sources import files_behind
 
     files = ", ".join(file.name for file in files_behind([entry.file])) if entry.file.is_file() else "its script"
     raise PlanError(

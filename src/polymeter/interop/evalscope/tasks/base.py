@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import DataError
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.constants import AnswerKeys, EvalType
-from polymeter.interop.evalscope.tasks.filters import preprocess_decorator
-from polymeter.interop.evalscope.tasks.metrics import metric_registry
 from polymeter.interop.evalscope.tasks.prompts import PromptData
+from polymeter.interop.evalscope.tasks.scoring.filters import preprocess_decorator
+from polymeter.interop.evalscope.tasks.scoring.metrics import metric_registry
 
 if TYPE_CHECKING:
-    from polymeter.interop.evalscope.tasks.report import Report
+    from polymeter.interop.evalscope.tasks.scoring.report import Report
 
 log = logging.getLogger(__name__)
 
@@ -400,7 +400,7 @@ class DataAdapter(ABC):
             model_name: For the report's name and its model column.
             **kwargs: For the generator.
         """
-        from polymeter.interop.evalscope.tasks.report import ReportGenerator
+        from polymeter.interop.evalscope.tasks.scoring.report import ReportGenerator
 
         return ReportGenerator.gen_report(subset_score_map, model_name, data_adapter=self, **kwargs)
 

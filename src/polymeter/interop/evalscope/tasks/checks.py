@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from polymeter.core.catalog import Entry
 from polymeter.core.errors import PlanError, Problem, did_you_mean
-from polymeter.core.parity import Parity
-from polymeter.guests.sources import files_behind
+from polymeter.core.names.catalog import Entry
+from polymeter.core.names.parity import Parity
+from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks.code_needs import check_code_needs
 from polymeter.interop.evalscope.tasks.index import registration_of
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, Registration, read_file
@@ -57,7 +57,7 @@ def _arguments(registration: Registration) -> Iterator[str]:
 
 
 def _metrics(registration: Registration, methods: set[str]) -> Iterator[str]:
-    from polymeter.interop.evalscope.tasks.metrics import metric_registry
+    from polymeter.interop.evalscope.tasks.scoring.metrics import metric_registry
 
     metrics = registration.value("metric_list", [])
     if metrics == UNKNOWN or "compute_metric" in methods or registration.has_more:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
-from polymeter.core.parity import Parity
-from polymeter.guests.uses import uses_behind
+from polymeter.core.names.parity import Parity
+from polymeter.guests.reading.uses import uses_behind
 
 _BLEU, _ALGEBRA = "bleu_ngram_one_sample", "math_equal"
 _NAMES = (_BLEU.encode(), _ALGEBRA.encode())
@@ -25,7 +25,7 @@ def check_code_needs(file: Path, sources: Sequence[Path], parity: Parity) -> Non
     Raises:
         PlanError: if something is missing.
     """
-    from polymeter.interop.evalscope.tasks.metrics import words_of_nltk
+    from polymeter.interop.evalscope.tasks.scoring.metrics import words_of_nltk
     from polymeter.metrics.symbolic import check_algebra
 
     contents = {source: source.read_bytes() for source in sources}

@@ -15,14 +15,13 @@ from math import fsum, isnan, nan
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.content import Modality
 from polymeter.core.errors import DataError, PlanError, did_you_mean
-from polymeter.core.files import replacing
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
-from polymeter.core.json_text import json_text
-from polymeter.core.needs import Needs
-from polymeter.core.parts import Modality
+from polymeter.core.machine.files import replacing
 from polymeter.core.rows import RowFunctions
+from polymeter.core.settings.needs import Needs
 from polymeter.core.task import (
     ReadingRules,
     ReduceContext,
@@ -36,12 +35,13 @@ from polymeter.core.task import (
     Task,
     TaskSpec,
 )
+from polymeter.core.text.json_text import json_text
 from polymeter.interop.evalscope.tasks.guest import OpenBenchmark, PromptedRecord
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, prompt_problem
-from polymeter.interop.evalscope.tasks.reduction import (
+from polymeter.interop.evalscope.tasks.scoring.reduction import (
     REPORTS,
-    Number,
     Reduce,
+    SubsetNumber,
     checked_scores,
     keep_unreduced,
     model_id_of,
@@ -49,8 +49,8 @@ from polymeter.interop.evalscope.tasks.reduction import (
     results_of_numbers,
     review_record,
 )
-from polymeter.interop.evalscope.tasks.report import Category, Metric, Report, Subset
-from polymeter.interop.evalscope.tasks.scoring import JudgeUse, ReviewAnswer, score_rollout
+from polymeter.interop.evalscope.tasks.scoring.report import Category, Metric, Report, Subset
+from polymeter.interop.evalscope.tasks.scoring.reviews import JudgeUse, ReviewAnswer, score_rollout
 from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions
 
 COLLECTION = "data_collection"
@@ -85,7 +85,7 @@ class CollectionEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class CollectionMember:
     """A benchmark whose prompts are part of a collection.
 
     Attributes:
@@ -115,9 +115,9 @@ class Collection:
 
     name: str
     entries: Sequence[CollectionEntry]
-    members: Mapping[str, Member]
+    members: Mapping[str, CollectionMember]
 
-    def member_of(self, index: int) -> Member:
+    def member_of(self, index: int) -> CollectionMember:
         """The benchmark of a sample."""
         return self.members[self.entries[index].dataset_name]
 
@@ -135,7 +135,7 @@ def collection_name(dataset_args: Mapping[str, Mapping[str, Any]], otherwise: st
 
 
 MemberRollout = Callable[[OpenBenchmark, RequestForm, Sample], RolloutSteps]
-MakeMember = Callable[[TaskSpec, Mapping[str, Any], Sequence[PromptedRecord]], Member]
+MakeMember = Callable[[TaskSpec, Mapping[str, Any], Sequence[PromptedRecord]], CollectionMember]
 
 
 def open_collection(
@@ -282,7 +282,7 @@ def _score(collection: Collection, sample: Sample, rollout: Rollout) -> Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredMetric:
     """One metric of one sample."""
 
     entry: CollectionEntry
@@ -309,7 +309,7 @@ def _reduce(
     return list(results_of_numbers(list(_numbers(scored)), {}, artifact, context.seed))
 
 
-def _scored(collection: Collection, rows: Iterable[ScoredRow]) -> Iterator[Scored]:
+def _scored(collection: Collection, rows: Iterable[ScoredRow]) -> Iterator[ScoredMetric]:
     """Every metric of every sample that has a score: what its own benchmark computes for it alone."""
     for row in rows:
         if row.score is None:
@@ -320,10 +320,10 @@ def _scored(collection: Collection, rows: Iterable[ScoredRow]) -> Iterator[Score
             review_res_list=results, reviews_list=[review_record(benchmark, row)]
         )
         for item in checked_scores(benchmark.name, computed):
-            yield Scored(collection.entries[row.index], str(item["metric_name"]), float(item["score"]))
+            yield ScoredMetric(collection.entries[row.index], str(item["metric_name"]), float(item["score"]))
 
 
-def _report(name: str, scored: Sequence[Scored], model: str) -> Report:
+def _report(name: str, scored: Sequence[ScoredMetric], model: str) -> Report:
     tree: dict[tuple[str, ...], dict[str, list[float]]] = {}
     for item in scored:
         tree.setdefault(item.entry.categories, {}).setdefault(item.entry.subset, []).append(item.score)
@@ -339,15 +339,15 @@ def _report(name: str, scored: Sequence[Scored], model: str) -> Report:
     )
 
 
-def _numbers(scored: Sequence[Scored]) -> Iterator[Number]:
+def _numbers(scored: Sequence[ScoredMetric]) -> Iterator[SubsetNumber]:
     by_subset: dict[str, list[float]] = {}
     for item in scored:
         by_subset.setdefault(item.entry.subset, []).append(item.score)
     for subset, values in by_subset.items():
-        yield Number(subset, _METRIC, sum(values) / len(values), len(values), tuple(values))
+        yield SubsetNumber(subset, _METRIC, sum(values) / len(values), len(values), tuple(values))
 
 
-def levels_of(scored: Sequence[Scored]) -> dict[str, list[dict[str, Any]]]:
+def levels_of(scored: Sequence[ScoredMetric]) -> dict[str, list[dict[str, Any]]]:
     """The means by level, those over more scores first.
 
     Returns:

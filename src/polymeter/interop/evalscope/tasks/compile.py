@@ -10,23 +10,28 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from polymeter.core.codec import jsonable
+from polymeter.core.content import Modality
 from polymeter.core.errors import DataError, boundary, did_you_mean
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import canonical, fingerprint, seed_for, source_hash
 from polymeter.core.model import ModelTraits
-from polymeter.core.needs import Needs
-from polymeter.core.parts import Modality
-from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Origin
 from polymeter.core.rows import RowFunctions
+from polymeter.core.settings.needs import Needs
+from polymeter.core.settings.repeats import repeats_of
 from polymeter.core.task import ReadingRules, RolloutSteps, Sample, SampleView, Task, TaskSpec
+from polymeter.core.text.codec import jsonable
 from polymeter.guests import contained, seeded
+from polymeter.guests.loading.packages import GUEST_LOCK
 from polymeter.guests.opened_sources import add_sources
-from polymeter.guests.packages import GUEST_LOCK
-from polymeter.guests.sources import files_behind
+from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks.code_needs import check_code_needs
-from polymeter.interop.evalscope.tasks.collection import COLLECTION, Member, compile_collection, open_collection
+from polymeter.interop.evalscope.tasks.collection import (
+    COLLECTION,
+    CollectionMember,
+    compile_collection,
+    open_collection,
+)
 from polymeter.interop.evalscope.tasks.constants import OutputType
 from polymeter.interop.evalscope.tasks.datasets import fingerprint_of
 from polymeter.interop.evalscope.tasks.guest import (
@@ -37,9 +42,15 @@ from polymeter.interop.evalscope.tasks.guest import (
     open_member,
 )
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
-from polymeter.interop.evalscope.tasks.reduction import Reduce, ReportSlot, keep_unreduced, reduce_rows, show_report
 from polymeter.interop.evalscope.tasks.registration import SETTABLE
-from polymeter.interop.evalscope.tasks.scoring import (
+from polymeter.interop.evalscope.tasks.scoring.reduction import (
+    Reduce,
+    ReportSlot,
+    keep_unreduced,
+    reduce_rows,
+    show_report,
+)
+from polymeter.interop.evalscope.tasks.scoring.reviews import (
     JudgeUse,
     ReviewAnswer,
     judge_use,
@@ -105,14 +116,14 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
 def _compile_collection(spec: TaskSpec, traits: ModelTraits, options: AdapterRunOptions, context: OpenContext) -> Task:
     """A collection for a model, with the benchmarks that its prompts come from."""
 
-    def make(own: TaskSpec, changes: Mapping[str, Any], records: Sequence[PromptedRecord]) -> Member:
+    def make(own: TaskSpec, changes: Mapping[str, Any], records: Sequence[PromptedRecord]) -> CollectionMember:
         benchmark = open_member(own, changes, records, traits, options, context)
         judging, review = _scoring(benchmark, options)
         sources = files_behind([own.file]) if own.file.is_file() else ()
         add_sources(sources)  # only the collection's file tells which benchmarks it rests on
         check_code_needs(own.file, sources, context.parity)
         known = replace(own, source_hash=source_hash(sources), sources=sources)
-        return Member(
+        return CollectionMember(
             benchmark, _form(benchmark, context), judging, review, _score_digest(known, benchmark, options, judging)
         )
 

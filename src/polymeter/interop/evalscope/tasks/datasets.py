@@ -14,10 +14,10 @@ from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context, guest_context_with
-from polymeter.core.installing import pip_install
+from polymeter.core.names.installing import pip_install
 from polymeter.data import Source, make_rows, open_splits
-from polymeter.data.local import card_configs, is_saved
-from polymeter.data.modelscope import Repository, fetch_files, files_of_configs, open_repository
+from polymeter.data.fetching.modelscope import Repository, fetch_files, files_of_configs, open_repository
+from polymeter.data.opening.local import card_configs, is_saved
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.constants import HubType
 

@@ -15,25 +15,25 @@ from typing import Any
 from polymeter.core.errors import DataError, PlanError, PolymeterError, did_you_mean
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with
+from polymeter.core.machine.opened_files import is_of_row
 from polymeter.core.model import ModelTraits
-from polymeter.core.opened_files import is_of_row
-from polymeter.core.parity import Parity
+from polymeter.core.names.parity import Parity
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, seeded
 from polymeter.guests.held import file_of
-from polymeter.guests.loading import authors_code, load_authors_file
+from polymeter.guests.loading.load import authors_code, load_authors_file
+from polymeter.guests.loading.packages import GUEST_LOCK
 from polymeter.guests.named_data import naming_its_place
 from polymeter.guests.opened_sources import add_sources, loading_sources
-from polymeter.guests.packages import GUEST_LOCK
-from polymeter.guests.sources import files_behind
+from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType, OutputType
-from polymeter.interop.evalscope.tasks.filters import Filter
-from polymeter.interop.evalscope.tasks.metrics import metric_registry
 from polymeter.interop.evalscope.tasks.prompts import Prompt, prompt_problem
 from polymeter.interop.evalscope.tasks.reading import line_of_data
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, Benchmark, BenchmarkMeta
+from polymeter.interop.evalscope.tasks.scoring.filters import Filter
+from polymeter.interop.evalscope.tasks.scoring.metrics import metric_registry
 from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions, Mode, choose_mode, work_dir
 
 _ANY_SUBSET = ["default"]
@@ -81,8 +81,8 @@ def supplied_names() -> dict[str, Any]:
     """Names that a benchmark's file may use without importing them, because published listings do."""
     import typing
 
-    from polymeter.interop.evalscope.tasks import metrics, parsers, report
-    from polymeter.interop.evalscope.tasks.judging import LLMJudge
+    from polymeter.interop.evalscope.tasks.scoring import metrics, parsers, report
+    from polymeter.interop.evalscope.tasks.scoring.judging import LLMJudge
 
     names: dict[str, Any] = {
         "Benchmark": Benchmark,

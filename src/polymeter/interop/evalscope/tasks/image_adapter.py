@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polymeter.interop.evalscope.tasks.base import DataAdapter
-from polymeter.interop.evalscope.tasks.metrics import mean, metric_registry
+from polymeter.interop.evalscope.tasks.scoring.metrics import mean, metric_registry
 
 
 class T2IBaseAdapter(DataAdapter):

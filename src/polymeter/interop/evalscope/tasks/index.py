@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Root
-from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, Problem
-from polymeter.core.folders import files_below
 from polymeter.core.format import HubSource, Loaded, OpenContext
 from polymeter.core.identity import source_hash
-from polymeter.core.sources import digest
+from polymeter.core.machine.folders import files_below
+from polymeter.core.media.sources import digest
+from polymeter.core.names.catalog import Catalog, Entry, Root
 from polymeter.core.task import TaskSpec
-from polymeter.guests.sources import files_behind
+from polymeter.core.text.codec import jsonable
+from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, BenchmarkFile, Registration, read_file
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, BenchmarkMeta, source_text

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.codec import jsonable
+from polymeter.core.content import Audio, Image, Part, Text, Video
 from polymeter.core.errors import DataError, ScoreError
-from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import (
     Loglikelihood,
     Message,
@@ -22,6 +21,7 @@ from polymeter.core.request import (
     Role,
     TemplateUse,
 )
+from polymeter.core.text.codec import jsonable
 from polymeter.interop.evalscope.tasks.constants import EvalType, OutputType
 
 Prompt = Mapping[str, Any]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from polymeter.core.errors import DataError
-from polymeter.guests.sources import bytes_of, packages_needed, tree_of
+from polymeter.guests.reading.sources import bytes_of, packages_needed, tree_of
 
 UNKNOWN: Final = "?"
 """Stands for a value that only running the file would give."""
@@ -77,7 +77,7 @@ def read_file(path: Path) -> BenchmarkFile:
     if _OWNER.encode() not in content:
         return BenchmarkFile(path)
     tree = tree_of(path, content)
-    reader = _Reader(tree)
+    reader = _RegistrationReader(tree)
     return BenchmarkFile(path, tuple(reader.registrations()), dict(packages_needed(tree, path.parent)))
 
 
@@ -92,7 +92,7 @@ def line_of_data(path: Path, name: str, error: DataError) -> int:
     return found.lines.get(argument, found.lines.get(_DATASET, found.line))
 
 
-class _Reader:
+class _RegistrationReader:
     """Finds registrations in one tree.
 
     Args:

@@ -11,11 +11,11 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, UnfitError, did_you_mean
 from polymeter.core.format import OpenContext
-from polymeter.core.generation import image_parameters, text_parameters
 from polymeter.core.model import ModelTraits
+from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.core.options import Options, identity, runtime
-from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Parameters, RequestKind
+from polymeter.core.settings.generation import image_parameters, text_parameters
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.constants import EvalType, OutputType
 

@@ -15,8 +15,8 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from polymeter.core.content import Audio, Image
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.parts import Audio, Image
 from polymeter.core.request import ChoiceLogprob, Generate, Loglikelihood, Message, Origin, Output, Request, Response
 from polymeter.core.rows import RowAccess
 from polymeter.interop.lm_eval.instance import Instance

@@ -13,8 +13,8 @@ from typing import Any, TypeGuard
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.guests import contained
-from polymeter.guests.packages import GUEST_LOCK
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.loading.packages import GUEST_LOCK
+from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.guests.wrappers import modules_at, registered_names, sources_of
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.models import base

@@ -8,7 +8,7 @@ from typing import Any
 from polymeter.core.errors import ModelError, PlanError, boundary
 from polymeter.core.identity import source_hash
 from polymeter.core.model import ALL_READY, BatchModel, ModelTraits
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.core.request import Loglikelihood, Request, RequestKind, Response
 from polymeter.guests.contain import without_chatter
 from polymeter.guests.opened_sources import opened_behind

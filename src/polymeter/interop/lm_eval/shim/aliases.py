@@ -1,20 +1,20 @@
-"""lm-eval's importable modules, and our objects behind their names; see ``guests.shims``."""
+"""lm-eval's importable modules, and our objects behind their names; see ``guests.shims.finder``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from polymeter.core.systems import same_names
+from polymeter.core.names.systems import same_names
 
 _HERE = "polymeter.interop.lm_eval"
 _SHIM = f"{_HERE}.shim.lm_eval"
 _TASKS = f"{_HERE}.tasks"
 
 _INSTANCE = same_names(f"{_HERE}.instance", "Instance")
-_FILTER = same_names(f"{_TASKS}.filters", "Filter")
-_ENSEMBLE = same_names(f"{_TASKS}.filters", "FilterEnsemble")
+_FILTER = same_names(f"{_TASKS}.scoring.filters", "Filter")
+_ENSEMBLE = same_names(f"{_TASKS}.scoring.filters", "FilterEnsemble")
 _REGISTER_FILTER = same_names(f"{_SHIM}.registry", "register_filter")
-_CONFIG = same_names(f"{_TASKS}.class_config", "FewshotConfig TaskConfig")
+_CONFIG = same_names(f"{_TASKS}.classes.class_config", "FewshotConfig TaskConfig")
 _GROUP_CONFIG = same_names(f"{_SHIM}.groups", "AggMetricConfig GroupConfig")
 _MANAGER = same_names(f"{_SHIM}.tasks", "TaskManager")
 _EVALUATE = same_names(f"{_SHIM}.evaluator", "evaluate simple_evaluate")
@@ -29,7 +29,7 @@ LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
     "lm_eval.api.instance": _INSTANCE,
     "lm_eval.api.metrics": {
         **same_names(
-            f"{_TASKS}.aggregations",
+            f"{_TASKS}.scoring.aggregations",
             "bits_per_byte bleu brier_score bypass_agg chrf chrfpp f1_score matthews_corrcoef mean median nanmean "
             "perplexity ter weighted_mean weighted_perplexity",
         ),
@@ -44,11 +44,11 @@ LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
     },
     "lm_eval.api.model": {**_LM, **same_names(f"{_HERE}.models.base", "CacheHook CachingLM hash_args")},
     "lm_eval.api.registry": {"*": f"{_SHIM}.registry"},
-    "lm_eval.api.samplers": same_names(f"{_TASKS}.samplers", "ContextSampler FirstNSampler"),
+    "lm_eval.api.samplers": same_names(f"{_TASKS}.contexts.samplers", "ContextSampler FirstNSampler"),
     "lm_eval.api.task": {
         **_INSTANCE,
-        **same_names(f"{_TASKS}.task_classes", "ALL_OUTPUT_TYPES MultipleChoiceTask PerplexityTask Task"),
-        **same_names(f"{_TASKS}.configurable_task", "ConfigurableTask"),
+        **same_names(f"{_TASKS}.classes.task_classes", "ALL_OUTPUT_TYPES MultipleChoiceTask PerplexityTask Task"),
+        **same_names(f"{_TASKS}.classes.configurable_task", "ConfigurableTask"),
         "TaskConfig": _CONFIG["TaskConfig"],
     },
     "lm_eval.config": {},
@@ -60,21 +60,25 @@ LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
         **same_names(f"{_SHIM}.filters", "build_filter_ensemble"),
         **same_names(f"{_SHIM}.registry", "filter_registry get_filter"),
     },
-    "lm_eval.filters.custom": {**_FILTER, **_REGISTER_FILTER, **same_names(f"{_TASKS}.filters", "CustomFilter")},
+    "lm_eval.filters.custom": {
+        **_FILTER,
+        **_REGISTER_FILTER,
+        **same_names(f"{_TASKS}.scoring.filters", "CustomFilter"),
+    },
     "lm_eval.filters.extraction": {
         **_FILTER,
         **_REGISTER_FILTER,
-        **same_names(f"{_TASKS}.filters", "MultiChoiceRegexFilter POSFilter RegexFilter WhitespaceFilter"),
+        **same_names(f"{_TASKS}.scoring.filters", "MultiChoiceRegexFilter POSFilter RegexFilter WhitespaceFilter"),
     },
     "lm_eval.filters.selection": {
         **_FILTER,
         **_REGISTER_FILTER,
-        **same_names(f"{_TASKS}.filters", "MajorityVoteFilter TakeFirstFilter TakeKFilter"),
+        **same_names(f"{_TASKS}.scoring.filters", "MajorityVoteFilter TakeFirstFilter TakeKFilter"),
     },
     "lm_eval.filters.transformation": {
         **_FILTER,
         **_REGISTER_FILTER,
-        **same_names(f"{_TASKS}.filters", "LowercaseFilter MapFilter SPANFilter UppercaseFilter"),
+        **same_names(f"{_TASKS}.scoring.filters", "LowercaseFilter MapFilter SPANFilter UppercaseFilter"),
     },
     "lm_eval.loggers": _TRACKER,
     "lm_eval.loggers.evaluation_tracker": _TRACKER,
@@ -97,8 +101,8 @@ LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
             "weighted_f1_score",
         ),
         **same_names(f"{_HERE}.models.arguments", "simple_parse_args_string"),
-        **same_names(f"{_HERE}.table", "make_table"),
-        **same_names("polymeter.core.catalog_names", "pattern_match"),
+        **same_names(f"{_HERE}.files.table", "make_table"),
+        **same_names("polymeter.core.names.catalog_names", "pattern_match"),
         "logging": "logging",
     },
 }

@@ -1,6 +1,6 @@
 """lm-eval's task files: YAML like ours that means something else by it.
 
-The index of task YAML (``formats.task_yaml``) lists these files by the rules of ``dialect``; everything after that is
+The index of task YAML (``tasks.yaml``) lists these files by the rules of ``dialect``; everything after that is
 here:
 
 - ``config`` knows the fields, ``load`` makes specs of tasks, groups and tags, ``inspection`` shows and checks them.
@@ -17,10 +17,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Root
 from polymeter.core.errors import Problem
 from polymeter.core.format import Format, HubSource, Loaded, OpenContext, Outline, PageKeys
 from polymeter.core.model import ModelTraits
+from polymeter.core.names.catalog import Catalog, Entry, Root
 from polymeter.core.task import Task, TaskSpec
 from polymeter.interop.lm_eval.tasks.dialect import NAME
 
@@ -76,7 +76,7 @@ def _get_ready() -> None:
 def _metrics(spec: TaskSpec) -> Collection[str] | None:
     """The metrics of a task, unless only its code knows them."""
     from polymeter.interop.lm_eval.tasks.config import config_of
-    from polymeter.interop.lm_eval.tasks.metrics import metric_names
+    from polymeter.interop.lm_eval.tasks.scoring.metrics import metric_names
 
     return None if "class" in spec.config else metric_names(config_of(spec))
 
@@ -105,14 +105,14 @@ _PAGE_KEYS = PageKeys(
 
 def _sources(spec: TaskSpec, context: OpenContext) -> Collection[HubSource] | None:
     """The dataset that the task names; ``None`` if its code opens what it reads."""
-    from polymeter.formats.task_yaml.rows import hub_sources
+    from polymeter.tasks.yaml.prompts.rows import hub_sources
 
     return None if spec.config.get("custom_dataset") else hub_sources(spec)
 
 
 def _code(spec: TaskSpec) -> Collection[Path]:
     """The files that the task's tags name."""
-    from polymeter.formats.task_yaml.task_code import loaded_files
+    from polymeter.tasks.yaml.task_code import loaded_files
 
     return loaded_files(spec)
 

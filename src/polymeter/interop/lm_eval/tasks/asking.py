@@ -11,18 +11,18 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from polymeter.core.content import Modality, Part, Text
 from polymeter.core.errors import PlanError, ScoreError
-from polymeter.core.generation import text_parameters
-from polymeter.core.parity import Parity
-from polymeter.core.parts import Modality, Part, Text
-from polymeter.core.repeats import repeats_of
+from polymeter.core.names.parity import Parity
 from polymeter.core.request import Generate, Loglikelihood, Message, Request, Response
+from polymeter.core.settings.generation import text_parameters
+from polymeter.core.settings.repeats import repeats_of
 from polymeter.core.task import Sample
-from polymeter.formats.task_yaml.output_types import Provenance
-from polymeter.formats.task_yaml.visuals import from_hook, modalities_of
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.tasks.config import GENERATE, LIKELIHOOD, MOST_TOKENS, MULTIPLE_CHOICE, ROLLING
-from polymeter.interop.lm_eval.tasks.prompts import ChatText
+from polymeter.interop.lm_eval.tasks.contexts.prompts import ChatText
+from polymeter.tasks.yaml.outputs.output_types import Provenance
+from polymeter.tasks.yaml.prompts.visuals import from_hook, modalities_of
 
 _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 """The names of the longest answer; the first that is given counts."""

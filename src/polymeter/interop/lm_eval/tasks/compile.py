@@ -9,19 +9,14 @@ from typing import TypeVar
 from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
+from polymeter.core.machine.opened_files import is_of_row
 from polymeter.core.model import ModelTraits
-from polymeter.core.needs import Needs
-from polymeter.core.opened_files import is_of_row
-from polymeter.core.parity import Parity
+from polymeter.core.names.parity import Parity
 from polymeter.core.request import Loglikelihood, Tags
 from polymeter.core.rows import RowFunctions
+from polymeter.core.settings.needs import Needs
 from polymeter.core.task import ReadingRules, Rollout, RolloutSteps, Sample, Samples, Score, Task, TaskSpec
 from polymeter.data import Rows
-from polymeter.formats.task_yaml.extensions import check_code_needs
-from polymeter.formats.task_yaml.output_types import Provenance
-from polymeter.formats.task_yaml.right_choices import equal_choices
-from polymeter.formats.task_yaml.rows import full_row, is_written
-from polymeter.formats.task_yaml.task_code import load_task_code
 from polymeter.guests import contained
 from polymeter.guests.opened_sources import loading_sources
 from polymeter.interop.lm_eval.tasks.asking import Asking, ask, modalities
@@ -33,15 +28,15 @@ from polymeter.interop.lm_eval.tasks.config import (
     check_config,
     config_of,
 )
+from polymeter.interop.lm_eval.tasks.contexts.examples import ShownTask, example_notes, examples, repeated_notes
+from polymeter.interop.lm_eval.tasks.contexts.prompts import Contexts
 from polymeter.interop.lm_eval.tasks.docs import open_docs, wanted_samples
-from polymeter.interop.lm_eval.tasks.examples import Shown, example_notes, examples, repeated_notes
-from polymeter.interop.lm_eval.tasks.fields import Fields, bind_fields, count_inputs
-from polymeter.interop.lm_eval.tasks.instances import Instances, choice_delimiter
+from polymeter.interop.lm_eval.tasks.fields import FieldFunctions, bind_fields, count_inputs
+from polymeter.interop.lm_eval.tasks.instances import InstanceMaker, choice_delimiter
 from polymeter.interop.lm_eval.tasks.load import provenance
-from polymeter.interop.lm_eval.tasks.metrics import metric_names
-from polymeter.interop.lm_eval.tasks.prompts import Contexts
-from polymeter.interop.lm_eval.tasks.reduction import reduce
-from polymeter.interop.lm_eval.tasks.scoring import Scorer, TaskFacts, answers_only, make_scorer
+from polymeter.interop.lm_eval.tasks.scoring.chain_scores import LmEvalScorer, TaskFacts, answers_only, make_scorer
+from polymeter.interop.lm_eval.tasks.scoring.metrics import metric_names
+from polymeter.interop.lm_eval.tasks.scoring.reduction import reduce
 from polymeter.interop.lm_eval.tasks.settings import (
     LmRunOptions,
     check_way,
@@ -50,6 +45,11 @@ from polymeter.interop.lm_eval.tasks.settings import (
     run_metadata,
 )
 from polymeter.reading.reasoning import REASONING_TAGS
+from polymeter.tasks.yaml.extensions import check_code_needs
+from polymeter.tasks.yaml.outputs.output_types import Provenance
+from polymeter.tasks.yaml.outputs.right_choices import equal_choices
+from polymeter.tasks.yaml.prompts.rows import full_row, is_written
+from polymeter.tasks.yaml.task_code import load_task_code
 
 T = TypeVar("T")
 _MOST_TRIES = 3
@@ -72,7 +72,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
             hint="Leave it out, choose a chat model, or give hf a template with --model-args chat_template=FILE.",
         )
     if "class" in spec.config:
-        from polymeter.interop.lm_eval.tasks.class_task import compile_class
+        from polymeter.interop.lm_eval.tasks.classes.class_task import compile_class
 
         return compile_class(spec, traits, context, options)
     config, locate = config_of(spec), provenance(spec.file)
@@ -94,7 +94,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     facts = TaskFacts(fields, n_inputs, n_targets)
     # Answers alone need no metric, and so none of what metrics need.
     scorer = None if options.predict_only else make_scorer(spec, config, facts, context.parity)
-    shown = Shown(
+    shown = ShownTask(
         *(config, docs, samples, 0 if options.samples.get(spec.name) else context.offset),
         *(n_fewshot, bool(n_inputs), is_ours),
     )
@@ -138,7 +138,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     )
 
 
-def _equal_choices(config: LmTaskConfig, fields: Fields, samples: Samples) -> Iterator[str]:
+def _equal_choices(config: LmTaskConfig, fields: FieldFunctions, samples: Samples) -> Iterator[str]:
     """A note if rows of a task without code have choices that are the same text. Code may draw at random from one row
     to the next, so its rows are read in their order alone.
     """
@@ -150,7 +150,9 @@ def _equal_choices(config: LmTaskConfig, fields: Fields, samples: Samples) -> It
         yield f"{note}."
 
 
-def _contexts(spec: TaskSpec, shown: Shown, fields: Fields, context: OpenContext, options: LmRunOptions) -> Contexts:
+def _contexts(
+    spec: TaskSpec, shown: ShownTask, fields: FieldFunctions, context: OpenContext, options: LmRunOptions
+) -> Contexts:
     return Contexts(
         task=spec.name,
         fields=fields,
@@ -164,8 +166,8 @@ def _contexts(spec: TaskSpec, shown: Shown, fields: Fields, context: OpenContext
     )
 
 
-def _instances(config: LmTaskConfig, contexts: Contexts, *, sees_media: bool) -> Instances:
-    return Instances(
+def _instances(config: LmTaskConfig, contexts: Contexts, *, sees_media: bool) -> InstanceMaker:
+    return InstanceMaker(
         task=contexts.task,
         output_type=config.output_type,
         fields=contexts.fields,
@@ -214,7 +216,7 @@ def _reading(think_end: str, parity: Parity, *, is_own: bool) -> ReadingRules:
     )
 
 
-def _counts(fields: Fields, sees_media: bool, sample: Sample) -> tuple[int, int]:
+def _counts(fields: FieldFunctions, sees_media: bool, sample: Sample) -> tuple[int, int]:
     """How many inputs and how many targets a row has; 0 for one. What the first row has, all have."""
     doc = full_row(sample) if sees_media else sample.doc
     target = fields.target(doc)
@@ -248,11 +250,11 @@ def _tried(samples: Samples, make: Callable[[Sample], T]) -> T:
     raise PlanError(first_error.what, where=first_error.where, hint=first_error.hint) from first_error
 
 
-def _rollout(asking: Asking, instances: Instances, sample: Sample) -> RolloutSteps:
+def _rollout(asking: Asking, instances: InstanceMaker, sample: Sample) -> RolloutSteps:
     return (yield from ask(asking, sample, instances.of(sample)))
 
 
-def _score(scorer: Scorer | None, instances: Instances, sample: Sample, rollout: Rollout) -> Score:
+def _score(scorer: LmEvalScorer | None, instances: InstanceMaker, sample: Sample, rollout: Rollout) -> Score:
     if scorer is None:
         return answers_only(rollout)
     return scorer.score_of(instances.row(sample), rollout.returned)

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.task import TaskSpec
-from polymeter.formats.task_yaml.config import Code, Form
 from polymeter.interop.lm_eval.tasks.dialect import fields_of
+from polymeter.tasks.yaml.config import Code, Form
 
 OutputType = Literal["loglikelihood", "multiple_choice", "loglikelihood_rolling", "generate_until"]
 Locate = Callable[[str], str]

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import PlanError
-from polymeter.formats.task_yaml.dialects import Dialect
-from polymeter.formats.task_yaml.index import about
-from polymeter.formats.task_yaml.reader import Reader, Resolved
+from polymeter.tasks.yaml.dialects import Dialect
+from polymeter.tasks.yaml.index import about
+from polymeter.tasks.yaml.reader import Reader, Resolved
 
 NAME = "lm_eval"
 _ONLY_THERE = frozenset({"custom_dataset", "doc_to_audio", "gen_prefix"})

@@ -27,10 +27,10 @@ from polymeter.data import (
     open_splits,
     rows_from_files,
 )
-from polymeter.formats.task_yaml.rows import RowSamples, is_written, placed
 from polymeter.guests import resolve, seeded
 from polymeter.interop.lm_eval.tasks.config import ExampleConfig, LmTaskConfig, Locate
 from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, run_metadata, seed_of
+from polymeter.tasks.yaml.prompts.rows import RowSamples, is_written, placed
 
 
 @dataclass(frozen=True, slots=True)

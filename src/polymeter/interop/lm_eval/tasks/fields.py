@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.formats.task_yaml.empty_options import listed, options_of
-from polymeter.formats.task_yaml.forms import Form, guest
-from polymeter.formats.task_yaml.target_cells import compared
-from polymeter.formats.task_yaml.templates import compile_template
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, Locate
-from polymeter.interop.lm_eval.tasks.named_prompts import NamedPrompt, named_prompt
+from polymeter.interop.lm_eval.tasks.contexts.named_prompts import NamedPrompt, named_prompt
 from polymeter.reading.lists import PrintedList
+from polymeter.tasks.yaml.prompts.empty_options import listed, options_of
+from polymeter.tasks.yaml.prompts.forms import Form, guest
+from polymeter.tasks.yaml.prompts.target_cells import compared
+from polymeter.tasks.yaml.prompts.templates import compile_template
 
 Doc = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class FieldFunctions:
     """The fields of a task as functions of a row.
 
     Attributes:
@@ -54,10 +54,10 @@ class ExampleFields:
     """The fields of a row that is shown as an example.
 
     Attributes:
-        text: See ``Fields``.
-        target: See ``Fields``.
-        choices: See ``Fields``.
-        prefix: See ``Fields``.
+        text: See ``FieldFunctions``.
+        target: See ``FieldFunctions``.
+        choices: See ``FieldFunctions``.
+        prefix: See ``FieldFunctions``.
         has_code: Whether one of them is a function, which may give something else every time.
     """
 
@@ -68,7 +68,7 @@ class ExampleFields:
     has_code: bool
 
 
-class Asked(Protocol):
+class AskedRow(Protocol):
     """What a row asks."""
 
     @property
@@ -77,7 +77,7 @@ class Asked(Protocol):
     def choices(self, doc: Any) -> Any: ...
 
 
-def count_inputs(fields: Asked, doc: Any) -> int:
+def count_inputs(fields: AskedRow, doc: Any) -> int:
     """How many contexts a row has: one for each choice where its text is the number of one, true and false included;
     0 for one.
     """
@@ -101,7 +101,7 @@ def bind_fields(
     *,
     has_blanks: bool = False,
     is_written: bool = False,
-) -> Fields:
+) -> FieldFunctions:
     """The fields of a task over rows with these columns.
 
     Args:
@@ -117,7 +117,7 @@ def bind_fields(
     binding = _binding(config, columns, where, has_blanks, is_written)
     prompt = _prompt_of(config, where)
     if prompt is not None:
-        return Fields(
+        return FieldFunctions(
             prompt.text,
             prompt.target,
             prompt.choices,
@@ -125,7 +125,7 @@ def bind_fields(
             _own_column(config.description, "description", binding),
             _field(config.gen_prefix, "gen_prefix", binding),
         )
-    return Fields(
+    return FieldFunctions(
         _text(config.doc_to_text, binding),
         _target(config.doc_to_target, binding),
         _choices(config.doc_to_choice, binding) or (lambda doc: []),
@@ -139,7 +139,7 @@ def bind_fields(
 
 def bind_examples(
     config: LmTaskConfig,
-    fields: Fields,
+    fields: FieldFunctions,
     columns: tuple[str, ...],
     where: Locate,
     *,

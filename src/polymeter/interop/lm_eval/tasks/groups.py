@@ -1,6 +1,7 @@
 """Groups: what their ``aggregate_metric_list`` means, and the numbers that lm-eval states for them.
 
-The latter are for files in its form; the results of a run have groups of their own (``engine.groups``), with intervals.
+The latter are for files in its form; the results of a run have groups of their own (``run.finish.groups``), with
+intervals.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.guests.loading import FunctionRef
-from polymeter.interop.lm_eval.tasks.stated_errors import NOT_STATED
+from polymeter.guests.loading.load import FunctionRef
+from polymeter.interop.lm_eval.tasks.scoring.stated_errors import NOT_STATED
 
 _KEYS = ("metric", "filter_list", "aggregation", "weight_by_size")
 

@@ -7,20 +7,20 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PlanError, Problem, did_you_mean
 from polymeter.core.format import Outline
+from polymeter.core.names.catalog import Catalog, Entry
 from polymeter.core.task import TaskSpec
-from polymeter.formats.task_yaml import inspection
-from polymeter.formats.task_yaml.extensions import check_code_needs
-from polymeter.formats.task_yaml.reader import Resolved
-from polymeter.formats.task_yaml.templates import check_syntax
-from polymeter.interop.lm_eval.tasks.aggregations import AGGREGATIONS
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, check_config, config_of, validate
 from polymeter.interop.lm_eval.tasks.dialect import make_reader
-from polymeter.interop.lm_eval.tasks.filters import FILTERS
 from polymeter.interop.lm_eval.tasks.load import load
-from polymeter.interop.lm_eval.tasks.metrics import KNOWN
+from polymeter.interop.lm_eval.tasks.scoring.aggregations import AGGREGATIONS
+from polymeter.interop.lm_eval.tasks.scoring.filters import FILTERS
+from polymeter.interop.lm_eval.tasks.scoring.metrics import KNOWN
+from polymeter.tasks.yaml import inspection
+from polymeter.tasks.yaml.extensions import check_code_needs
+from polymeter.tasks.yaml.prompts.templates import check_syntax
+from polymeter.tasks.yaml.reader import Resolved
 
 _TEMPLATES = ("doc_to_text", "doc_to_target", "doc_to_choice", "description", "gen_prefix")
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from polymeter.core.errors import DataError
 from polymeter.core.task import Sample
-from polymeter.formats.task_yaml.empty_options import only_offered
-from polymeter.formats.task_yaml.rows import full_row
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.tasks.config import GENERATE, LIKELIHOOD, MULTIPLE_CHOICE, ROLLING
-from polymeter.interop.lm_eval.tasks.fields import Fields
-from polymeter.interop.lm_eval.tasks.prompts import Contexts
+from polymeter.interop.lm_eval.tasks.contexts.prompts import Contexts
+from polymeter.interop.lm_eval.tasks.fields import FieldFunctions
+from polymeter.tasks.yaml.prompts.empty_options import only_offered
+from polymeter.tasks.yaml.prompts.rows import full_row
 
 
 @dataclass(frozen=True, slots=True)
-class Instances:
+class InstanceMaker:
     """Makes the instances of a task's rows.
 
     Attributes:
@@ -36,7 +36,7 @@ class Instances:
 
     task: str
     output_type: str
-    fields: Fields
+    fields: FieldFunctions
     contexts: Contexts
     delimiter: str
     generation_kwargs: Mapping[str, Any]

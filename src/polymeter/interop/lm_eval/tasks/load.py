@@ -14,18 +14,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PlanError
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
-from polymeter.core.registries import FORMATS
+from polymeter.core.names.catalog import Catalog, Entry
+from polymeter.core.names.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.formats.task_yaml.load import is_same_task, portable, tell_duplicates
-from polymeter.formats.task_yaml.reader import Document, Reader, Resolved
-from polymeter.formats.task_yaml.task_code import PackageScanner, source_files
 from polymeter.interop.lm_eval.tasks.config import validate
 from polymeter.interop.lm_eval.tasks.dialect import NAME, fields_of, make_reader
 from polymeter.interop.lm_eval.tasks.groups import aggregates
+from polymeter.tasks.yaml.load import is_same_task, portable, tell_duplicates
+from polymeter.tasks.yaml.reader import Document, Reader, Resolved
+from polymeter.tasks.yaml.task_code import PackageScanner, source_files
 
 _OF_GROUPS = frozenset({"group", "group_alias", "task", "aggregate_metric_list", "metadata"})
 """Keys that are about a group; all others are for its tasks."""
@@ -37,7 +37,7 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
     Raises:
         PlanError: if a file is broken, a member is missing, or groups contain each other.
     """
-    loading = _Loading(catalog)
+    loading = _TaskLoading(catalog)
     loading.entry(entry, {}, ())
     return Loaded(tuple(loading.tasks.values()), tuple(loading.groups.values()))
 
@@ -102,7 +102,7 @@ def provenance(file: Path) -> Callable[[str], str]:
 
 
 @dataclass(slots=True)
-class _Loading:
+class _TaskLoading:
     """One walk down from an entry."""
 
     catalog: Catalog

@@ -16,7 +16,7 @@ _FAILURES = ("[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED]")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AnswerReading:
     """How the user says that a wrapper's answers are to be read.
 
     Attributes:
@@ -28,7 +28,7 @@ class Reading:
     returns_loss: bool = False
 
 
-def read_answers(call: Call, returned: Any, reading: Reading) -> list[Response]:
+def read_answers(call: Call, returned: Any, reading: AnswerReading) -> list[Response]:
     """A response for each request of a call.
 
     Raises:
@@ -50,7 +50,7 @@ def read_answers(call: Call, returned: Any, reading: Reading) -> list[Response]:
     return list(_responses(call, returned, reading))
 
 
-def _responses(call: Call, answers: Sequence[Any], reading: Reading) -> Iterator[Response]:
+def _responses(call: Call, answers: Sequence[Any], reading: AnswerReading) -> Iterator[Response]:
     start = 0
     for request, count in zip(call.requests, call.counts, strict=True):
         own_answers = answers[start : start + count]
@@ -62,7 +62,7 @@ def _responses(call: Call, answers: Sequence[Any], reading: Reading) -> Iterator
             yield Response.failed(error)
 
 
-def _outputs(call: Call, request: Request, answers: Sequence[Any], reading: Reading) -> tuple[Output, ...]:
+def _outputs(call: Call, request: Request, answers: Sequence[Any], reading: AnswerReading) -> tuple[Output, ...]:
     if call.method == "loglikelihood":
         return (Output(logprobs=tuple(_logprob(item, reading) for item in answers)),)
     if call.method == "generate_until_multi_round":
@@ -73,7 +73,7 @@ def _outputs(call: Call, request: Request, answers: Sequence[Any], reading: Read
     return tuple([_output(item, request.text, reading) for item in answers])
 
 
-def _output(answer: Any, prompt: str, reading: Reading) -> Output:
+def _output(answer: Any, prompt: str, reading: AnswerReading) -> Output:
     text, counts = unwrap_generation_output(answer)
     if not isinstance(text, str):
         raise ModelError(
@@ -92,7 +92,7 @@ def _without(prompt: str, text: str) -> str:
     return answer if separator else text
 
 
-def _logprob(item: Any, reading: Reading) -> ChoiceLogprob:
+def _logprob(item: Any, reading: AnswerReading) -> ChoiceLogprob:
     """Read a pair of numbers, which may be tensors. The number of tokens is unknown: 0."""
     if not isinstance(item, (list, tuple)) or len(item) != 2:
         raise ModelError(

@@ -19,11 +19,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from polymeter.core.errors import ModelError
-from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.core.request import Generate, Loglikelihood, Origin, Request
-from polymeter.core.rows import RowAccess, RowHandle
+from polymeter.core.rows import RowAccess, RowView
 from polymeter.interop.lmms_eval.instance import Instance
-from polymeter.interop.lmms_eval.models.rows import Row, Rows, Target, doc_to_messages, doc_to_text, doc_to_visual
+from polymeter.interop.lmms_eval.models.rows import (
+    CallableTarget,
+    WrapperRow,
+    WrapperRows,
+    doc_to_messages,
+    doc_to_text,
+    doc_to_visual,
+)
 
 Method = Literal["loglikelihood", "generate_until", "generate_until_multi_round", "generate_visual_cot"]
 Kind = Literal["simple", "chat"]
@@ -49,11 +56,11 @@ class Call:
     requests: list[Request] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
-    rows: dict[Any, Row] = field(default_factory=dict)
+    rows: dict[Any, WrapperRow] = field(default_factory=dict)
 
-    def task_dict(self) -> dict[str, dict[str, Rows]]:
+    def task_dict(self) -> dict[str, dict[str, WrapperRows]]:
         """The wrapper's ``task_dict`` during the call."""
-        return {self.task: {self.split: Rows(self.rows)}}
+        return {self.task: {self.split: WrapperRows(self.rows)}}
 
     def check_targets(self) -> None:
         """Refuse likelihoods of the wrong continuations.
@@ -88,7 +95,7 @@ def make_calls(
             call = Call(method_of(request), origin.task, origin.split)
         if origin.index not in call.rows:
             handle = rows(origin) if rows is not None and request.origin is not None else None
-            call.rows[origin.index] = Row(request, handle, parity)
+            call.rows[origin.index] = WrapperRow(request, handle, parity)
         instances = list(_instances(request, origin, call.method, kind, parity, call.rows[origin.index].handle))
         call.requests.append(request)
         call.instances.extend(instances)
@@ -133,14 +140,14 @@ def generation_kwargs(request: Request, kind: Kind, *, is_as_written: bool = Fal
 
 
 def _instances(
-    request: Request, origin: Origin, method: Method, kind: Kind, parity: Parity, handle: RowHandle | None
+    request: Request, origin: Origin, method: Method, kind: Kind, parity: Parity, handle: RowView | None
 ) -> Iterator[Instance]:
     row_arguments = (origin.index, origin.task, origin.split)
     metadata = {"task": origin.task, "doc_id": origin.index, "repeats": 1, "split": origin.split, **origin.metadata}
     parameters, context = request.parameters, request.text
     if isinstance(parameters, Loglikelihood):
         for number, continuation in enumerate(parameters.continuations):
-            arguments: tuple[Any, ...] = (context, Target(continuation), doc_to_visual, *row_arguments)
+            arguments: tuple[Any, ...] = (context, CallableTarget(continuation), doc_to_visual, *row_arguments)
             yield Instance(method, arguments, number, dict(metadata))
         return
     kwargs = generation_kwargs(request, kind, is_as_written=parity.on("blank-line-stop"))

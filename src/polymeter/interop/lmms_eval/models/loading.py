@@ -13,9 +13,9 @@ from typing import Any, TypeGuard
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.guests import contained
-from polymeter.guests.imports import guest_import_module
-from polymeter.guests.packages import GUEST_LOCK
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.loading.imports import guest_import_module
+from polymeter.guests.loading.packages import GUEST_LOCK
+from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.guests.wrappers import modules_at, registered_names, sources_of
 from polymeter.interop.lmms_eval.instance import Instance
 from polymeter.interop.lmms_eval.models import base as lmms_base
@@ -42,7 +42,7 @@ SUPPLIED: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class FoundWrapper:
+class FoundLmms:
     """A wrapper's class.
 
     Attributes:
@@ -56,7 +56,7 @@ class FoundWrapper:
     sources: tuple[Path, ...]
 
 
-def find_wrapper(name: str, path: str, *, force_simple: bool = False) -> FoundWrapper:
+def find_wrapper(name: str, path: str, *, force_simple: bool = False) -> FoundLmms:
     """The class that ``--model lmms:NAME --model-path PATH`` means. Runs the top level of its module.
 
     Args:
@@ -77,13 +77,13 @@ def find_wrapper(name: str, path: str, *, force_simple: bool = False) -> FoundWr
         if name and name not in table:
             announced = _announced(name, modules, path, force_simple=force_simple)
             if announced is not None:
-                return FoundWrapper(announced, name, sources_of(announced, modules))
+                return FoundLmms(announced, name, sources_of(announced, modules))
             files = [file.stem for kind in _KINDS for file in Path(path, kind).glob("*.py")]
             if not table and files:
                 hint = did_you_mean(name, [*files, *MODEL_REGISTRY_V2.announced()]) or f"It has {len(files)} files."
                 raise PlanError(f"{path!r} has no model {name!r}.", where="--model", hint=hint)
     cls, name = _choose(name, table, path, {module.__name__ for module in modules})
-    return FoundWrapper(cls, name, sources_of(cls, modules))
+    return FoundLmms(cls, name, sources_of(cls, modules))
 
 
 def known_wrappers() -> list[str]:
@@ -98,9 +98,9 @@ def known_wrappers() -> list[str]:
         return [*LMMS_MODELS, *MODEL_REGISTRY_V2.announced(), *plugin_names()]
 
 
-def found_class(cls: type[lmms]) -> FoundWrapper:
+def found_class(cls: type[lmms]) -> FoundLmms:
     """A class that is loaded already, by the first name that it is registered under, else by its own."""
-    return FoundWrapper(cls, _names_of(cls)[0], sources_of(cls, []))
+    return FoundLmms(cls, _names_of(cls)[0], sources_of(cls, []))
 
 
 def models_of_checkout(name: str) -> str:
@@ -172,7 +172,7 @@ def load_modules(path: str) -> list[ModuleType]:
     return modules_at(path, SUPPLIED, _SHIM_ROOTS)
 
 
-def _registered(name: str, *, force_simple: bool) -> FoundWrapper:
+def _registered(name: str, *, force_simple: bool) -> FoundLmms:
     """A wrapper that is registered in this process, or that an installed package provides."""
     if not name:
         raise PlanError(
@@ -189,7 +189,7 @@ def _registered(name: str, *, force_simple: bool) -> FoundWrapper:
         known = [*LMMS_MODELS, *MODEL_REGISTRY_V2.announced(), *plugin_names()]
         hint = did_you_mean(name, known) or "Name the file that defines it with --model-path."
         raise PlanError(f"There is no lmms model {name!r}.", where="--model", hint=hint)
-    return FoundWrapper(cls, name, sources_of(cls, []))
+    return FoundLmms(cls, name, sources_of(cls, []))
 
 
 def _table(modules: Iterable[ModuleType], *, force_simple: bool = False) -> dict[str, type[lmms]]:

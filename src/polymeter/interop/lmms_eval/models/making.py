@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, boundary, did_you_mean
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.guests.wrappers import is_stub, parameters
 from polymeter.interop.lmms_eval.models.base import CacheHook, lmms
 

@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import Any, Literal
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.guests.imports import load_file
-from polymeter.guests.neighbours import tree_file
+from polymeter.guests.loading.imports import load_file
+from polymeter.guests.loading.neighbours import tree_file
 from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, ModelManifest, lmms
 
 _TABLES = ("AVAILABLE_SIMPLE_MODELS", "AVAILABLE_CHAT_TEMPLATE_MODELS")

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.parity import Parity
-from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
+from polymeter.core.content import Audio, Image, Media, Part, Text, Video
+from polymeter.core.media.sources import on_disk
+from polymeter.core.names.parity import Parity
 from polymeter.core.request import Message
-from polymeter.core.sources import on_disk
-from polymeter.formats.task_yaml.visuals import is_shown_whole
+from polymeter.tasks.yaml.prompts.visuals import is_shown_whole
 
 _ORIGINAL_IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tiff", ".webp")
 _ORIGINAL_AUDIO = (".wav", ".mp3", ".m4a", ".aac", ".flac", ".ogg", ".opus", ".webm")

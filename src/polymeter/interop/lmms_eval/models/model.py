@@ -13,10 +13,10 @@ from polymeter.core.request import Request, RequestKind, Response
 from polymeter.guests.contain import without_chatter
 from polymeter.guests.opened_sources import opened_behind
 from polymeter.guests.wrappers import check_arguments, plain
-from polymeter.interop.lmms_eval.models.answers import Reading, read_answers
+from polymeter.interop.lmms_eval.models.answers import AnswerReading, read_answers
 from polymeter.interop.lmms_eval.models.base import lmms
 from polymeter.interop.lmms_eval.models.calls import Call, Kind, make_calls
-from polymeter.interop.lmms_eval.models.loading import FoundWrapper, find_wrapper, found_class
+from polymeter.interop.lmms_eval.models.loading import FoundLmms, find_wrapper, found_class
 from polymeter.interop.lmms_eval.models.making import (
     BATCH_SIZE,
     batch_hint,
@@ -60,7 +60,7 @@ class LmmsModel(BatchModel):
     ) -> None:
         found = find_wrapper(name, path, force_simple=bool(force_simple))
         check_arguments(found.cls, arguments, (BATCH_SIZE,))
-        self._set_up(found, arguments, Reading(bool(strip_prompt), bool(returns_loss)))
+        self._set_up(found, arguments, AnswerReading(bool(strip_prompt), bool(returns_loss)))
 
     @classmethod
     def around(cls, wrapper: lmms, *, strip_prompt: bool = False, returns_loss: bool = False) -> LmmsModel:
@@ -70,11 +70,11 @@ class LmmsModel(BatchModel):
         """
         model = cls.__new__(cls)
         found = found_class(type(wrapper))
-        model._set_up(found, {}, Reading(strip_prompt, returns_loss))
+        model._set_up(found, {}, AnswerReading(strip_prompt, returns_loss))
         model._callers_wrapper = wrapper
         return model
 
-    def _set_up(self, found: FoundWrapper, arguments: Mapping[str, Any], reading: Reading) -> None:
+    def _set_up(self, found: FoundLmms, arguments: Mapping[str, Any], reading: AnswerReading) -> None:
         self._found, self._arguments, self._reading = found, arguments, reading
         self._callers_wrapper: lmms | None = None
         self._wrapper: lmms | None = None
@@ -186,7 +186,7 @@ _METHODS: Mapping[RequestKind, tuple[str, ...]] = {
 }
 
 
-def _traits(found: FoundWrapper, kind: Kind) -> ModelTraits:
+def _traits(found: FoundLmms, kind: Kind) -> ModelTraits:
     """The traits that a wrapper's class shows: it cannot do what it does not override. Whether it can do what it
     overrides, and which media it takes, is unknown before the first request.
     """

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from polymeter.core.errors import GUEST_PREFIX, PlanError, boundary, did_you_mean
-from polymeter.guests.imports import guest_import_module
+from polymeter.guests.loading.imports import guest_import_module
 from polymeter.interop.lmms_eval.models.base import lmms
 
 VARIABLE = "LMMS_EVAL_PLUGINS"

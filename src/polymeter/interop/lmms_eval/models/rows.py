@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from typing import Any
 
+from polymeter.core.content import Media
 from polymeter.core.errors import ModelError
 from polymeter.core.identity import written_beside
-from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.parts import Media
+from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.core.request import Message, Request
-from polymeter.core.rows import RowHandle
-from polymeter.formats.task_yaml.visuals import from_hook
+from polymeter.core.rows import RowView
 from polymeter.interop.lmms_eval.models.media import as_visual, chat_item, chat_message
+from polymeter.tasks.yaml.prompts.visuals import from_hook
 
 
-class Row(dict[str, Any]):
+class WrapperRow(dict[str, Any]):
     """The row of a request: the dataset's columns, read at first access, and the request's media and text.
 
     Args:
@@ -28,7 +28,7 @@ class Row(dict[str, Any]):
         parity: Whether its messages are lmms-eval's own.
     """
 
-    def __init__(self, request: Request, handle: RowHandle | None, parity: Parity = NO_PARITY) -> None:
+    def __init__(self, request: Request, handle: RowView | None, parity: Parity = NO_PARITY) -> None:
         super().__init__()
         self._request = request
         self.handle = handle
@@ -66,7 +66,7 @@ class Row(dict[str, Any]):
             or (own.messages == request.messages and written_beside(own) == written_beside(request))
         )
 
-    def _fill(self) -> Row:
+    def _fill(self) -> WrapperRow:
         if not self._is_filled:
             self._is_filled = True
             if self.handle is not None:
@@ -79,28 +79,28 @@ class Row(dict[str, Any]):
         return self._fill()[key]
 
     def __contains__(self, key: object) -> bool:
-        return super(Row, self._fill()).__contains__(key)
+        return super(WrapperRow, self._fill()).__contains__(key)
 
     def __iter__(self) -> Iterator[str]:
-        return super(Row, self._fill()).__iter__()
+        return super(WrapperRow, self._fill()).__iter__()
 
     def __len__(self) -> int:
-        return super(Row, self._fill()).__len__()
+        return super(WrapperRow, self._fill()).__len__()
 
     def get(self, key: str, default: Any = None) -> Any:
-        return super(Row, self._fill()).get(key, default)
+        return super(WrapperRow, self._fill()).get(key, default)
 
     def keys(self) -> KeysView[str]:  # type: ignore[override]
-        return super(Row, self._fill()).keys()
+        return super(WrapperRow, self._fill()).keys()
 
     def values(self) -> ValuesView[Any]:  # type: ignore[override]
-        return super(Row, self._fill()).values()
+        return super(WrapperRow, self._fill()).values()
 
     def items(self) -> ItemsView[str, Any]:  # type: ignore[override]
-        return super(Row, self._fill()).items()
+        return super(WrapperRow, self._fill()).items()
 
 
-class Rows:
+class WrapperRows:
     """The rows of one chunk, by number, as part of a dataset whose other rows are hidden. Iteration yields rows; the
     length is the last row's number plus one, because wrappers check that row numbers are below it.
 
@@ -108,10 +108,10 @@ class Rows:
         rows: Number → row.
     """
 
-    def __init__(self, rows: Mapping[Any, Row]) -> None:
+    def __init__(self, rows: Mapping[Any, WrapperRow]) -> None:
         self._rows = rows
 
-    def __getitem__(self, index: Any) -> Row:
+    def __getitem__(self, index: Any) -> WrapperRow:
         if index not in self._rows:
             raise ModelError(
                 f"The wrapper reads row {index!r}, which it was not asked about.",
@@ -122,7 +122,7 @@ class Rows:
     def __contains__(self, index: object) -> bool:
         return index in self._rows
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[WrapperRow]:
         return iter(self._rows.values())
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ def doc_to_messages(row: Any, *_: Any, **rounds: Any) -> Any:
     return ([] if is_last else [{"role": "user", "content": content}]), is_last, outputs, info
 
 
-class Target(str):
+class CallableTarget(str):
     """A continuation that can also be called, as wrappers call ``doc_to_target``. For a row with one continuation the
     call returns that row's own, whichever request's function is called. For a row with several, a wrapper must call
     each request's own, which ``n_called`` shows.
@@ -171,7 +171,7 @@ class Target(str):
 
     def __call__(self, row: Any = None, *_: Any) -> str:
         self.n_called += 1
-        own = row.continuations if isinstance(row, Row) else ()
+        own = row.continuations if isinstance(row, WrapperRow) else ()
         return own[0] if len(own) == 1 else str(self)
 
 
@@ -193,8 +193,8 @@ def _nested(placed: Sequence[tuple[tuple[int, ...], Any]]) -> list[Any]:
     return top
 
 
-def _checked(row: Any) -> Row:
-    if not isinstance(row, Row):
+def _checked(row: Any) -> WrapperRow:
+    if not isinstance(row, WrapperRow):
         raise ModelError(
             f"The wrapper asks for the media of a {type(row).__name__} that is no row of its task_dict.",
             hint="Take the row from self.task_dict[task][split][doc_id], and hand it on as it is.",

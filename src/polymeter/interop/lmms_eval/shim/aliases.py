@@ -1,10 +1,10 @@
-"""lmms-eval's importable modules, and our objects behind their names; see ``guests.shims``."""
+"""lmms-eval's importable modules, and our objects behind their names; see ``guests.shims.finder``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from polymeter.core.systems import same_names
+from polymeter.core.names.systems import same_names
 
 _HERE = "polymeter.interop.lmms_eval"
 _SHIM = f"{_HERE}.shim.lmms_eval"
@@ -155,7 +155,9 @@ _MODELS: Mapping[str, str | Mapping[str, str]] = {
     },
     "lmms_eval.models.model_utils.audio_processing": same_names(f"{_SHIM}.media", "downsample_audio split_audio"),
     "lmms_eval.models.model_utils.concurrency_control": f"{_SHIM}.concurrency",
-    "lmms_eval.models.model_utils.efficiency_metrics": same_names(f"{_HERE}.efficiency", "build_efficiency_summary"),
+    "lmms_eval.models.model_utils.efficiency_metrics": same_names(
+        f"{_HERE}.files.efficiency", "build_efficiency_summary"
+    ),
     "lmms_eval.models.model_utils.gen_metrics": same_names(
         f"{_SHIM}.figures",
         "GenMetrics calculate_token_throughput get_logged_metrics_history log_metrics reset_logged_metrics "

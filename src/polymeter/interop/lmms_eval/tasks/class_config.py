@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.formats.task_yaml import config
+from polymeter.tasks.yaml import config
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LmmsTaskContext:
     """What the run passes to a task class. An object has it before its constructor runs, because constructors written
     for lmms-eval have no parameter for it and many open their dataset there.
 
@@ -40,7 +40,7 @@ class TaskConfig:
     """
 
     def __init__(self, **values: Any) -> None:
-        field_names = {"class", "group", *config.TaskConfig.model_fields} - {"class_"}
+        field_names = {"class", "group", *config.YamlFields.model_fields} - {"class_"}
         unknown = sorted(set(values) - field_names)
         if unknown:
             raise TypeError(f"TaskConfig has no field {unknown[0]!r}")
@@ -74,7 +74,7 @@ class TaskConfig:
         return values if keep_callable else {k: str(v) if callable(v) else v for k, v in values.items()}
 
 
-class Splits(dict[str, Any]):
+class LmmsTaskSplits(dict[str, Any]):
     """Splits of a dataset, each opened at first use."""
 
     def __init__(self, open_split: Callable[[str], Any]) -> None:
@@ -88,7 +88,7 @@ class Splits(dict[str, Any]):
 
 def _defaults() -> dict[str, Any]:
     """The values of fields that nobody sets, as task code expects them."""
-    unset = {name: None for name in config.TaskConfig.model_fields if name != "class_"}
+    unset = {name: None for name in config.YamlFields.model_fields if name != "class_"}
     return unset | {
         "full_docs": False,
         "process_results_use_image": False,

@@ -11,31 +11,31 @@ from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreErr
 from polymeter.core.format import OpenContext
 from polymeter.core.task import TaskSpec
 from polymeter.data import make_rows
-from polymeter.formats.task_yaml import forms
-from polymeter.formats.task_yaml.config import TaskConfig, validate
-from polymeter.formats.task_yaml.metrics import (
+from polymeter.guests import contained, resolve
+from polymeter.guests.opened_sources import loading_sources
+from polymeter.interop.lmms_eval.tasks.class_config import LmmsTaskContext
+from polymeter.interop.lmms_eval.tasks.constructed_requests import compile_constructed
+from polymeter.interop.lmms_eval.tasks.task_classes import ConfigurableMessagesTask, ConfigurableTask, Task
+from polymeter.tasks.yaml.config import YamlFields, validate
+from polymeter.tasks.yaml.outputs.output_types import CompileOutput
+from polymeter.tasks.yaml.pieces import Locate, Parts, bind_forms
+from polymeter.tasks.yaml.prompts import forms
+from polymeter.tasks.yaml.prompts.rows import TaskRows
+from polymeter.tasks.yaml.registration import code_files
+from polymeter.tasks.yaml.scoring.metrics import (
     BoundMetric,
     bind_metrics,
     comparing_as_written,
     metrics_at_parity,
     takes_args,
 )
-from polymeter.formats.task_yaml.output_types import CompileOutput
-from polymeter.formats.task_yaml.parts import Locate, Parts, bind_forms
-from polymeter.formats.task_yaml.registration import code_files
-from polymeter.formats.task_yaml.rows import TaskRows
-from polymeter.formats.task_yaml.scoring import Scorer, checked_scorer
-from polymeter.formats.task_yaml.settings import fewshot_count
-from polymeter.guests import contained, resolve
-from polymeter.guests.opened_sources import loading_sources
-from polymeter.interop.lmms_eval.tasks.class_config import Surroundings
-from polymeter.interop.lmms_eval.tasks.constructed_requests import compile_constructed
-from polymeter.interop.lmms_eval.tasks.task_classes import ConfigurableMessagesTask, ConfigurableTask, Task
+from polymeter.tasks.yaml.scoring.readings import Scorer, checked_scorer
+from polymeter.tasks.yaml.settings import fewshot_count
 
 _BASES = (Task, ConfigurableTask, ConfigurableMessagesTask)
 
 
-def class_task(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_key: str, locate: Locate) -> Parts:
+def class_task(spec: TaskSpec, config: YamlFields, context: OpenContext, prompt_key: str, locate: Locate) -> Parts:
     """Make an object of the class, and take the task from its methods.
 
     Raises:
@@ -85,12 +85,12 @@ def class_task(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_
     )
 
 
-def _make(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_key: str) -> Any:
+def _make(spec: TaskSpec, config: YamlFields, context: OpenContext, prompt_key: str) -> Any:
     """An object of the class that the YAML names, or what the function that it names returns."""
     assert config.class_ is not None
     make: Any = resolve(config.class_)
     values = {name: value for name, value in spec.config.items() if name != "group"}
-    surroundings = Surroundings(spec.name, spec.file.parent, prompt_key, context.data, context.cache_dir)
+    surroundings = LmmsTaskContext(spec.name, spec.file.parent, prompt_key, context.data, context.cache_dir)
     with contained(), loading_sources(), boundary(PlanError, f"Making the class of task {spec.name!r}"):
         arguments: dict[str, Any] = {"config": values} if "config" in inspect.signature(make).parameters else {}
         if not (isinstance(make, type) and issubclass(make, Task)):
@@ -106,7 +106,7 @@ def _make(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_key: 
         return task
 
 
-def _config_of(guest_task: Any, spec: TaskSpec, config: TaskConfig) -> TaskConfig:
+def _config_of(guest_task: Any, spec: TaskSpec, config: YamlFields) -> YamlFields:
     """The object's configuration as its constructor left it; the YAML's if the object keeps none."""
     view = getattr(guest_task, "config", None)
     if view is None or not hasattr(view, "to_dict"):
@@ -132,7 +132,7 @@ def _method(guest_task: Any, name: str, spec: TaskSpec, error: type[PolymeterErr
     return call
 
 
-def _scorer(guest_task: Any, config: TaskConfig, spec: TaskSpec) -> Scorer | None:
+def _scorer(guest_task: Any, config: YamlFields, spec: TaskSpec) -> Scorer | None:
     if not _overrides(guest_task, "process_results") and config.process_results is None:
         return None
     return checked_scorer(_method(guest_task, "process_results", spec, ScoreError), spec.name, {})
@@ -155,7 +155,7 @@ def _construction(guest_task: Any, spec: TaskSpec) -> CompileOutput | None:
     return partial(compile_constructed, construct)
 
 
-def _metrics(guest_task: Any, config: TaskConfig, locate: Locate, spec: TaskSpec) -> tuple[BoundMetric, ...]:
+def _metrics(guest_task: Any, config: YamlFields, locate: Locate, spec: TaskSpec) -> tuple[BoundMetric, ...]:
     """The metrics that its ``aggregation`` names, else those of its configuration."""
     if not _overrides(guest_task, "aggregation"):
         if _overrides(guest_task, "process_results") and config.process_results is None:

@@ -9,18 +9,18 @@ from itertools import repeat
 from typing import Any
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Message, Request, Response
+from polymeter.core.settings.repeats import repeats_of
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
-from polymeter.formats.task_yaml.filters import Reading
-from polymeter.formats.task_yaml.forms import guest
-from polymeter.formats.task_yaml.generation import TextQuestions, text_functions, text_questions
-from polymeter.formats.task_yaml.output_types import Setup, TaskFunctions
-from polymeter.formats.task_yaml.parameters import text_settings
-from polymeter.formats.task_yaml.rows import full_row
-from polymeter.formats.task_yaml.scoring import TextScoring, bare, score_readings, text_scoring
-from polymeter.formats.task_yaml.visuals import from_chat, from_hook
 from polymeter.interop.lmms_eval.instance import Instance
+from polymeter.tasks.yaml.outputs.generation import TextQuestions, text_functions, text_questions
+from polymeter.tasks.yaml.outputs.output_types import CompileSetup, TaskFunctions
+from polymeter.tasks.yaml.outputs.parameters import text_settings
+from polymeter.tasks.yaml.prompts.forms import guest
+from polymeter.tasks.yaml.prompts.rows import full_row
+from polymeter.tasks.yaml.prompts.visuals import from_chat, from_hook
+from polymeter.tasks.yaml.scoring.filters import Reading
+from polymeter.tasks.yaml.scoring.readings import TextScoring, bare, score_readings, text_scoring
 
 Construct = Callable[[int, str, Mapping[str, Any]], Any]
 """``(number of the row, prompt, metadata)`` → an ``Instance`` or a list of them."""
@@ -63,7 +63,7 @@ class _Merged:
     positions: list[int]
 
 
-def compile_constructed(construct: Construct, setup: Setup) -> TaskFunctions:
+def compile_constructed(construct: Construct, setup: CompileSetup) -> TaskFunctions:
     """The functions of a task that constructs its requests. Likelihoods of several continuations of one context share
     one request.
 

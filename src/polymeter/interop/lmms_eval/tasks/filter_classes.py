@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from polymeter.formats.task_yaml import filters
+from polymeter.tasks.yaml.scoring import filters
 
 
 class Filter:

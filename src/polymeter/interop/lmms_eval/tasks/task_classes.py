@@ -15,18 +15,19 @@ from polymeter.core.errors import PlanError
 from polymeter.core.guest_context import guest_context
 from polymeter.core.request import ChoiceLogprob
 from polymeter.data import Rows, Source, make_rows, open_splits
-from polymeter.formats.task_yaml import config as yaml_config
-from polymeter.formats.task_yaml import forms, settings
-from polymeter.formats.task_yaml.choices import choice_values, likelihood_values
-from polymeter.formats.task_yaml.metrics import BoundMetric, bind_metrics, comparing_as_written, metrics_at_parity
-from polymeter.formats.task_yaml.parameters import text_settings
-from polymeter.formats.task_yaml.scoring import default_scorer
-from polymeter.formats.task_yaml.visuals import chat_item
 from polymeter.guests import resolve
 from polymeter.interop.lmms_eval.instance import Instance
 from polymeter.interop.lmms_eval.models.media import original_item
-from polymeter.interop.lmms_eval.tasks.class_config import Splits, Surroundings, TaskConfig
+from polymeter.interop.lmms_eval.tasks.class_config import LmmsTaskContext, LmmsTaskSplits, TaskConfig
 from polymeter.metrics.choice_targets import choice_indices
+from polymeter.tasks.yaml import config as yaml_config
+from polymeter.tasks.yaml import settings
+from polymeter.tasks.yaml.outputs.choices import choice_values, likelihood_values
+from polymeter.tasks.yaml.outputs.parameters import text_settings
+from polymeter.tasks.yaml.prompts import forms
+from polymeter.tasks.yaml.prompts.visuals import chat_item
+from polymeter.tasks.yaml.scoring.metrics import BoundMetric, bind_metrics, comparing_as_written, metrics_at_parity
+from polymeter.tasks.yaml.scoring.readings import default_scorer
 
 _GENERATING = "generate"
 
@@ -45,7 +46,7 @@ class Task:
     DATASET_PATH: str | None = None
     DATASET_NAME: str | None = None
     OUTPUT_TYPE: str | None = None
-    _surroundings = Surroundings()
+    _surroundings = LmmsTaskContext()
     """What the run passes to it; set before its constructor runs."""
 
     def __init__(
@@ -77,7 +78,7 @@ class Task:
 
     def download(self, data_dir: Any = None, cache_dir: Any = None, download_mode: Any = None) -> None:
         """Open the dataset that the class names; override it to get rows from elsewhere into ``dataset``."""
-        self.dataset = Splits(self._open_split)
+        self.dataset = LmmsTaskSplits(self._open_split)
 
     def _open_split(self, split: str) -> Any:
         config, surroundings = self._config, self._surroundings
@@ -208,7 +209,7 @@ class ConfigurableTask(Task):
 
     def download(self, dataset_kwargs: Any = None, cache_dir: Any = None, download_mode: Any = None) -> None:
         """Open the dataset that the configuration names."""
-        self.dataset = Splits(self._open_split)
+        self.dataset = LmmsTaskSplits(self._open_split)
 
     @property
     def features(self) -> list[str]:
@@ -307,7 +308,7 @@ class ConfigurableTask(Task):
             self._cached["rows"] = make_rows(self.eval_docs, what=rows_name, cache_dir=self._surroundings.cache_dir)
         return self._cached["rows"]  # type: ignore[no-any-return]
 
-    def _typed(self) -> yaml_config.TaskConfig:
+    def _typed(self) -> yaml_config.YamlFields:
         file = self._surroundings.directory / f"{self.task_name}.yaml"
         return yaml_config.validate(self._config.to_dict(keep_callable=True), lambda key: str(file), file)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ModelError
-from polymeter.core.pixels import opened_image
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.media.sources import is_pil
 from polymeter.core.request import Generate, Output
-from polymeter.core.sources import is_pil
 from polymeter.interop.ulmeval.models.hooks import described
 
 if TYPE_CHECKING:

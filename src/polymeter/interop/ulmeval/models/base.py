@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.formats.table.items import Item, as_items
 from polymeter.guests.contain import seeded
 from polymeter.guests.generators import has_own_generators, torch_seeded
 from polymeter.guests.loggers import guest_logger
@@ -28,6 +27,7 @@ from polymeter.interop.ulmeval.models.hooks import (
     with_known,
     without_gradients,
 )
+from polymeter.tasks.table.items import Item, as_items
 
 _LOG = logging.getLogger("polymeter")
 _SEED = 42

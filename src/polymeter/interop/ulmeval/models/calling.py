@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError
-from polymeter.core.repeats import seed_of
 from polymeter.core.request import Generate, GenerateImage, Parameters, Request
-from polymeter.formats.table.items import Item, items_of
+from polymeter.core.settings.repeats import seed_of
 from polymeter.guests.generators import dispatched, own_generators, torch_seeded
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 from polymeter.interop.ulmeval.models.hooks import (
@@ -26,6 +25,7 @@ from polymeter.interop.ulmeval.models.hooks import (
     with_known,
     without_gradients,
 )
+from polymeter.tasks.table.items import Item, items_of
 
 _REASON = "the wrapper's hooks have no such argument."
 

@@ -16,10 +16,10 @@ from typing import Any
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.guests import contained
 from polymeter.guests.generators import dispatched
-from polymeter.guests.loading import authors_code
-from polymeter.guests.packages import GUEST_LOCK
-from polymeter.guests.shims import switch_on_shims
-from polymeter.guests.sources import files_behind
+from polymeter.guests.loading.load import authors_code
+from polymeter.guests.loading.packages import GUEST_LOCK
+from polymeter.guests.reading.sources import files_behind
+from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.guests.wrappers import dotted_modules, file_names_beside, sources_of
 from polymeter.interop.ulmeval.guest_files import load_guest_file, supplied_names
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
@@ -30,7 +30,7 @@ _WHERE = "--model-path"
 
 
 @dataclass(frozen=True, slots=True)
-class FoundWrapper:
+class FoundUlm:
     """A wrapper's class, or a function that makes the wrapper.
 
     Attributes:
@@ -53,7 +53,7 @@ class FoundWrapper:
         return self.make if isinstance(self.make, type) else None
 
 
-def find_wrapper(name: str, path: str) -> FoundWrapper:
+def find_wrapper(name: str, path: str) -> FoundUlm:
     """The class that ``--model ulm:NAME --model-path PATH`` means. Runs the top level of its module.
 
     Args:
@@ -79,12 +79,12 @@ def find_wrapper(name: str, path: str) -> FoundWrapper:
     return _choose(name, entries, _classes(modules, name), path)
 
 
-def found_class(cls: type) -> FoundWrapper:
+def found_class(cls: type) -> FoundUlm:
     """A class that is loaded already, by its own name."""
-    return FoundWrapper(cls, cls.__name__, sources_of(cls, []))
+    return FoundUlm(cls, cls.__name__, sources_of(cls, []))
 
 
-def _added(name: str) -> FoundWrapper:
+def _added(name: str) -> FoundUlm:
     if not name:
         raise PlanError(
             "Which wrapper is meant?", where="--model", hint="Write --model ulm:NAME, or name its file: --model-path."
@@ -96,16 +96,16 @@ def _added(name: str) -> FoundWrapper:
     return _of_entry(name, make)
 
 
-def _of_entry(name: str, make: Callable[..., Any]) -> FoundWrapper:
+def _of_entry(name: str, make: Callable[..., Any]) -> FoundUlm:
     """The wrapper of an entry of ``supported_ULM``, unwrapped from its ``partial``s."""
     args: tuple[Any, ...] = ()
     arguments: dict[str, Any] = {}
     while isinstance(make, functools.partial):
         args, arguments, make = (*make.args, *args), {**make.keywords, **arguments}, make.func
     if isinstance(make, type):
-        return FoundWrapper(make, name, sources_of(make, []), arguments, args)
+        return FoundUlm(make, name, sources_of(make, []), arguments, args)
     file = getattr(getattr(make, "__code__", None), "co_filename", "")
-    return FoundWrapper(make, name, files_behind([Path(file)] if Path(file).is_file() else []), arguments, args)
+    return FoundUlm(make, name, files_behind([Path(file)] if Path(file).is_file() else []), arguments, args)
 
 
 def _modules(name: str, path: str) -> list[ModuleType]:
@@ -166,7 +166,7 @@ def _classes(modules: Iterable[ModuleType], name: str) -> dict[str, type]:
     return {cls.__name__: cls for cls in [*(hooked or based or generating), *named]}
 
 
-def _choose(name: str, entries: Mapping[str, FoundWrapper], classes: Mapping[str, type], path: str) -> FoundWrapper:
+def _choose(name: str, entries: Mapping[str, FoundUlm], classes: Mapping[str, type], path: str) -> FoundUlm:
     if name in entries:
         return entries[name]
     if name in classes:
@@ -188,6 +188,6 @@ def _choose(name: str, entries: Mapping[str, FoundWrapper], classes: Mapping[str
     return candidates[0]
 
 
-def _of_class(cls: type) -> FoundWrapper:
+def _of_class(cls: type) -> FoundUlm:
     module = sys.modules.get(cls.__module__)
-    return FoundWrapper(cls, cls.__name__, sources_of(cls, [module] if module is not None else []))
+    return FoundUlm(cls, cls.__name__, sources_of(cls, [module] if module is not None else []))

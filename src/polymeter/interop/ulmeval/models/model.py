@@ -17,16 +17,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from polymeter.core.content import Modality
 from polymeter.core.errors import DataError, ModelError, PlanError, PolymeterError, boundary, is_out_of_memory
 from polymeter.core.guest_context import weights_place
 from polymeter.core.identity import source_hash
+from polymeter.core.media.sources import is_pil
 from polymeter.core.model import BatchModel, ModelTraits
-from polymeter.core.parts import Modality
-from polymeter.core.registry import missing_package
-from polymeter.core.repeats import group_repeats
+from polymeter.core.names.registry import missing_package
 from polymeter.core.request import Message, Origin, Parameters, Request, Response
-from polymeter.core.sources import is_pil
-from polymeter.formats.table.items import as_items, as_messages
+from polymeter.core.settings.repeats import group_repeats
 from polymeter.guests.contain import without_chatter
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import opened_behind
@@ -35,8 +34,9 @@ from polymeter.interop.ulmeval.models.answers import outputs
 from polymeter.interop.ulmeval.models.base import environment_seed
 from polymeter.interop.ulmeval.models.calling import ignored_settings, results, seeded
 from polymeter.interop.ulmeval.models.hooks import is_written, own_hook
-from polymeter.interop.ulmeval.models.loading import FoundWrapper, find_wrapper, found_class
+from polymeter.interop.ulmeval.models.loading import FoundUlm, find_wrapper, found_class
 from polymeter.models.memory import free_memory
+from polymeter.tasks.table.items import as_items, as_messages
 
 _RUNTIME = ("device", "verbose", "retry", "wait")
 _USES_TORCH = re.compile(rb"^\s*(?:import|from)\s+(?:torch|diffusers|transformers)\b", re.MULTILINE)
@@ -77,7 +77,7 @@ class UlmModel(BatchModel):
             model.traits = replace(model.traits, has_own_prompts=True)
         return model
 
-    def _set_up(self, found: FoundWrapper, arguments: Mapping[str, Any]) -> None:
+    def _set_up(self, found: FoundUlm, arguments: Mapping[str, Any]) -> None:
         self._found = found
         self._arguments = {**_local_defaults(found), **{name: _local(value) for name, value in arguments.items()}}
         self._lock = threading.RLock()
@@ -205,7 +205,7 @@ class UlmModel(BatchModel):
         return [item["value"] for item in as_items(images, folder=self._media())] if images else []
 
 
-def _traits(found: FoundWrapper) -> ModelTraits:
+def _traits(found: FoundUlm) -> ModelTraits:
     """The traits that a wrapper's class shows. Whether it gives images, text or both shows at the first request."""
     cls = found.cls
     takes = getattr(cls, "allowed_types", None)
@@ -225,7 +225,7 @@ def _traits(found: FoundWrapper) -> ModelTraits:
     )
 
 
-def _construct(found: FoundWrapper, arguments: Mapping[str, Any]) -> Any:
+def _construct(found: FoundUlm, arguments: Mapping[str, Any]) -> Any:
     doing = f"Making the wrapper {found.name!r}"
     # Seeded, so that a constructor that draws random weights draws the same ones in every run.
     with seeded(_CONSTRUCTION_SEED), boundary(PlanError, doing):
@@ -238,7 +238,7 @@ def _construct(found: FoundWrapper, arguments: Mapping[str, Any]) -> Any:
     return wrapper
 
 
-def _local_defaults(found: FoundWrapper) -> dict[str, str]:
+def _local_defaults(found: FoundUlm) -> dict[str, str]:
     """The constructor's defaults that name weights for which the user has given local files."""
     named = parameters(found.cls)[0] if found.cls is not None and not found.args else {}
     texts = {name: one.default for name, one in named.items() if isinstance(one.default, str)}

@@ -14,12 +14,12 @@ from time import sleep
 from typing import Any
 
 from polymeter.core.errors import ModelError
-from polymeter.core.generation import image_parameters
 from polymeter.core.model import AsyncModel, BatchModel, Model
 from polymeter.core.request import Request, Response
-from polymeter.formats.table.items import Item, as_messages
+from polymeter.core.settings.generation import image_parameters
 from polymeter.interop.ulmeval.models.base import BaseModel
 from polymeter.interop.ulmeval.models.zoo import ENTRIES, Zoo, backend_arguments, native_backend
+from polymeter.tasks.table.items import Item, as_messages
 
 _OTHER_NAMES: Mapping[str, str] = {"cfg_weight": "guidance_scale", "model": "model_path"}
 _NO_SETTINGS = frozenset({"retry", "wait", "verbose", "img_size", "img_detail", "vq_path"})

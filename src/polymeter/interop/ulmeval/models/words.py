@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from polymeter.core.content import Text
 from polymeter.core.model import BatchModel, Model
-from polymeter.core.parts import Text
 from polymeter.core.request import Message, Request, Response
 
 _HAN = re.compile("[\u4e00-\u9fff]")

@@ -16,14 +16,14 @@ from typing import Any
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import weights_place
 from polymeter.core.model import Model
-from polymeter.core.registries import MODELS
+from polymeter.core.names.registries import MODELS
 from polymeter.guests.wrappers import parameters
 
 _WRAPPER = "Your own wrapper runs as --model ulm:NAME --model-path FILE."
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ZooModel:
     """A model of ULMEvalKit's list.
 
     Attributes:
@@ -63,58 +63,58 @@ _JANUS = {"temperature": 1.0, "guidance_scale": 5.0}
 _LLAMA = dict.fromkeys(("text_encoder_4", "tokenizer_4"), "meta-llama/Llama-3.1-8B-Instruct")
 _SANA = _square(num_inference_steps=20, guidance_scale=4.5)
 
-ENTRIES: Mapping[str, Entry] = {
-    "gpt-image-1": Entry("gpt-image-1", "openai"),
-    "GeminiFlashPreviewImageGeneration2-0": Entry("gemini-2.0-flash-preview-image-generation", "gemini"),
-    "Imagen3": Entry("imagen-3.0-generate-002", "gemini"),
-    "Imagen4": Entry("imagen-4.0-generate-preview-06-06", "gemini"),
-    "Imagen4-Ultra": Entry("imagen-4.0-ultra-generate-preview-06-06", "gemini"),
-    "BAGEL-7B-MoT": Entry("ByteDance-Seed/BAGEL-7B-MoT", needs=_code_of("https://github.com/ByteDance-Seed/Bagel")),
-    "Janus-1.3B": Entry("deepseek-ai/Janus-1.3B", "hf", _JANUS, _CONVERTED),
-    "Janus-Pro-1B": Entry("deepseek-community/Janus-Pro-1B", "hf", _JANUS, also=("deepseek-ai/Janus-Pro-1B",)),
-    "Janus-Pro-7B": Entry("deepseek-community/Janus-Pro-7B", "hf", _JANUS, also=("deepseek-ai/Janus-Pro-7B",)),
-    "JanusFlow-1.3B": Entry("deepseek-ai/JanusFlow-1.3B", needs=_code_of("https://github.com/deepseek-ai/Janus")),
-    "Show-o": Entry("showlab/show-o", needs=_SHOW_O),
-    "Show-o-512x512": Entry("showlab/show-o-512x512", needs=_SHOW_O),
-    "Show-o-w-clip-vit-512x512": Entry("showlab/show-o-w-clip-vit-512x512", needs=_SHOW_O),
-    "Show-o-w-clip-vit": Entry("showlab/show-o-w-clip-vit", needs=_SHOW_O),
-    "OmniGen2": Entry(
+ENTRIES: Mapping[str, ZooModel] = {
+    "gpt-image-1": ZooModel("gpt-image-1", "openai"),
+    "GeminiFlashPreviewImageGeneration2-0": ZooModel("gemini-2.0-flash-preview-image-generation", "gemini"),
+    "Imagen3": ZooModel("imagen-3.0-generate-002", "gemini"),
+    "Imagen4": ZooModel("imagen-4.0-generate-preview-06-06", "gemini"),
+    "Imagen4-Ultra": ZooModel("imagen-4.0-ultra-generate-preview-06-06", "gemini"),
+    "BAGEL-7B-MoT": ZooModel("ByteDance-Seed/BAGEL-7B-MoT", needs=_code_of("https://github.com/ByteDance-Seed/Bagel")),
+    "Janus-1.3B": ZooModel("deepseek-ai/Janus-1.3B", "hf", _JANUS, _CONVERTED),
+    "Janus-Pro-1B": ZooModel("deepseek-community/Janus-Pro-1B", "hf", _JANUS, also=("deepseek-ai/Janus-Pro-1B",)),
+    "Janus-Pro-7B": ZooModel("deepseek-community/Janus-Pro-7B", "hf", _JANUS, also=("deepseek-ai/Janus-Pro-7B",)),
+    "JanusFlow-1.3B": ZooModel("deepseek-ai/JanusFlow-1.3B", needs=_code_of("https://github.com/deepseek-ai/Janus")),
+    "Show-o": ZooModel("showlab/show-o", needs=_SHOW_O),
+    "Show-o-512x512": ZooModel("showlab/show-o-512x512", needs=_SHOW_O),
+    "Show-o-w-clip-vit-512x512": ZooModel("showlab/show-o-w-clip-vit-512x512", needs=_SHOW_O),
+    "Show-o-w-clip-vit": ZooModel("showlab/show-o-w-clip-vit", needs=_SHOW_O),
+    "OmniGen2": ZooModel(
         "OmniGen2/OmniGen2",
         "diffusers",
         _square(num_inference_steps=50, text_guidance_scale=5.0, image_guidance_scale=2.0, max_sequence_length=1024),
     ),
-    "FLUX.1-schnell": Entry(
+    "FLUX.1-schnell": ZooModel(
         "black-forest-labs/FLUX.1-schnell", "diffusers", _square(num_inference_steps=50, guidance_scale=3.5)
     ),
-    "FLUX.1-dev": Entry(
+    "FLUX.1-dev": ZooModel(
         "black-forest-labs/FLUX.1-dev", "diffusers", _square(num_inference_steps=50, guidance_scale=3.5)
     ),
-    "FLUX.1-Kontext-dev": Entry("black-forest-labs/FLUX.1-Kontext-dev", "diffusers", _square(guidance_scale=2.5)),
-    "T2IR1": Entry("CaraJ/T2I-R1", needs=_code_of("https://github.com/CaraJ7/T2I-R1")),
-    "NextStep-1-Large": Entry(
+    "FLUX.1-Kontext-dev": ZooModel("black-forest-labs/FLUX.1-Kontext-dev", "diffusers", _square(guidance_scale=2.5)),
+    "T2IR1": ZooModel("CaraJ/T2I-R1", needs=_code_of("https://github.com/CaraJ7/T2I-R1")),
+    "NextStep-1-Large": ZooModel(
         "stepfun-ai/NextStep-1-Large", needs=_code_of("https://github.com/stepfun-ai/NextStep-1")
     ),
-    "Emu3-Gen": Entry("BAAI/Emu3-Gen-hf", "hf", also=("BAAI/Emu3-Gen",)),
-    "Qwen-Image": Entry(
+    "Emu3-Gen": ZooModel("BAAI/Emu3-Gen-hf", "hf", also=("BAAI/Emu3-Gen",)),
+    "Qwen-Image": ZooModel(
         "Qwen/Qwen-Image",
         "diffusers",
         {"size": (1664, 928), "num_inference_steps": 50, "true_cfg_scale": 4.0, "negative_prompt": " "},
     ),
-    "Sana-1.5-1.6B": Entry("Efficient-Large-Model/SANA1.5_1.6B_1024px_diffusers", "diffusers", _SANA),
-    "Sana-1.5-4.8B": Entry("Efficient-Large-Model/SANA1.5_4.8B_1024px_diffusers", "diffusers", _SANA),
-    "HiDream-Full": Entry(
+    "Sana-1.5-1.6B": ZooModel("Efficient-Large-Model/SANA1.5_1.6B_1024px_diffusers", "diffusers", _SANA),
+    "Sana-1.5-4.8B": ZooModel("Efficient-Large-Model/SANA1.5_4.8B_1024px_diffusers", "diffusers", _SANA),
+    "HiDream-Full": ZooModel(
         "HiDream-ai/HiDream-I1-Full",
         "diffusers",
         _square(num_inference_steps=50, guidance_scale=5.0),
         parts=_LLAMA,
     ),
-    "HiDream-Dev": Entry(
+    "HiDream-Dev": ZooModel(
         "HiDream-ai/HiDream-I1-Dev",
         "diffusers",
         _square(num_inference_steps=28, guidance_scale=0.0),
         parts=_LLAMA,
     ),
-    "HiDream-Fast": Entry(
+    "HiDream-Fast": ZooModel(
         "HiDream-ai/HiDream-I1-Fast",
         "diffusers",
         _square(num_inference_steps=16, guidance_scale=0.0),

@@ -1,16 +1,16 @@
-"""The importable modules of ULMEvalKit and VLMEvalKit, and our objects behind their names; see ``guests.shims``. A
-module that ``VLMEVAL`` lacks is looked up in ``ULMEVAL``.
+"""The importable modules of ULMEvalKit and VLMEvalKit, and our objects behind their names; see
+``guests.shims.finder``. A module that ``VLMEVAL`` lacks is looked up in ``ULMEVAL``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from polymeter.core.systems import same_names
+from polymeter.core.names.systems import same_names
 
 _SHIM = "polymeter.interop.ulmeval.shim"
 _MODELS = "polymeter.interop.ulmeval.models"
-_TABLE = "polymeter.formats.table"
+_TABLE = "polymeter.tasks.table"
 _CHOICE = f"{_TABLE}.classes.multiple_choice"
 _QUESTIONS = f"{_TABLE}.classes.questions.datasets"
 _SMP = f"{_SHIM}.ulmeval.smp"

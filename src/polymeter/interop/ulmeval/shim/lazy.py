@@ -6,7 +6,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 
 
 class LazyModule(ModuleType):

@@ -1,7 +1,7 @@
 """The format of dataset classes: a Python class over a table, as ULMEvalKit and VLMEvalKit have them.
 
 ``reading`` and ``index`` know names without running code; ``loading`` runs a class's file; ``dataset`` reads what its
-instance offers; ``compile`` makes a Task of it. What authors subclass is in ``formats.table``, whose tables without a
+instance offers; ``compile`` makes a Task of it. What authors subclass is in ``tasks.table``, whose tables without a
 class are served by the same bases.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Root
 from polymeter.core.errors import PlanError, Problem
 from polymeter.core.format import FileSource, Format, Loaded, OpenContext
 from polymeter.core.model import ModelTraits
+from polymeter.core.names.catalog import Catalog, Entry, Root
 from polymeter.core.task import Task, TaskSpec
-from polymeter.formats.table import PAGE_KEYS
+from polymeter.tasks.table import PAGE_KEYS
 
 __all__ = ["FORMAT"]
 
@@ -48,7 +48,7 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
     Raises:
         PlanError: always; it names the files.
     """
-    from polymeter.guests.sources import files_behind
+    from polymeter.guests.reading.sources import files_behind
 
     files = files_behind([entry.file]) if entry.file.is_file() else [entry.file]
     raise PlanError(

@@ -1,5 +1,5 @@
 """From the spec of a dataset class to a Task: its file is run, its instance made, and its functions become the Task's,
-by the pieces of ``formats.table`` wherever a table without a class does the same.
+by the pieces of ``tasks.table`` wherever a table without a class does the same.
 """
 
 from __future__ import annotations
@@ -13,19 +13,8 @@ from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import Generate, GenerateImage
 from polymeter.core.task import ReduceContext, Result, ScoredRow, Task, TaskSpec
-from polymeter.formats.table.compile import task_of
-from polymeter.formats.table.dataset import Dataset
-from polymeter.formats.table.instances import check_rows, circular_note, make_instance, scoring_notes, set_up
-from polymeter.formats.table.options import TableRunOptions, read_run_options
-from polymeter.formats.table.predictions import PICKLE, PredictionFile, write_predictions
-from polymeter.formats.table.prompts import Prompting, parameters_for
-from polymeter.formats.table.scoring import JUDGE_MODEL, judge_kwargs, sample_results
 from polymeter.guests.named_data import naming_its_place
-from polymeter.interop.ulmeval.prediction_formats import (
-    check_format,
-    prediction_format,
-    write_table,
-)
+from polymeter.interop.ulmeval.prediction_formats import check_format, prediction_format, write_table
 from polymeter.interop.ulmeval.tasks.dataset import (
     Scoring,
     check_data_is_read,
@@ -38,6 +27,13 @@ from polymeter.interop.ulmeval.tasks.evaluate import evaluate_results
 from polymeter.interop.ulmeval.tasks.judge_needs import require_judge
 from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval, load_class
 from polymeter.interop.ulmeval.tasks.reading import line_of_data
+from polymeter.tasks.table.compile import task_of
+from polymeter.tasks.table.dataset import Dataset
+from polymeter.tasks.table.instances import check_rows, circular_note, make_instance, scoring_notes, set_up
+from polymeter.tasks.table.options import TableRunOptions, read_run_options
+from polymeter.tasks.table.predictions import PICKLE, PredictionFile, write_predictions
+from polymeter.tasks.table.prompts import Prompting, parameters_for
+from polymeter.tasks.table.scoring import JUDGE_MODEL, judge_kwargs, sample_results
 
 _JUDGE = "judge"
 _LEFT_OUT = ("image",)

@@ -13,12 +13,12 @@ from polymeter.core.errors import PlanError
 from polymeter.core.guest_context import guest_context
 from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
-from polymeter.formats.table.base import BASES
-from polymeter.formats.table.dataset import Dataset
-from polymeter.formats.table.instances import own_method, request_kind, usual_count
-from polymeter.formats.table.rows import table_of
 from polymeter.guests.own_classes import definer, is_own_class
 from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval
+from polymeter.tasks.table.base import BASES
+from polymeter.tasks.table.dataset import Dataset
+from polymeter.tasks.table.instances import own_method, request_kind, usual_count
+from polymeter.tasks.table.rows import table_of
 
 
 @dataclass(frozen=True, slots=True)

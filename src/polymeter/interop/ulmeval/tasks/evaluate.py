@@ -9,17 +9,17 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.environment import environment_set
 from polymeter.core.errors import ScoreError, boundary
-from polymeter.core.files import replacing
-from polymeter.core.json_text import json_text
+from polymeter.core.machine.environment import environment_set
+from polymeter.core.machine.files import replacing
 from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
-from polymeter.data.exact_tables import keep_exact, keeping_exact
-from polymeter.formats.table.dataset import Dataset
-from polymeter.formats.table.predictions import PICKLE, PredictionFile, write_predictions
-from polymeter.formats.table.scoring import JUDGE_MODEL, NO_FILTER
+from polymeter.core.text.json_text import json_text
+from polymeter.data.tables.exact import keep_exact, keeping_exact
 from polymeter.guests import contained
 from polymeter.interop.ulmeval.tasks.tabulate import as_json, check_returned, numbers, rows_of_type
+from polymeter.tasks.table.dataset import Dataset
+from polymeter.tasks.table.predictions import PICKLE, PredictionFile, write_predictions
+from polymeter.tasks.table.scoring import JUDGE_MODEL, NO_FILTER
 
 if TYPE_CHECKING:
     import pandas as pd

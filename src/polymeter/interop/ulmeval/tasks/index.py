@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from polymeter.core.catalog import Catalog, Entry, Root
 from polymeter.core.errors import PlanError, Problem
-from polymeter.core.folders import files_below
+from polymeter.core.machine.folders import files_below
+from polymeter.core.names.catalog import Catalog, Entry, Root
 from polymeter.interop.ulmeval.tasks.reading import DatasetClass, DatasetFile, read_file
 
 NAME = "dataset_class"

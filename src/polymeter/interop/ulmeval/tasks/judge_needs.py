@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
-from polymeter.formats.table.scoring import JUDGE_MODEL
 from polymeter.interop.ulmeval.shim.ulmeval.judges import LOCAL
+from polymeter.tasks.table.scoring import JUDGE_MODEL
 
 _MAKES, _IS_THERE = "build_judge", "working"
 _CHANGES = ("setdefault", "update")

@@ -8,11 +8,11 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.task import TaskSpec
-from polymeter.formats.table.classes import class_for
 from polymeter.guests import contained
-from polymeter.guests.loading import authors_code
-from polymeter.guests.packages import GUEST_LOCK
+from polymeter.guests.loading.load import authors_code
+from polymeter.guests.loading.packages import GUEST_LOCK
 from polymeter.interop.ulmeval.guest_files import load_guest_file
+from polymeter.tasks.table.classes import class_for
 
 _VLMEVAL = "vlmeval"
 _PACKAGE_IMPORT = re.compile(r"^\s*(?:from|import)\s+(ulmeval|vlmeval)\b", re.MULTILINE)

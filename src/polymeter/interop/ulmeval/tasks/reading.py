@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from polymeter.guests.sources import bytes_of, packages_needed, tree_of
+from polymeter.guests.reading.sources import bytes_of, packages_needed, tree_of
 from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN, bound, constants, value_of
 
 URLS: Final = "DATASET_URL"
@@ -101,7 +101,7 @@ def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
     if not any(mark in content for mark in _MARKS) and not (is_named and b"Dataset" in content):
         return DatasetFile(path)
     tree = tree_of(path, content)
-    classes = tuple(_Reader(tree).classes())
+    classes = tuple(_ClassReader(tree).classes())
     return DatasetFile(path, classes, dict(packages_needed(tree, path.parent)) if classes else {})
 
 
@@ -119,7 +119,7 @@ def line_of_data(path: Path, dataset: str) -> int:
     return owner.line
 
 
-class _Reader:
+class _ClassReader:
     """Finds dataset classes in one tree.
 
     Args:

@@ -7,17 +7,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Entry
 from polymeter.core.errors import PlanError, Problem, did_you_mean
 from polymeter.core.format import FileSource, Loaded, OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.identity import source_hash
+from polymeter.core.names.catalog import Entry
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.formats.table.finding import table_here
-from polymeter.guests.sources import files_behind
+from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.ulmeval.tasks.index import NAME
 from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN
 from polymeter.interop.ulmeval.tasks.reading import PLAIN_BASES, URLS, DatasetClass, read_file
+from polymeter.tasks.table.files.finding import table_here
 
 UNKNOWN = "?"
 _ORDER = ("class", "dataset", "TYPE", "MODALITY", "url", "md5", "NUM_GENERATIONS", "METRICS")

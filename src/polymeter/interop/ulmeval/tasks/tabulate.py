@@ -56,7 +56,7 @@ def is_table(value: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class TableNumber:
     """A number in what ``evaluate`` returned.
 
     Attributes:
@@ -71,9 +71,9 @@ class Number:
     n: int | None = None
 
 
-def numbers(returned: Any) -> dict[str, Number]:
+def numbers(returned: Any) -> dict[str, TableNumber]:
     """Every number in what ``evaluate`` returned, by its name, in order."""
-    found: dict[str, Number] = {}
+    found: dict[str, TableNumber] = {}
     walked = [*_walk(returned, ())]
     counts = {path[:-1]: value for path, value in walked if len(path) > 1 and _is_count(path[-1], value)}
     own = dict(walked)
@@ -81,7 +81,7 @@ def numbers(returned: Any) -> dict[str, Number]:
         n = None if path and _is_count(path[-1], value) else counts.get(path[:-1])
         if path and n is None:
             n = own.get((*path[:-1], f"{path[-1]}{_OF_HOW_MANY}"))
-        found[_unused(_JOINT.join(path) or "value", found)] = Number(value, path, None if n is None else int(n))
+        found[_unused(_JOINT.join(path) or "value", found)] = TableNumber(value, path, None if n is None else int(n))
     return found
 
 
@@ -104,7 +104,7 @@ def as_json(returned: Any) -> Any:
     """What ``evaluate`` returned as plain data; a DataFrame becomes lists under the names of its columns, with its
     labels under ``index`` where it has any.
     """
-    from polymeter.core.codec import jsonable
+    from polymeter.core.text.codec import jsonable
 
     if is_table(returned):
         columns: dict[str, Any] = {name: jsonable(values) for name, values in _columns(returned).items()}

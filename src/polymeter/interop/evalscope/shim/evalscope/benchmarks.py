@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 
 from polymeter.api.settings import read_settings
-from polymeter.engine.selection import build_catalog
 from polymeter.guests.door import current_mode
 from polymeter.guests.held import hand_over
 from polymeter.interop.evalscope import SYSTEM
 from polymeter.interop.evalscope.tasks import registration
 from polymeter.interop.evalscope.tasks.guest import load_meta
 from polymeter.interop.evalscope.tasks.index import NAME, load
+from polymeter.run.plan.selection import build_catalog
 
 
 class Benchmark(registration.Benchmark):

@@ -95,9 +95,9 @@ def prompts_of(name: str, args: Mapping[str, Any]) -> dict[str, list[dict[str, A
     from polymeter.api.settings import read_settings
     from polymeter.core.format import OpenContext
     from polymeter.core.guest_context import guest_context
-    from polymeter.engine.selection import build_catalog
     from polymeter.interop.evalscope.tasks.guest import make_all_prompts
     from polymeter.interop.evalscope.tasks.index import load
+    from polymeter.run.plan.selection import build_catalog
 
     settings, parity = read_settings(), guest_context().parity
     catalog = build_catalog(settings.include_paths, settings.cache_dir, parity)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.yaml_text import read_yaml
+from polymeter.core.text.yaml_text import read_yaml
 
 _STAMP = re.compile(r"\d{8}_\d{6}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.interop.evalscope.config import parse_task_config
-from polymeter.interop.evalscope.tasks.report_tables import get_report_list
+from polymeter.interop.evalscope.tasks.scoring.report_tables import get_report_list
 
 _REPORTS = "reports"
 

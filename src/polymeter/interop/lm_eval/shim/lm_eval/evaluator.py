@@ -224,10 +224,10 @@ class EvaluationTracker:
             results: What ``simple_evaluate`` returns.
             samples: Its ``samples``, for their hashes.
         """
-        from polymeter.core.json_text import json_text
-        from polymeter.core.places import stored_at
+        from polymeter.core.machine.places import stored_at
+        from polymeter.core.text.json_text import json_text
+        from polymeter.interop.lm_eval.files.sample_lines import TaskHash
         from polymeter.interop.lm_eval.results import files_folder, model_name, time_stamp
-        from polymeter.interop.lm_eval.sample_lines import TaskHash
 
         if self.output_path is None:
             return
@@ -252,10 +252,10 @@ class EvaluationTracker:
             task_name: The task.
             samples: Its part of ``samples``.
         """
-        from polymeter.core.json_text import json_text
-        from polymeter.core.places import stored_at
+        from polymeter.core.machine.places import stored_at
+        from polymeter.core.text.json_text import json_text
+        from polymeter.interop.lm_eval.files.sample_lines import file_line
         from polymeter.interop.lm_eval.results import files_folder
-        from polymeter.interop.lm_eval.sample_lines import file_line
 
         if self.output_path is None:
             return

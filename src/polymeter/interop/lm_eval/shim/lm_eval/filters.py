@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from polymeter.interop.lm_eval.shim.lm_eval.registry import get_filter
-from polymeter.interop.lm_eval.tasks.filters import FilterEnsemble
+from polymeter.interop.lm_eval.tasks.scoring.filters import FilterEnsemble
 
 
 def build_filter_ensemble(

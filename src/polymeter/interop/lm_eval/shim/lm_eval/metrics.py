@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from polymeter.interop.lm_eval.tasks.aggregations import aggregation_of, mean
-from polymeter.interop.lm_eval.tasks.stated_errors import NOT_STATED, mean_stderr, stated_stderr
+from polymeter.interop.lm_eval.tasks.scoring.aggregations import aggregation_of, mean
+from polymeter.interop.lm_eval.tasks.scoring.stated_errors import NOT_STATED, mean_stderr, stated_stderr
 
 __all__ = [
     "aggregate_subtask_metrics",

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polymeter.formats.task_yaml.registration import (
+from polymeter.interop.lm_eval.models.base import LM_MODELS, get_model, register_model
+from polymeter.interop.lm_eval.tasks.scoring.aggregations import FUNCTIONS
+from polymeter.interop.lm_eval.tasks.scoring.filters import FILTERS, find_filter
+from polymeter.interop.lm_eval.tasks.scoring.metrics import DEFAULTS, KNOWN
+from polymeter.metrics import as_written
+from polymeter.tasks.yaml.registration import (
     AGGREGATION_DEFINITIONS,
     METRIC_DEFINITIONS,
     register_aggregation,
     register_filter,
     register_metric,
 )
-from polymeter.interop.lm_eval.models.base import LM_MODELS, get_model, register_model
-from polymeter.interop.lm_eval.tasks.aggregations import FUNCTIONS
-from polymeter.interop.lm_eval.tasks.filters import FILTERS, find_filter
-from polymeter.interop.lm_eval.tasks.metrics import DEFAULTS, KNOWN
-from polymeter.metrics import as_written
 
 __all__ = [
     "AGGREGATION_REGISTRY",

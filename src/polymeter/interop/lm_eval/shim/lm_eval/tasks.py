@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog_names import CatalogNames
+from polymeter.core.names.catalog_names import CatalogNames
 
 
 class TaskManager(CatalogNames):

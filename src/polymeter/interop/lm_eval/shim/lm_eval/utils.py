@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from polymeter.formats.task_yaml.templates import compile_template
+from polymeter.tasks.yaml.prompts.templates import compile_template
 
 T = TypeVar("T")
 eval_logger = logging.getLogger("lm-eval")

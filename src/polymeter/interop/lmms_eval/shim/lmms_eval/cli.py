@@ -32,7 +32,7 @@ def collect_task_sizes(
         verbosity: Not used.
         include_path: A folder of tasks.
     """
-    from polymeter.api.trying import open_named
+    from polymeter.catalog.trying import open_named
     from polymeter.interop.lmms_eval.evaluation import patterns_and_paths
     from polymeter.interop.lmms_eval.shim.lmms_eval.logs import eval_logger
 

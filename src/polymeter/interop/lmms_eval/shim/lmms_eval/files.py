@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.sources import on_disk
-from polymeter.core.yaml_text import parse_yaml
+from polymeter.core.media.sources import on_disk
+from polymeter.core.text.yaml_text import parse_yaml
 
 
 def load_default_template_yaml(task_file: str | Path) -> Any:

@@ -1,6 +1,6 @@
 """``lmms_eval.filters`` as classes, and helpers that remove reasoning from an answer.
 
-``formats.task_yaml`` reads a ``filter_list`` in YAML; entries of ``FILTER_REGISTRY`` do not reach it.
+``tasks.yaml`` reads a ``filter_list`` in YAML; entries of ``FILTER_REGISTRY`` do not reach it.
 ``register_filter`` makes a filter available to YAML.
 """
 
@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from polymeter.formats.task_yaml.filters import strip_thinking
-from polymeter.formats.task_yaml.reasoning import TAGS, strip_reasoning
 from polymeter.interop.lmms_eval.tasks import (
     ExtendedRegexFilter,
     Filter,
@@ -28,6 +26,8 @@ from polymeter.interop.lmms_eval.tasks import (
     WhitespaceFilter,
 )
 from polymeter.reading.reasoning import parse_tags
+from polymeter.tasks.yaml.scoring.filters import strip_thinking
+from polymeter.tasks.yaml.scoring.reasoning import TAGS, strip_reasoning
 
 _OPTION = re.compile(r"\b([A-Z])\.\s+([^\n]*)")
 
@@ -84,7 +84,7 @@ def build_filter_ensemble(
 
 
 def strip_reasoning_tags(text: str, tag_pairs: Sequence[Sequence[str]]) -> str:
-    """The text without its reasoning; see ``polymeter.formats.task_yaml.reasoning``."""
+    """The text without its reasoning; see ``polymeter.tasks.yaml.scoring.reasoning``."""
     return strip_reasoning(text, tuple((opening, closing) for opening, closing in tag_pairs))
 
 

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from polymeter.core.installing import pip_install
+from polymeter.core.names.installing import pip_install
 
 __all__ = [
     "MissingOptionalDependencyError",

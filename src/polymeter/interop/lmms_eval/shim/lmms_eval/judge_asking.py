@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core import request as core
+from polymeter.core.content import Image, Part, Text
 from polymeter.core.errors import ModelError, ScoreError
 from polymeter.core.guest_context import current_role_client, guest_context, refuse_verdict
-from polymeter.core.parts import Image, Part, Text
-from polymeter.core.sources import sniff_mime
+from polymeter.core.media.sources import sniff_mime
 from polymeter.judge.llm_judge import ROLE
 from polymeter.judge.reply import CUT_OFF, is_cut_off
 

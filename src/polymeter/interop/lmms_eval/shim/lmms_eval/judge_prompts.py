@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.core.guest_context import guest_context
-from polymeter.formats.task_yaml.reasoning import strip_reasoning
 from polymeter.interop.lmms_eval.original_prompts import original_prompt
 from polymeter.judge.passages import unreadable
 from polymeter.judge.reply import shown, spoken
 from polymeter.judge.verdict import read_bit, read_yes_no
+from polymeter.tasks.yaml.scoring.reasoning import strip_reasoning
 
 BINARY_JUDGE_PROMPT = """\
 You grade answers. Compare the candidate's answer with the reference and reply with {positive} if it is right, else with

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.json_text import json_text
+from polymeter.core.text.json_text import json_text
 from polymeter.interop.lmms_eval.shim.lmms_eval.utils import (
     get_datetime_str,
     handle_non_serializable,

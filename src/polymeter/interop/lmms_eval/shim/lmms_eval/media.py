@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.pixels import opened_image
+from polymeter.core.media.pixels import opened_image
 from polymeter.data.audio import samples
 from polymeter.data.media import forget_bytes_if_touched
 from polymeter.data.video import picked_frames

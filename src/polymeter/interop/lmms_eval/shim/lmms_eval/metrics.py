@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from polymeter.core.guest_context import guest_context
-from polymeter.core.registries import AGGREGATIONS
+from polymeter.core.names.registries import AGGREGATIONS
 
 
 def levenshtein_distance(s1: Sequence[Any], s2: Sequence[Any]) -> int:

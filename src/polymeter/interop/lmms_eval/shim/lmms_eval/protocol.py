@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from polymeter.core.pixels import opened_image
-from polymeter.core.registry import missing_package
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.names.registry import missing_package
 
 _QWEN_MERGED = 2  # Qwen3-VL merges two frames into one, and gets the time halfway between them
 

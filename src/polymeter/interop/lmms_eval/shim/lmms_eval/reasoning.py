@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import UnscoredError
-from polymeter.core.registry import missing_package
+from polymeter.core.names.registry import missing_package
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_protocol import ServerConfig
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_servers import ServerInterface
 from polymeter.metrics.bounded import bounded, named_in_process

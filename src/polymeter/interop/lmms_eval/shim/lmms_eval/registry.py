@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polymeter.core.registries import AGGREGATIONS, METRICS
-from polymeter.formats.task_yaml.registration import register_aggregation, register_filter, register_metric
+from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, register_model
 from polymeter.interop.lmms_eval.shim.lmms_eval.metrics import median
 from polymeter.metrics.as_written import AS_WRITTEN
+from polymeter.tasks.yaml.registration import register_aggregation, register_filter, register_metric
 
 __all__ = [
     "DEFAULT_METRIC_REGISTRY",

@@ -1,6 +1,6 @@
 """``lmms_eval.api.samplers``: for code that draws its few-shot examples itself.
 
-``formats.task_yaml.prompt`` draws those of YAML tasks, seeded for each sample, so that the order of requests does not
+``tasks.yaml.prompts.prompt`` draws those of YAML tasks, seeded for each sample, so that the order of requests does not
 matter.
 """
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.catalog_names import CatalogNames
 from polymeter.core.errors import PlanError
+from polymeter.core.names.catalog_names import CatalogNames
 
 if TYPE_CHECKING:
-    from polymeter.core.catalog import Entry
+    from polymeter.core.names.catalog import Entry
 
 __all__ = ["TaskManager", "get_task_dict"]
 

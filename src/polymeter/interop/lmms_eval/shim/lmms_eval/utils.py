@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from polymeter.core.catalog_names import pattern_match
+from polymeter.core.names.catalog_names import pattern_match
 from polymeter.interop.lmms_eval.models.arguments import handle_arg_string, simple_parse_args_string
 from polymeter.interop.lmms_eval.shim.lmms_eval.batching import (
     Collator,

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import GUEST_PREFIX
-from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
-from polymeter.formats.table.instances import open_dataset
-from polymeter.formats.table.roots import find_data_root
 from polymeter.guests.held import hand_over
 from polymeter.interop.ulmeval.shim.ulmeval import LateNames
+from polymeter.tasks.table.base import ImageBaseDataset, TextBaseDataset
+from polymeter.tasks.table.files.roots import find_data_root
+from polymeter.tasks.table.instances import open_dataset
 
 if TYPE_CHECKING:
-    from polymeter.core.catalog import Catalog
+    from polymeter.core.names.catalog import Catalog
     from polymeter.core.task import TaskSpec
 
 _FORMATS = ("dataset_class", "table")
@@ -129,7 +129,7 @@ def _listed(name: str) -> Any:
 
 
 def _listed_where(fits: Callable[[TaskSpec], bool], name: str | None = None) -> Any:
-    from polymeter.core.registries import FORMATS
+    from polymeter.core.names.registries import FORMATS
     from polymeter.interop.ulmeval.tasks.loading import load_class
 
     catalog = _catalog()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.core.errors import GUEST_PREFIX
-from polymeter.guests.shims import switch_on_shims
+from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.interop.ulmeval.guest_files import PACKAGES
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from polymeter.formats.table.localising import localised
-from polymeter.formats.table.roots import image_root
+from polymeter.tasks.table.files.localising import localised
+from polymeter.tasks.table.files.roots import image_root
 
 __all__ = ["LOCALIZE"]
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.core.guest_context import guest_context
-from polymeter.formats.table.classes.multiple_choice import extract
-from polymeter.formats.table.classes.multiple_choice.extract import Inferred, can_infer_sequence, can_infer_text
+from polymeter.tasks.table.classes.multiple_choice import extract
+from polymeter.tasks.table.classes.multiple_choice.extract import Inferred, can_infer_sequence, can_infer_text
 
 __all__ = ["can_infer", "can_infer_lego", "can_infer_option", "can_infer_sequence", "can_infer_text"]
 

@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, UnscoredError
-from polymeter.formats.table.classes.cells import column, options_of, text_of
-from polymeter.formats.table.classes.multiple_choice import circular
-from polymeter.formats.table.classes.multiple_choice.datasets import right_letter
-from polymeter.formats.table.classes.multiple_choice.extract import NO_OPTION
-from polymeter.formats.table.classes.multiple_choice.reading import ask_judge
-from polymeter.formats.table.classes.multiple_choice.table import HIT
-from polymeter.formats.table.classes.multiple_choice.table import accuracy_table as report_acc
-from polymeter.formats.table.classes.prediction_files import distinct
 from polymeter.interop.ulmeval.shim.ulmeval.mp_util import track_progress_rich
 from polymeter.interop.ulmeval.shim.ulmeval.smp.file import dump
 from polymeter.interop.ulmeval.shim.vlmeval.matching import can_infer
+from polymeter.tasks.table.classes.cells import column, options_of, text_of
+from polymeter.tasks.table.classes.multiple_choice import circular
+from polymeter.tasks.table.classes.multiple_choice.datasets import right_letter
+from polymeter.tasks.table.classes.multiple_choice.extract import NO_OPTION
+from polymeter.tasks.table.classes.multiple_choice.reading import ask_judge
+from polymeter.tasks.table.classes.multiple_choice.table import HIT
+from polymeter.tasks.table.classes.multiple_choice.table import accuracy_table as report_acc
+from polymeter.tasks.table.classes.prediction_files import distinct
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,12 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.content import Given, Image, Part, Text
 from polymeter.core.errors import UnscoredError
 from polymeter.core.guest_context import current_role_client, guest_context, note_scorer, refuse_verdict
-from polymeter.core.parts import Given, Image, Part, Text
+from polymeter.core.media.sources import from_data_url
 from polymeter.core.request import Generate, Message, Request
-from polymeter.core.sources import from_data_url
-from polymeter.formats.table.items import as_items, as_messages
 from polymeter.guests.loggers import guest_logger
 from polymeter.interop.ulmeval.models.base import BaseAPI
 from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectRoleClient
@@ -27,6 +26,7 @@ from polymeter.judge import ROLE
 from polymeter.judge.forms import AROUND
 from polymeter.judge.reply import CUT_OFF, is_cut_off
 from polymeter.judge.verdict import read_yes_no
+from polymeter.tasks.table.items import as_items, as_messages
 
 __all__ = ["APIBASES", "GPT4V", "OpenAIWrapper"]
 

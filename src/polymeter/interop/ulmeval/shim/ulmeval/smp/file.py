@@ -15,15 +15,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.sources import is_elsewhere, mime_of_suffix, on_disk
+from polymeter.core.media.sources import is_elsewhere, mime_of_suffix, on_disk
 from polymeter.data import formats
 from polymeter.data.base64_images import decode_base64_to_image_file
-from polymeter.data.fetch import download, fetched_image, md5_of
+from polymeter.data.fetching.fetch import download, fetched_image, md5_of
 from polymeter.data.formats import dump
-from polymeter.data.stored_text import in_memory
-from polymeter.formats.table.cells import read_images
-from polymeter.formats.table.image_files import write_images
-from polymeter.formats.table.roots import LMUDataRoot, image_root, is_offline_here
+from polymeter.data.tables.stored_text import in_memory
+from polymeter.tasks.table.files.cells import read_images
+from polymeter.tasks.table.files.image_files import write_images
+from polymeter.tasks.table.files.roots import LMUDataRoot, image_root, is_offline_here
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.installing import pip_install
-from polymeter.formats.table.cells import toliststr
+from polymeter.core.names.installing import pip_install
 from polymeter.guests.loggers import guest_logger
+from polymeter.tasks.table.files.cells import toliststr
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,16 +9,16 @@ from typing import Any
 
 from PIL import Image
 
-from polymeter.core.pixels import opened_image
-from polymeter.core.sources import digest
+from polymeter.core.media.pixels import opened_image
+from polymeter.core.media.sources import digest
 from polymeter.data.base64_images import (
     decode_base64_to_image,
     decode_base64_to_image_file,
     encode_image_file_to_base64,
     encode_image_to_base64,
 )
-from polymeter.formats.table.roots import LMUDataRoot
 from polymeter.interop.ulmeval.shim.ulmeval.smp.misc import toliststr
+from polymeter.tasks.table.files.roots import LMUDataRoot
 
 __all__ = [
     "apiok",

@@ -1,0 +1,374 @@
+"""``compare``: are the differences between runs more than noise? Reads only run folders; asks no model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from polymeter.analysis.comparison.answers import AnswerComparison, compare_answers
+from polymeter.analysis.comparison.comparability import Finding, check_allowed, refuse, run_findings, task_findings
+from polymeter.analysis.comparison.groups import group_scores
+from polymeter.analysis.comparison.runs import ComparedRun, read_runs
+from polymeter.analysis.comparison.scores import NotCompared, ScoreComparison, mains, task_scores
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.machine.places import naming_places
+from polymeter.core.settings.arguments import Names, names_of
+from polymeter.report.formatting import count, listing, number
+from polymeter.report.render import as_text
+from polymeter.report.table import title_of
+from polymeter.stats import holm
+
+SCHEMA_VERSION = 1
+ALPHA = 0.05
+"""A difference is shown where its p-value, corrected, is at most this."""
+_FLATTERS = "If a model fails on what is hard for it, this flatters it."
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """One run compared with the first.
+
+    Attributes:
+        run: The run.
+        scores: Its tasks' and groups' numbers, in the order of the first run's table.
+        not_compared: Metrics that cannot be compared.
+        answers: How its answers differ, by task.
+        warnings: What the reader must know: one sentence each.
+    """
+
+    run: ComparedRun
+    scores: tuple[ScoreComparison, ...]
+    not_compared: tuple[NotCompared, ...]
+    answers: tuple[AnswerComparison, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison:
+    """Runs compared with the first one. A difference is always theirs less the first one's.
+
+    It shows itself as ``polymeter compare`` prints it.
+
+    Attributes:
+        first: The first run.
+        others: Each of the others, compared with it.
+        is_paired: Whether samples are compared one by one.
+    """
+
+    first: ComparedRun
+    others: tuple[RunComparison, ...]
+    is_paired: bool = True
+
+    def regressions(self, most: float) -> tuple[list[str], list[str]]:
+        """The numbers that are worse by more than ``most``, and those of which the comparison cannot tell it.
+
+        A loss counts as a regression if it is larger than ``most`` and more than noise: its own p-value, without a
+        correction for the number of tasks, is at most 0.05. A loss that is as large and could be noise is in the second
+        list, and so is a number whose loss of ``most`` such a comparison would not find in four cases of five.
+
+        Args:
+            most: The largest loss that is tolerated, in the unit of the metric.
+
+        Raises:
+            ValueError: if it is negative or no number.
+        """
+        if not most >= 0:
+            raise ValueError(f"The largest tolerated loss is 0 or more, not {most}.")
+        worse, unclear = [], []
+        for other in self.others:
+            for line in mains(other.scores):
+                if line.gain is None:
+                    unclear.append(f"{line.name} ({line.metric}): no sample has a score in both runs.")
+                    continue
+                is_worse = -line.gain > most
+                what = f"{line.name} ({line.metric}): {other.run.name} is {number(abs(line.gain))} "
+                if is_worse and line.p_value is not None and line.p_value <= ALPHA:
+                    worse.append(
+                        f"{what}worse than {self.first.name}, more than {number(most)} (p {line.p_value:.2g})."
+                    )
+                elif is_worse:
+                    p_value = "no test" if line.p_value is None else f"p {line.p_value:.2g}"
+                    unclear.append(f"{what}worse than {self.first.name}, but that could be noise ({p_value}).")
+                elif line.interval is None and verdict(line) != "equal":
+                    unclear.append(f"{line.name} ({line.metric}): {line.no_interval}.")
+                elif line.detectable is not None and line.detectable > most:
+                    unclear.append(
+                        f"{line.name} ({line.metric}): {count(line.n, 'sample')} would show a loss of "
+                        f"{number(line.detectable)} or more in four cases of five, not one of {number(most)}."
+                    )
+        return worse, unclear
+
+    def document(self) -> dict[str, Any]:
+        """The comparison as plain data: what ``polymeter compare --json`` prints."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "comparison",
+            "paired": self.is_paired,
+            "difference": "each run less the first",
+            "level": 1 - ALPHA,
+            "first": _run(self.first),
+            "others": [
+                {
+                    **_run(other.run),
+                    "warnings": list(other.warnings),
+                    "scores": [self._score(line) for line in other.scores],
+                    "not_compared": [
+                        {
+                            **asdict(one),
+                            "subset": list(one.subset),
+                            "title": title_of(self.first.results, _holder(one.kind), one.name),
+                        }
+                        for one in other.not_compared
+                    ],
+                    "answers": [one.document() for one in other.answers],
+                }
+                for other in self.others
+            ],
+        }
+
+    def __repr__(self) -> str:
+        from polymeter.report.comparison.tables import print_comparison
+
+        return as_text(print_comparison, self.document())
+
+    def _score(self, line: ScoreComparison) -> dict[str, Any]:
+        plain = asdict(line)
+        plain["title"] = title_of(self.first.results, _holder(line.kind), line.name)
+        plain["subset"] = list(line.subset)
+        plain["interval"] = None if line.interval is None else list(line.interval)
+        plain["verdict"] = verdict(line)
+        return plain
+
+
+@naming_places()
+def compare(
+    first: Path | str,
+    *others: Path | str,
+    unpaired: bool = False,
+    metric: str = "",
+    tasks: Names = (),
+    allow: Collection[str] = (),
+    subsets: bool = False,
+    seed: int = 0,
+) -> Comparison:
+    """Compare runs with the first one, sample by sample.
+
+    Args:
+        first: A run folder.
+        *others: Run folders of the same tasks, each compared with the first.
+        unpaired: Compare the means of different samples instead. That shows less: pairs are free precision.
+        metric: Only this metric; default: the first of each task decides, and all are in the document.
+        tasks: Only tasks and groups whose names match one of these patterns.
+        allow: What may differ beside the model: ``samples``, ``data``, ``task``, ``prompts``, ``judge``, and
+            ``unfinished`` for runs that have not ended. Anything else of these is refused.
+        subsets: Compare each subset of a task, too. Their p-values are corrected together, apart from those of whole
+            tasks, which stay as they are.
+        seed: For resampling.
+
+    Raises:
+        PlanError: if there is nothing to compare, or a difference of scores would mislead.
+        StorageError: if a run folder cannot be read.
+    """
+    check_allowed(allow)
+    if not others:
+        raise PlanError("There is nothing to compare one run with.", hint="Name a second run folder.")
+    runs, patterns = read_runs([Path(path) for path in (first, *others)]), names_of(tasks, "tasks")
+    compared = [
+        _compare(
+            runs[0],
+            other,
+            metric=metric,
+            patterns=patterns,
+            is_unpaired=unpaired,
+            allow=allow,
+            has_subsets=subsets,
+            seed=seed,
+        )
+        for other in runs[1:]
+    ]
+    return Comparison(runs[0], tuple(corrected(compared)), not unpaired)
+
+
+def verdict(line: ScoreComparison) -> str:
+    """What a comparison shows: ``better``, ``worse`` or, where nothing says what is better, ``higher`` or ``lower``;
+    ``equal``: no sample differs; ``not shown``: it could be noise; ``untested``.
+    """
+    p_value = line.p_value if line.p_corrected is None else line.p_corrected
+    if line.difference is None or line.gain is None or p_value is None:
+        return "untested"
+    if line.wins == line.losses == 0:
+        return "equal"
+    if p_value > ALPHA or not line.difference:
+        return "not shown"
+    if line.higher_is_better is None:
+        return "higher" if line.difference > 0 else "lower"
+    return "better" if line.gain > 0 else "worse"
+
+
+def _compare(
+    first: ComparedRun,
+    other: ComparedRun,
+    *,
+    metric: str,
+    patterns: Sequence[str],
+    is_unpaired: bool,
+    allow: Collection[str],
+    has_subsets: bool,
+    seed: int,
+) -> RunComparison:
+    names = _names(first, other, patterns)
+    tasks = [name for kind, name in names if kind == "task"]
+    findings = [*run_findings(first, other)]
+    is_told_settings = not any(finding.kind == "settings" for finding in findings)
+    for task in tasks:
+        findings += task_findings(first, other, task, is_unpaired=is_unpaired, is_told_settings=is_told_settings)
+    warnings = refuse(findings, first, other, allow)
+    by_task = {
+        task: task_scores(
+            first, other, task, metric=metric, is_unpaired=is_unpaired, has_subsets=has_subsets, seed=seed
+        )
+        for task in tasks
+    }
+    lines: list[ScoreComparison] = []
+    others: list[NotCompared] = []
+    for kind, name in names:
+        if kind == "task":
+            lines += by_task[name].lines
+            others += by_task[name].others
+        elif is_unpaired:
+            others += _unpaired_group(first, other, name, metric)
+        else:
+            of_group, not_of_group = group_scores(first, other, name, by_task, metric=metric, seed=seed)
+            lines += of_group
+            others += not_of_group
+    if not lines:
+        _refuse_nothing(first, other, metric, others)
+    told = _unscored_alone if is_unpaired else _unscored
+    warnings += [finding.text for finding in told(first, other, lines)]
+    answers = [] if is_unpaired else [found for task in tasks if (found := compare_answers(first, other, task))]
+    return RunComparison(other, tuple(lines), tuple(others), tuple(answers), tuple(warnings))
+
+
+def _unpaired_group(first: ComparedRun, other: ComparedRun, group: str, metric: str) -> Iterator[NotCompared]:
+    for result in first.results["groups"][group]["results"]:
+        key = (str(result["metric"]), str(result["filter"]))
+        if metric in ("", key[0]) and not result["subset"]:
+            values = first.value(group, key), other.value(group, key)
+            yield NotCompared("group", group, *key, "groups are compared by pairs of samples only", *values)
+
+
+def _names(first: ComparedRun, other: ComparedRun, patterns: Sequence[str]) -> list[tuple[str, str]]:
+    """The tasks and groups of both runs, in the order of the first one's table: kind and name.
+
+    Raises:
+        PlanError: if there is none, or a pattern matches none.
+    """
+    found = dict.fromkeys(
+        (str(kind), str(name))
+        for kind, name, *_ in first.results.get("layout", ())
+        if name in other.results[f"{kind}s"]
+    )
+    found |= dict.fromkeys(("task", name) for name in first.tasks if name in other.tasks)
+    if not found:
+        raise PlanError(
+            f"{first.name} and {other.name} have no task in common.",
+            hint=f"{first.name} has {listing(first.tasks)}; {other.name} has {listing(other.tasks)}.",
+        )
+    names = [name for _, name in found]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            hint = did_you_mean(pattern, names) or f"They have {listing(names)}."
+            raise PlanError(f"The runs have no task or group {pattern!r} in common.", where="--tasks", hint=hint)
+    wanted = {name for name in names if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)}
+    below = {task for group in wanted for task in _below(first, group)}
+    return [(kind, name) for kind, name in found if name in wanted or name in below]
+
+
+def _below(run: ComparedRun, group: str) -> Iterator[str]:
+    """The tasks and groups below a group."""
+    for member in run.results["groups"].get(group, {}).get("members", ()):
+        yield member
+        yield from _below(run, member)
+
+
+def _refuse_nothing(first: ComparedRun, other: ComparedRun, metric: str, others: Sequence[NotCompared]) -> None:
+    if metric and not others:
+        metrics = {
+            str(result["metric"]) for task in first.results["tasks"].values() for result in task.get("results", ())
+        }
+        hint = did_you_mean(metric, metrics) or f"They have {listing(sorted(metrics))}."
+        raise PlanError(f"The runs have no metric {metric!r} in common.", where="--metric", hint=hint)
+    why = "\n".join(f"  - {one.name} ({one.metric}): {one.why}" for one in others)
+    raise PlanError(
+        f"{first.name} and {other.name} have no number that can be compared sample by sample:\n{why}".rstrip(":\n"),
+        hint="Only a metric that is the mean of values of single samples can.",
+    )
+
+
+def _unscored(first: ComparedRun, other: ComparedRun, lines: Sequence[ScoreComparison]) -> Iterator[Finding]:
+    for line in mains(lines):
+        sides = (
+            (line.n_only_second, f"in {first.name} only"),
+            (line.n_only_first, f"in {other.name} only"),
+            (line.n_neither, "in either run"),
+        )
+        if any(n for n, _ in sides):
+            counts = [f"{count(n, 'sample')} {'has' if n == 1 else 'have'} no score {where}" for n, where in sides if n]
+            yield Finding("unscored", f"{line.name}: {listing(counts)}: left out of both means. {_FLATTERS}")
+
+
+def _unscored_alone(first: ComparedRun, other: ComparedRun, lines: Sequence[ScoreComparison]) -> Iterator[Finding]:
+    """Of runs whose samples are not paired: how many of each have no score, and whether they need not be unpaired."""
+    for line in mains(lines):
+        key = line.metric, line.filter
+        sides = [(run, run.outcomes(line.name)) for run in (first, other)]
+        lacking = [(sum(key not in own.values for own in outcomes), run, outcomes) for run, outcomes in sides]
+        if any(n for n, *_ in lacking):
+            counts = [
+                f"{n:,} of {count(len(outcomes), 'sample')} {'has' if n == 1 else 'have'} no score in {run.name}"
+                for n, run, outcomes in lacking
+                if n
+            ]
+            yield Finding("unscored", f"{line.name}: {listing(counts)}: left out of its mean. {_FLATTERS}")
+        ids = [{own.id for own in outcomes} for _, outcomes in sides]
+        if ids[0] == ids[1]:
+            yield Finding(
+                "samples",
+                f"{line.name}: both runs have samples with the same ids. If they are the same samples, leave out "
+                "--unpaired: pairs show more.",
+            )
+
+
+def corrected(compared: Sequence[RunComparison]) -> Iterator[RunComparison]:
+    """The same with p-values corrected by Holm.
+
+    The first metrics of all tasks, in all runs, are one family, and so are those of all groups, and those of all
+    subsets. Each further metric is a family of its own over the tasks, groups or subsets that have it.
+    """
+    families: dict[Any, list[ScoreComparison]] = {}
+    for line in (line for other in compared for line in other.scores):
+        families.setdefault(_family(line), []).append(line)
+    of_line: dict[int, tuple[float | None, int]] = {}
+    for lines in families.values():
+        size = sum(line.p_value is not None for line in lines)
+        for line, p_value in zip(lines, holm([line.p_value for line in lines]), strict=True):
+            of_line[id(line)] = p_value, size
+    for other in compared:
+        lines = [replace(line, p_corrected=of_line[id(line)][0], family=of_line[id(line)][1]) for line in other.scores]
+        yield replace(other, scores=tuple(lines))
+
+
+def _holder(kind: str) -> str:
+    """Whose title a line has: a subset has that of its task."""
+    return "group" if kind == "group" else "task"
+
+
+def _family(line: ScoreComparison) -> tuple[str, ...]:
+    return (line.kind,) if line.is_main else (line.kind, line.metric, line.filter)
+
+
+def _run(run: ComparedRun) -> dict[str, Any]:
+    return {"name": run.name, "path": str(run.folder.path), "model": run.model}

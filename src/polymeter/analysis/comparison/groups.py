@@ -1,0 +1,155 @@
+"""Two runs' numbers of a group: the differences of its tasks, each with its weight in the group's number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from polymeter.analysis.comparison.runs import ComparedRun
+from polymeter.analysis.comparison.scores import NotCompared, ScoreComparison, TaskDifference, TaskScores, of_means
+from polymeter.core.identity import seed_for
+from polymeter.report.formatting import number
+from polymeter.stats import MemberDifference, group_difference
+from polymeter.store.reading.outcomes import ScoreKey
+
+_ROUNDED = 6e-5
+
+
+def group_scores(
+    first: ComparedRun, second: ComparedRun, group: str, tasks: Mapping[str, TaskScores], *, metric: str, seed: int
+) -> tuple[list[ScoreComparison], list[NotCompared]]:
+    """Compare all metrics of a group, from its tasks.
+
+    Args:
+        first: A run.
+        second: The other.
+        group: A group of both.
+        tasks: The comparisons of its tasks, by name.
+        metric: Only this metric; empty: all.
+        seed: For resampling.
+    """
+    lines: list[ScoreComparison] = []
+    others: list[NotCompared] = []
+    for result in first.results["groups"][group]["results"]:
+        key = (str(result["metric"]), str(result["filter"]))
+        if metric not in ("", key[0]) or result["subset"]:
+            continue
+        try:
+            for run in (first, second):
+                _check_group(run, group, key)
+            weights, n = _weights(first, group, key, tasks)
+        except _NotAMeanError as error:
+            values = first.value(group, key), second.value(group, key)
+            others.append(NotCompared("group", group, *key, str(error), *values))
+            continue
+        members = [(tasks[name].members[key], weight) for name, weight in weights.items()]
+        blank = ScoreComparison("group", group, *key, result.get("higher_is_better"), not lines, n, None, None, None)
+        lines.append(_of_group(blank, members, seed=seed_for(seed, "compare", group, *key)))
+    return lines, others
+
+
+def _of_group(blank: ScoreComparison, members: Sequence[tuple[TaskDifference, float]], *, seed: int) -> ScoreComparison:
+    parts = [
+        MemberDifference(weight, member.differences, member.paired.spread, member.partition, member.paired.limit)
+        for member, weight in members
+        if member.paired.spread is not None
+    ]
+    means = (
+        math.fsum(weight * member.first for member, weight in members),
+        math.fsum(weight * member.second for member, weight in members),
+    )
+    signs = np.concatenate([np.sign(member.differences) for member, _ in members])
+    gains = -signs if blank.higher_is_better is False else signs
+    return replace(
+        of_means(blank, means, group_difference(parts, seed=seed), max(_scales(member for member, _ in members))),
+        wins=int((gains > 0).sum()),
+        ties=int((gains == 0).sum()),
+        losses=int((gains < 0).sum()),
+    )
+
+
+def _scales(members: Iterable[TaskDifference]) -> set[float]:
+    """What the means of members are multiplied by. One of which both means are 0 fits any."""
+    found = list(members)
+    return {member.scale for member in found if member.first or member.second} or {found[0].scale}
+
+
+class _NotAMeanError(Exception):
+    """A group's number is not the mean of numbers that are compared; the message says why."""
+
+
+def _aggregate(run: ComparedRun, group: str, key: ScoreKey) -> Mapping[str, Any]:
+    """How a group makes a number."""
+    numbers = run.manifest.get("selection", {}).get("group_numbers", {}).get(group, {})
+    for entry in numbers.get("aggregates", ()):
+        filters = entry.get("filter_list", "none")
+        names = [filters] if isinstance(filters, str) else list(filters)
+        is_meant = key[1] in names or (not names and entry.get("over_tasks"))
+        if entry.get("metric") == key[0] and is_meant and entry.get("aggregation", "mean") == "mean":
+            return entry  # type: ignore[no-any-return]
+    raise _NotAMeanError("the group's number is made by its author's own code, or the run does not say how")
+
+
+def _parts(run: ComparedRun, group: str, key: ScoreKey) -> dict[str, Mapping[str, Any]]:
+    """The results of a group's members that count in a number of it."""
+    found = {}
+    for member in _members(run, group, is_over_tasks=bool(_aggregate(run, group, key).get("over_tasks"))):
+        holder = run.results["tasks"].get(member) or run.results["groups"].get(member) or {}
+        for result in holder.get("results", ()):
+            if (result["metric"], result["filter"]) == key and not result["subset"] and result["n"]:
+                found[member] = result
+    return found
+
+
+def _members(run: ComparedRun, group: str, *, is_over_tasks: bool) -> Iterator[str]:
+    """The members of a group, or all tasks below it, each once."""
+    members = run.results["groups"][group]["members"]
+    if not is_over_tasks:
+        yield from members
+        return
+    below: dict[str, None] = {}
+    for member in members:
+        is_group = member in run.results["groups"]
+        below.update(dict.fromkeys(_members(run, member, is_over_tasks=True) if is_group else (member,)))
+    yield from below
+
+
+def _check_group(run: ComparedRun, group: str, key: ScoreKey) -> None:
+    """Check that a group's number is the mean of those of its members that its author asked for."""
+    is_weighted = bool(_aggregate(run, group, key).get("weight_by_size"))
+    parts = _parts(run, group, key)
+    value = run.value(group, key)
+    weights = [float(part["n"]) if is_weighted else 1.0 for part in parts.values()]
+    numbers = [part["value"] for part in parts.values()]
+    if not weights or not all(isinstance(item, (int, float)) for item in (value, *numbers)):
+        raise _NotAMeanError(f"{run.name} has no number for it")
+    mean = math.fsum(w * v for w, v in zip(weights, numbers, strict=True)) / sum(weights)
+    if not math.isclose(mean, value, rel_tol=1e-6, abs_tol=_ROUNDED):
+        raise _NotAMeanError(f"its value {number(value)} in {run.name} is not the mean {number(mean)} of its members")
+
+
+def _weights(
+    run: ComparedRun, group: str, key: ScoreKey, tasks: Mapping[str, TaskScores]
+) -> tuple[dict[str, float], int]:
+    """The weight of each task below a group in its number, and the number of pairs behind it."""
+    is_weighted = bool(_aggregate(run, group, key).get("weight_by_size"))
+    shares: list[tuple[dict[str, float], int]] = []
+    for member in _parts(run, group, key):
+        if member in run.results["groups"]:
+            shares.append(_weights(run, member, key, tasks))
+        elif member in tasks and key in tasks[member].members:
+            shares.append(({member: 1.0}, tasks[member].members[key].paired.n))
+        else:
+            raise _NotAMeanError(f"its member {member} is not compared")
+    total = math.fsum(float(n) if is_weighted else 1.0 for _, n in shares)
+    weights: dict[str, float] = {}
+    for below, n in shares:
+        for task, weight in below.items():
+            weights[task] = weights.get(task, 0.0) + weight * (float(n) if is_weighted else 1.0) / total
+    if len(_scales(tasks[task].members[key] for task in weights)) > 1:
+        raise _NotAMeanError("only some of its members are in percent")
+    return weights, sum(tasks[task].members[key].paired.n for task in weights)

@@ -1,0 +1,200 @@
+"""A run as a comparison sees it: its results, its samples' numbers, and which of its results are means of those."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.report.formatting import number, one_line
+from polymeter.report.table import bounds_of, spread_value
+from polymeter.store.folder import RunFolder
+from polymeter.store.reading.outcomes import SampleOutcome, ScoreKey, has_journal, read_outcomes, read_rows
+
+Subset = tuple[str, ...]
+"""The path of a subset; empty for a whole task."""
+_SCALES = (1.0, 100.0)
+"""What the mean of samples may be multiplied by to become a result: some benchmarks print percent."""
+_ROUNDED = 6e-5
+"""How far a result may be from the mean of its samples: some benchmarks round to four decimals."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanResult:
+    """A result of a task that is the mean of its samples' values.
+
+    Attributes:
+        key: Metric and filter.
+        scale: What the mean is multiplied by; of a mean of 0 nobody can tell, and it is 1.
+        higher_is_better: Its direction; ``None``: unknown.
+        bounds: The range of a sample's value.
+    """
+
+    key: ScoreKey
+    scale: float
+    higher_is_better: bool | None
+    bounds: tuple[float | None, float | None]
+
+
+@dataclass(slots=True)
+class ComparedRun:
+    """One of the runs that are compared.
+
+    Attributes:
+        name: How it is called beside the others.
+        folder: Its folder.
+        manifest: The content of ``run.json``.
+        results: The content of ``results.json``.
+        is_complete: Whether it has ended.
+        is_by_file: Whether samples are read from their files, because a run has no journal.
+    """
+
+    name: str
+    folder: RunFolder
+    manifest: Mapping[str, Any] = field(repr=False)
+    results: Mapping[str, Any] = field(repr=False)
+    is_complete: bool
+    is_by_file: bool = False
+    _outcomes: dict[str, list[SampleOutcome]] = field(default_factory=dict, repr=False)
+    _rows: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict, repr=False)
+
+    @property
+    def model(self) -> str:
+        """The name of its model."""
+        return one_line(str(self.results.get("model") or ""))
+
+    @property
+    def tasks(self) -> dict[str, Mapping[str, Any]]:
+        """What the manifest says of each task, by name."""
+        return {task["name"]: task for task in self.manifest["tasks"]}
+
+    def outcomes(self, task: str) -> list[SampleOutcome]:
+        """The samples of a task that have ended, in order."""
+        if task not in self._outcomes:
+            self._outcomes[task] = read_outcomes(self.folder, task, is_by_file=self.is_by_file)
+        return self._outcomes[task]
+
+    def part(self, task: str, subset: Subset) -> list[SampleOutcome]:
+        """The samples of a subset that have ended, in order; with an empty path, those of the whole task.
+
+        A sample names its subset, or the subset names a column of the row and its value, as tables have them.
+        """
+        if not subset:
+            return self.outcomes(task)
+        own = [one for one in self.outcomes(task) if one.subset[: len(subset)] == subset]
+        if own or len(subset) != 2:
+            return own
+        column, value = subset
+        rows = self._rows_of(task)
+        return [one for one in self.outcomes(task) if str(rows.get(one.id, {}).get(column, "")) == value]
+
+    def subsets(self, task: str) -> list[Subset]:
+        """The paths of the subsets that a task has results for, in order."""
+        results = self.results["tasks"].get(task, {}).get("results", ())
+        return [*dict.fromkeys(_path(result) for result in results if result["subset"])]
+
+    def _rows_of(self, task: str) -> dict[str, Mapping[str, Any]]:
+        if task not in self._rows:
+            parsed = ((name, json.loads(text or "null")) for name, text in read_rows(self.folder, task).items())
+            self._rows[task] = {name: row for name, row in parsed if isinstance(row, dict)}
+        return self._rows[task]
+
+    def means(self, task: str, subset: Subset = ()) -> tuple[dict[ScoreKey, MeanResult], dict[ScoreKey, str]]:
+        """The results of a task, or of a subset of it, that are means of its samples' values; and of all others, why
+        they are not.
+        """
+        means, others = {}, {}
+        outcomes = self.part(task, subset)
+        for result in self.results["tasks"].get(task, {}).get("results", ()):
+            if _path(result) != subset:
+                continue
+            for metric, value in spread_value(str(result["metric"]), result["value"]):
+                key = (metric, str(result["filter"]))
+                scale, why = _scale(outcomes, key, value, result)
+                if why:
+                    others[key] = why
+                else:
+                    means[key] = MeanResult(key, scale, result.get("higher_is_better"), bounds_of(result))
+        return means, others
+
+    def value(self, task: str, key: ScoreKey, subset: Subset = ()) -> Any:
+        """The value of a task's, subset's or group's result; ``None`` if it has none."""
+        holder = self.results["tasks"].get(task) or self.results["groups"].get(task) or {}
+        for result in holder.get("results", ()):
+            for metric, value in spread_value(str(result["metric"]), result["value"]):
+                if _path(result) == subset and (metric, str(result["filter"])) == key:
+                    return value
+        return None
+
+
+def _path(result: Mapping[str, Any]) -> Subset:
+    return tuple(str(part) for part in result["subset"] or ())
+
+
+def _scale(
+    outcomes: Sequence[SampleOutcome], key: ScoreKey, value: Any, result: Mapping[str, Any]
+) -> tuple[float, str]:
+    """What the mean of the samples is multiplied by; and if the result is no such mean, why."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        return 1.0, "it has no number"
+    if result.get("stderr_method") == "bootstrap":
+        return 1.0, "it is computed from all answers together, not a mean of values of single samples"
+    own = [outcome.values[key] for outcome in outcomes if key in outcome.values]
+    if not outcomes:
+        return 1.0, "the run does not say which samples belong to it"
+    if not own:
+        return 1.0, "single samples have no number for it"
+    scale = scale_of(value, own)
+    if scale is not None:
+        return scale, ""
+    mean = math.fsum(own) / len(own)
+    return 1.0, f"its value {number(value)} is not the mean of its samples' values, which is {number(mean)}"
+
+
+def scale_of(value: float, own: Sequence[float]) -> float | None:
+    """What the mean of samples' values is multiplied by to become a result; ``None`` if the result is no such mean.
+
+    Args:
+        value: The result.
+        own: The values of its samples.
+    """
+    if not own:
+        return None
+    mean = math.fsum(own) / len(own)
+    for scale in _SCALES:
+        if math.isclose(value, scale * mean, rel_tol=1e-6, abs_tol=_ROUNDED * scale):
+            return scale
+    return None
+
+
+def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:
+    """The runs in some folders, with names that tell them apart.
+
+    Raises:
+        PlanError: if there is no run, a file of it is damaged, or one is named twice.
+        StorageError: if a folder cannot be read.
+    """
+    from polymeter.api.result import open_run
+
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise PlanError("A run is named twice.", hint="Name different run folders.")
+    opened = [open_run(path) for path in paths]
+    is_by_file = not all(has_journal(found.folder) for found in opened)
+    return [
+        ComparedRun(name, found.folder, found.folder.read_manifest(), found.results, found.is_complete, is_by_file)
+        for name, found in zip(_names(paths), opened, strict=True)
+    ]
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """The last part of each path, and as many before it as tell them apart."""
+    whole = [path.resolve() for path in paths]
+    for depth in range(1, max(len(path.parts) for path in whole) + 1):
+        names = ["/".join(path.parts[-depth:]) for path in whole]
+        if len(set(names)) == len(names):
+            break
+    return [one_line(name) for name in names]

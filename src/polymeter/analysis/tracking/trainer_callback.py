@@ -1,0 +1,274 @@
+"""A callback for the Trainer of Transformers that measures each checkpoint as it is saved.
+
+It is found by the names of its methods and imports neither torch nor transformers. The measurement runs in a process of
+its own: whatever happens there, the training's memory, random state and processes are left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from polymeter.analysis.tracking.child import ANSWER
+from polymeter.core.errors import PlanError
+from polymeter.core.settings.arguments import Names, names_of
+
+_LOGGER = logging.getLogger("polymeter")
+_CHILD = "polymeter.analysis.tracking.child"
+_TAIL = 600
+"""How much of what the process said is told when it failed, in characters."""
+_OF_THE_TRAINING = ("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+_OF_ITS_LAUNCHER = ("MASTER_", "TORCHELASTIC_", "ACCELERATE_", "FSDP_", "DEEPSPEED_")
+"""Environment variables by which the measurement would take itself for one of the training's processes."""
+
+
+class TrackCallback:
+    """Measures each checkpoint that the Trainer saves, as ``polymeter track`` does, and logs the values.
+
+    A measurement that fails is told and the training goes on. On several processes only the main one measures, while
+    the training goes on, because the others would wait for it until they give up; elsewhere the training waits.
+
+    Args:
+        tasks: Names, globs, groups, tags, or YAML files.
+        wait: Whether the training waits for each measurement. Default: only if it runs in one process.
+        stop_on_regression: Whether to end the training when a checkpoint is worse than ``max_regression`` allows.
+        timeout_s: How long a measurement may take; default: as long as it takes.
+        log_prefix: What the names of logged values begin with. Trackers file ``eval_`` with the evaluations.
+        environment: Environment variables for the measurement, such as another ``CUDA_VISIBLE_DEVICES``.
+        **options: Further arguments of ``polymeter.track``, among them options of runs, as plain data.
+
+    Raises:
+        PlanError: if an argument is no plain data, or ``stop_on_regression`` lacks ``max_regression``.
+    """
+
+    def __init__(
+        self,
+        tasks: Names,
+        *,
+        wait: bool | None = None,
+        stop_on_regression: bool = False,
+        timeout_s: float | None = None,
+        log_prefix: str = "eval_polymeter/",
+        environment: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        if stop_on_regression and options.get("max_regression") is None:
+            raise PlanError("stop_on_regression needs the largest tolerated loss.", hint="Add max_regression=0.02.")
+        self._asked = _plain({"tasks": list(names_of(tasks, "tasks")), **options})
+        self._wait, self._stops, self._timeout_s = wait, stop_on_regression, timeout_s
+        self._prefix, self._environment = log_prefix, dict(environment or {})
+        self._trainer: weakref.ref[Any] | None = None
+        self._child: _TrackingChild | None = None
+        self._is_owed = self._is_regressed = False
+        self.document: dict[str, Any] = {}
+        """The newest curve, as ``polymeter track --json`` prints it."""
+
+    def attach(self, trainer: Any) -> TrackCallback:
+        """Add the callback to a Trainer, and log values through it, so that its trackers show them. Without this they
+        stand in ``state.log_history`` alone.
+        """
+        if self not in trainer.callback_handler.callbacks:
+            trainer.add_callback(self)
+        self._trainer = weakref.ref(trainer)
+        return self
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
+        """Measure the checkpoint that was saved."""
+        if state.is_world_process_zero:
+            with _told("The checkpoint was not measured"):
+                waits = self._wait if self._wait is not None else int(getattr(args, "world_size", 1)) == 1
+                self._start(args, is_last=waits)
+                if waits:
+                    self._collect(args, state, waits=True)
+        return self._stopping(args, control)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Log what a measurement beside the training has found."""
+        if state.is_world_process_zero and self._child is not None:
+            with _told("The checkpoint was not measured"):
+                self._collect(args, state, waits=False)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Wait for measurements beside the training."""
+        while state.is_world_process_zero and self._child is not None:
+            with _told("The checkpoint was not measured"):
+                self._collect(args, state, waits=True)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        """Events that this callback leaves alone, also those of later versions of the Trainer."""
+        if name.startswith("on_"):
+            return lambda *args, **kwargs: None
+        raise AttributeError(name)
+
+    def _start(self, args: Any, *, is_last: bool) -> None:
+        if self._child is not None:
+            self._is_owed = True  # measured with the next start, which looks at all that is there
+            return
+        _free_memory()
+        self._child = _TrackingChild(
+            {**self._asked, "folder": str(args.output_dir), "last": is_last}, self._environment, self._timeout_s
+        )
+
+    def _collect(self, args: Any, state: Any, *, waits: bool) -> None:
+        child = self._child
+        if child is None or not child.has_ended(waits=waits):
+            return
+        self._child = None
+        try:
+            self.document = child.document()
+            for values in _logged(self.document, self._prefix, state.global_step):
+                self._log(values, state)
+            found = (self.document.get("max_regression") or {}).get("regressions") or []
+            self._is_regressed = bool(found)
+            for sentence in found:
+                _LOGGER.warning("Regression: %s", sentence)
+        finally:
+            if self._is_owed:
+                self._is_owed = False
+                self._start(args, is_last=False)
+
+    def _log(self, values: dict[str, float], state: Any) -> None:
+        trainer = self._trainer() if self._trainer is not None else None
+        if trainer is not None:
+            trainer.log(dict(values))
+        else:
+            state.log_history.append({**values, "epoch": state.epoch, "step": state.global_step})
+
+    def _stopping(self, args: Any, control: Any) -> Any:
+        """The control, told to stop if any process has seen a regression: all of them have to stop at the same step."""
+        if self._stops and _any_process(self._is_regressed, args):
+            control.should_training_stop = True
+        return control
+
+
+class _TrackingChild:
+    """The process that measures."""
+
+    def __init__(self, asked: Mapping[str, Any], environment: Mapping[str, str], timeout_s: float | None) -> None:
+        self._timeout_s = timeout_s
+        self._place = tempfile.TemporaryDirectory(prefix="polymeter-track-", ignore_cleanup_errors=True)
+        self._answer, self._said = (Path(self._place.name) / name for name in ("curve.json", "said.txt"))
+        with self._said.open("wb") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", _CHILD],
+                stdin=subprocess.PIPE,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                env={**_environment(), **environment},
+            )
+        stdin = self._process.stdin
+        if stdin is not None:
+            with suppress(BrokenPipeError), stdin:  # it is gone already; 'document' says with what
+                stdin.write(json.dumps({**asked, ANSWER: str(self._answer)}).encode())
+
+    def has_ended(self, *, waits: bool) -> bool:
+        """Whether it has ended; one that takes too long is ended."""
+        if not waits:
+            return self._process.poll() is not None
+        try:
+            self._process.wait(self._timeout_s)
+        except BaseException as error:
+            self._process.kill()
+            self._process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise  # of the training itself, as by Ctrl-C
+        return True
+
+    def document(self) -> dict[str, Any]:
+        """What it found.
+
+        Raises:
+            RuntimeError: if it found nothing; the message ends with what it said.
+        """
+        try:
+            if not self._answer.exists():
+                said = self._said.read_text(encoding="utf-8", errors="replace").strip()
+                code = self._process.returncode
+                raise RuntimeError(f"the measurement ended with {code}: …{said[-_TAIL:]}")
+            return dict(json.loads(self._answer.read_text(encoding="utf-8")))
+        finally:
+            self._place.cleanup()
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Inside this, what goes wrong is told and the training goes on, unless its user ends it."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  (hours of training are worth more than any measurement)
+        _LOGGER.warning("%s: %s", what, error)
+
+
+def _logged(document: Mapping[str, Any], prefix: str, step: int) -> Iterator[dict[str, float]]:
+    """The values to log: of each checkpoint that was measured just now, and of the one of this step."""
+    for point in document["checkpoints"]:
+        if point["status"] != "measured":
+            if point["step"] in document["new"]:
+                _LOGGER.warning("%s was not measured: %s", point["name"], point["error"])
+            continue
+        if point["step"] not in {*document["new"], step}:
+            continue
+        values: dict[str, float] = {f"{prefix}step": point["step"]}
+        for line in document["lines"]:
+            found = next((one for one in line["points"] if one["step"] == point["step"]), None)
+            if not line["is_main"] or found is None or not isinstance(found["value"], (int, float)):
+                continue
+            name = f"{prefix}{line['name']}/{line['metric']}"
+            values[name] = found["value"]
+            if found["interval"] is not None:
+                values[f"{name}_low"], values[f"{name}_high"] = found["interval"]
+        yield values
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as they can be handed to another process.
+
+    Raises:
+        PlanError: if one is no plain data.
+    """
+    try:
+        return dict(json.loads(json.dumps(options, default=_as_text)))
+    except (TypeError, ValueError) as error:
+        raise PlanError(f"The measurement runs in another process, and this cannot be handed to it: {error}") from None
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} is no plain data.")
+
+
+def _environment() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _OF_THE_TRAINING and not name.startswith(_OF_ITS_LAUNCHER)
+    }
+
+
+def _free_memory() -> None:
+    """Give back what the training's allocator keeps of the accelerator's memory without using it."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def _any_process(is_so: bool, args: Any) -> bool:
+    """Whether it is so in any process of the training."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return is_so
+    told = torch.tensor([int(is_so)], device=args.device)
+    torch.distributed.all_reduce(told, op=torch.distributed.ReduceOp.MAX)
+    return bool(told.item())

@@ -1,6 +1,0 @@
-"""Documentation pages of benchmarks. Writing them runs only the code of benchmarks that are named, to show a sample."""
-
-from polymeter.api.catalog.pages import LANGUAGES
-from polymeter.api.catalog.writing import Written, write_pages
-
-__all__ = ["LANGUAGES", "Written", "write_pages"]

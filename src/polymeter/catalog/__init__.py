@@ -1,0 +1,1 @@
+"""Benchmarks before they are run: listed, searched, fetched, tried, checked and documented."""

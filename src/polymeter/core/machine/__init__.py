@@ -1,0 +1,1 @@
+"""This machine: its files and folders, environment, terminal and GPUs."""

@@ -1,0 +1,111 @@
+"""Writing a file so that a reader sees the old content or the new, never a part of it.
+
+The content is written to a temporary file in the same folder, which then replaces the target by a rename. The content
+reaches the disk before the rename (``fsync``), so a power failure leaves one of the two versions. The directory entry
+itself is not synced: after a power failure the old version may come back, which no reader minds.
+
+A process that is killed leaves its temporary files behind. Their names say which process wrote them, so that a later
+one can sweep them without touching those of a process that is still writing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from polymeter.core.media.sources import digest
+
+_LONGEST_STEM = 60
+_TEMPORARY = re.compile(r"\..+\.(?P<machine>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-9a-f]{8}\.tmp")
+_UNNAMED_TEMPORARY = re.compile(r"\..+\.(?:[0-9a-f]{12}|[0-9]{6,})")
+"""Temporary files of versions whose names did not say who wrote them."""
+_LONGEST_PAUSE_S = 3600.0
+"""A temporary file that has not been written to for this long belongs to nobody, whatever became of its process."""
+
+
+@contextmanager
+def replacing(path: Path, *, binary: bool = False, is_synced: bool = True) -> Iterator[IO[Any]]:
+    """A file to write to, which replaces ``path`` when the block ends without an exception.
+
+    Args:
+        path: The target. Its folder is made.
+        binary: Whether bytes are written; else text.
+        is_synced: Whether to wait for the disk. Not needed for files that can be made again and are checked before use.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Created by open and not by tempfile, so that the umask applies. To read the umask is to set it, for all threads.
+    temporary = path.with_name(temporary_name(path.name))
+    try:
+        # A truncated answer may end in half a surrogate pair, which UTF-8 cannot hold: it is written as its JSON
+        # escape.
+        encoding, errors = (None, None) if binary else ("utf-8", "backslashreplace")
+        with temporary.open("xb" if binary else "x", encoding=encoding, errors=errors) as file:
+            yield file
+            file.flush()
+            if is_synced:
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def temporary_name(name: str) -> str:
+    """A name for the temporary file of a file, which says which process of which machine writes it."""
+    return f".{name[:_LONGEST_STEM]}.{_machine()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file of this name is a temporary file of this module."""
+    return bool(_TEMPORARY.fullmatch(name) or _UNNAMED_TEMPORARY.fullmatch(name))
+
+
+def sweep(folders: Iterable[Path], *, has_other_writers: bool = True) -> int:
+    """Delete the temporary files that killed processes left in some folders; returns how many there were.
+
+    Args:
+        folders: The folders. Those below them are not searched.
+        has_other_writers: Whether other processes may be writing there. Then those of a process that lives stay, and
+            those of another machine until nobody has written to them for an hour.
+    """
+    n_swept = 0
+    for folder in folders:
+        with suppress(OSError), os.scandir(folder) as entries:
+            found = [entry for entry in entries if entry.name[0] == "." and is_temporary(entry.name)]
+            abandoned = [entry.path for entry in found if not has_other_writers or _is_abandoned(entry)]
+            for path in abandoned:
+                with suppress(OSError):
+                    os.unlink(path)
+                    n_swept += 1
+    return n_swept
+
+
+def _is_abandoned(entry: os.DirEntry[str]) -> bool:
+    written_by = _TEMPORARY.fullmatch(entry.name)
+    if written_by and written_by["machine"] == _machine() and not _is_alive(int(written_by["process"])):
+        return True
+    return time.time() - entry.stat(follow_symlinks=False).st_mtime > _LONGEST_PAUSE_S
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _machine() -> str:
+    """What tells process ids of one machine, or of one container on it, from those of another."""
+    with suppress(OSError):
+        return digest(f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}".encode())[:8]
+    return digest(socket.gethostname().encode())[:8]

@@ -1,0 +1,225 @@
+"""Where the bytes of media are, and what they are: files, URLs, encoded bytes, objects of other libraries.
+
+``polymeter.core.content`` makes parts of messages of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import mimetypes
+import os
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeGuard
+
+from polymeter.core.errors import DataError
+
+_MAGIC = (
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"GIF8", "image/gif"),
+)
+_AUDIO_MAGIC = (
+    (b"fLaC", "audio/flac"),
+    (b"OggS", "audio/ogg"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"\xff\xf2", "audio/mpeg"),
+)
+_IMAGE_BRANDS = frozenset({b"avif", b"avis", b"heic", b"heix", b"heif", b"mif1", b"msf1"})
+_OTHER_IMAGES = (
+    b"II*\0",
+    b"MM\0*",
+    b"\0\0\0\x0cjP  ",
+    b"\0\0\0\x0cJXL ",
+    b"\xff\x0a",
+    *(b"P%d\n" % n for n in range(1, 7)),
+)
+"""TIFF, JPEG 2000, JPEG XL and the formats of PPM."""
+_OTHER_VIDEOS = (b"FLV\x01", b"0&\xb2u\x8ef\xcf\x11", b"\0\0\x01\xba", b"\0\0\x01\xb3")
+"""FLV, WMV and MPEG."""
+_LONGEST_NAME = 255
+_TS_PACKET, _TS_SYNC = 188, b"G"
+# The table of Python 3.10 to 3.12 lacks these or names them otherwise; a name tells the same under every version.
+_OF_SUFFIX = {".avif": "image/avif", ".bmp": "image/bmp", ".webp": "image/webp"}
+
+
+def mime_of_suffix(suffix: str) -> str | None:
+    """MIME type that the ending of a file's name tells, in lower case with its dot; ``None`` for an unknown one."""
+    return _OF_SUFFIX.get(suffix) or mimetypes.types_map.get(suffix)
+
+
+def sniff_mime(data: bytes) -> str | None:
+    """MIME type of encoded image bytes by their first bytes; ``None`` for formats that endpoints do not accept."""
+    for magic, mime in _MAGIC:
+        if data.startswith(magic):
+            return mime
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def sniff_audio_mime(data: bytes) -> str | None:
+    """MIME type of encoded audio by its first bytes; ``None`` if it is in none of the usual formats."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
+        return "audio/wav"
+    for magic, mime in _AUDIO_MAGIC:
+        if data.startswith(magic):
+            return mime
+    return "audio/mp4" if data[4:11] == b"ftypM4A" else None
+
+
+def sniff_video_mime(data: bytes) -> str | None:
+    """MIME type of an encoded video by its first bytes, if browsers play its container; ``None`` if they do not."""
+    if data[4:8] == b"ftyp":
+        return None if data[8:11] == b"M4A" or data[8:12] in _IMAGE_BRANDS else "video/mp4"
+    return "video/webm" if data[:4] == b"\x1aE\xdf\xa3" else None
+
+
+def sniff_modality(data: bytes) -> Literal["image", "audio", "video"] | None:
+    """The modality of an encoded medium by its first bytes (200 at least); ``None`` if they are of no usual format."""
+    is_bitmap = data[:2] == b"BM" and data[6:10] == bytes(4)
+    if sniff_mime(data) or is_bitmap or data.startswith(_OTHER_IMAGES):
+        return "image"
+    if data[4:8] == b"ftyp" and data[8:12] in _IMAGE_BRANDS:
+        return "image"
+    if sniff_audio_mime(data):
+        return "audio"
+    is_avi = data[:4] == b"RIFF" and data[8:12] == b"AVI "
+    is_stream = data[:1] == data[_TS_PACKET : _TS_PACKET + 1] == _TS_SYNC
+    return "video" if sniff_video_mime(data) or is_avi or is_stream or data.startswith(_OTHER_VIDEOS) else None
+
+
+def is_url(source: Any) -> bool:
+    """Whether a source is a URL that an endpoint may fetch itself."""
+    return isinstance(source, str) and source.startswith(("http://", "https://", "data:"))
+
+
+def on_disk(path: str) -> str:
+    """A path as the disk spells it, where a name of it has another normal form of Unicode there (``é`` may be one
+    character or two); the path itself if that leads to something, or nothing is found.
+    """
+    if path.isascii() or os.path.exists(path):
+        return path
+    here, *names = Path(path).parts
+    if here != os.sep:
+        here, names = "", [here, *names]
+    for name in names:
+        found = os.path.join(here, name)
+        if not os.path.exists(found):
+            wanted = unicodedata.normalize("NFC", name)
+            if len(wanted) > _LONGEST_NAME or name == wanted == unicodedata.normalize("NFD", name):
+                return path  # no name, or one that has no other form
+            try:
+                listed = os.listdir(here or ".")
+            except (OSError, ValueError):  # a text that is no path
+                return path
+            same = (each for each in listed if unicodedata.normalize("NFC", each) == wanted)
+            found = os.path.join(here, next(same, name))
+        here = found
+    return here if os.path.exists(here) else path
+
+
+def is_elsewhere(source: Any) -> TypeGuard[str]:
+    """Whether a source is a URL on another machine, so that its bytes are not on this one."""
+    return isinstance(source, str) and source.startswith(("http://", "https://"))
+
+
+def original(source: Any) -> Any:
+    """The encoded bytes behind a source if it has any (a file, bytes, a Pillow image that ``polymeter.data`` opened),
+    else the source.
+
+    Raises:
+        DataError: if the file does not exist, or a ``data:`` URL cannot be read.
+    """
+    if isinstance(source, str) and source.startswith("data:"):
+        return from_data_url(source)
+    if isinstance(source, (Path, str)):
+        path = Path(on_disk(str(source)))
+        if not path.is_file():
+            raise DataError(
+                f"The media file {str(source)[:200]!r} does not exist.", hint="Check the path in the dataset's row."
+            )
+        return path.read_bytes()
+    return getattr(source, "polymeter_bytes", source)
+
+
+def from_data_url(url: str) -> bytes:
+    """The bytes in a ``data:`` URL.
+
+    Raises:
+        DataError: if it is not base64.
+    """
+    head, comma, body = url.partition(",")
+    try:
+        if not comma or not head.endswith(";base64"):
+            raise ValueError("it is not base64")
+        return base64.b64decode(body, validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise DataError(f"The data URL {url[:40]!r}… cannot be read: {error}.") from error
+
+
+def is_pil(value: Any) -> bool:
+    """Whether a value is a Pillow image, without importing Pillow."""
+    return hasattr(value, "getbands") and hasattr(value, "tobytes")
+
+
+def media_hash(source: Any) -> str:
+    """Hex digest of audio or video: its bytes, or its samples and rate."""
+    if isinstance(source, bytes):
+        return digest(source)
+    if isinstance(source, dict):
+        array = source.get("array")
+        if array is not None:
+            data = array.tobytes() if hasattr(array, "tobytes") else repr(array).encode()
+            return digest(f"{source.get('sampling_rate')}:".encode() + data)
+        inner = source.get("bytes") or source.get("path") or source.get("url")
+        return media_hash(inner) if inner is not None else digest(repr(sorted(source.items())).encode())
+    if is_url(source):
+        return digest(source.encode())
+    if isinstance(source, (str, Path)):
+        path = Path(on_disk(str(source)))
+        return digest_file(path) if path.is_file() else digest(str(source).encode())
+    plain = plain_source(source)
+    return media_hash(plain) if plain is not source else digest(repr(source).encode())
+
+
+def encoded_source(source: Any) -> Any:
+    """The mapping of bytes and path that ``datasets`` has made a decoder of; any other source as it is."""
+    encoded = getattr(source, "_hf_encoded", None)  # kept under a private name, so another version may not have it
+    return encoded if isinstance(encoded, Mapping) else source
+
+
+def plain_source(source: Any) -> Any:
+    """The same, but the samples of a sound whose decoder does not say what it was made of."""
+    encoded = encoded_source(source)
+    if encoded is not source or not hasattr(source, "get_all_samples"):
+        return encoded
+    sound = source.get_all_samples()
+    return {"array": sound.data.numpy(), "sampling_rate": sound.sample_rate}
+
+
+def new_digest() -> hashlib.blake2b:
+    """The digest of no bytes yet, to be updated."""
+    return hashlib.blake2b(digest_size=16)
+
+
+def digest_file(path: Path) -> str:
+    """The digest of a file's bytes, read in blocks because videos are large."""
+    state = new_digest()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()
+
+
+def digest(*data: bytes) -> str:
+    """Hex digest of bytes, one after the other: 128 bits, so collisions within a run are negligible."""
+    state = hashlib.blake2b(*data[:1], digest_size=16)
+    for block in data[1:]:
+        state.update(block)
+    return state.hexdigest()

@@ -1,0 +1,143 @@
+"""Where Polymeter differs from another system on purpose, and the switches that give that system's values instead.
+
+Each system declares its differences as text (``System.differences``): tables of ``Difference`` records, from which
+``docs/differences.md`` is made. A difference that yields another deterministic value names a switch; every other says
+why it is never switched. A run with ``--parity SYSTEM`` has all switches of that system on.
+
+Code asks with ``parity.on("switch-name")``. It receives the run's ``Parity`` explicitly: formats in ``OpenContext``,
+the engine in ``Plan``, models as ``Model.parity``. Only code that a guest calls reads it from the ``GuestContext``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import cast
+
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.names.systems import System, load, systems
+
+OFF = "none"
+"""What users write to have no parity where a settings file asks for one."""
+
+
+class Stays(str, Enum):
+    """Why a difference is never switched; the text is what ``docs/differences.md`` shows."""
+
+    FAILURE = "no: a failure is not an answer"
+    CRASH = "no: one of the two gives no value"
+    CODE = "no: data and answers must not run code"
+    LOSS = "no: data would be lost or damaged"
+    SECRET = "no: it would leak or reach what it must not"
+    NAMING = "no: about naming and running, not a value"
+    UNSTABLE = "no: there it depends on all that ran before"
+    MODEL = "no: there each model file decides"
+    SAME = "no: the value is the same"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One row: a rule in which Polymeter and another system differ on purpose. All texts are Markdown.
+
+    Attributes:
+        rule: What it is about.
+        there: What the other system does, as its code behaves at the stated version.
+        here: What Polymeter does.
+        why: Why.
+        switch: The name of the switch that gives the other system's value, or why there is none.
+    """
+
+    rule: str
+    there: str
+    here: str
+    why: str
+    switch: str | Stays
+
+    @property
+    def is_switched(self) -> bool:
+        """Whether a run with parity takes the other system's value."""
+        return not isinstance(self.switch, Stays)
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceTable:
+    """The differences in one area, under one heading of ``docs/differences.md``."""
+
+    heading: str
+    rows: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """Which system's values a run takes where the two differ.
+
+    Attributes:
+        system: The name by which users ask for it; empty: none, every switch is off.
+        title: The system's usual name.
+        version: The version whose behaviour is meant; empty: it has no versions.
+        switched: The names of its switches.
+    """
+
+    system: str = ""
+    title: str = ""
+    version: str = ""
+    switched: frozenset[str] = frozenset()
+
+    def on(self, switch: str) -> bool:
+        """Whether the other system's value is wanted for the difference with this switch. A test checks that the name
+        is declared.
+        """
+        return switch in self.switched
+
+    @property
+    def label(self) -> str:
+        """What tables and reports say: ``lmms-eval 0.7.2``; empty without parity."""
+        return f"{self.title} {self.version}".strip()
+
+
+NO_PARITY = Parity()
+
+
+def parity_name(text: str) -> str:
+    """The name of a system as stored, from what users write; empty for ``none``.
+
+    Raises:
+        PlanError: if there is no such system, or it declares no differences.
+    """
+    if text in ("", OFF):
+        return ""
+    return _named(text).parity_name
+
+
+def parity_with(name: str) -> Parity:
+    """The switches of a system.
+
+    Args:
+        name: The system, as users name it; empty or ``none``: no switch is on.
+
+    Raises:
+        PlanError: if there is no such system.
+    """
+    if name in ("", OFF):
+        return NO_PARITY
+    system = _named(name)
+    rows = (row for table in difference_tables(system) for row in table.rows)
+    switched = frozenset(str(row.switch) for row in rows if row.is_switched)
+    return Parity(system.parity_name, system.title, system.version, switched)
+
+
+def difference_tables(system: System) -> tuple[DifferenceTable, ...]:
+    """The differences that a system declares; none if it declares none."""
+    return cast("tuple[DifferenceTable, ...]", load(system.differences)) if system.differences else ()
+
+
+def _named(text: str) -> System:
+    known = {system.parity_name: system for system in systems() if system.differences}
+    for system in known.values():
+        if text in (system.name, system.parity_name):
+            return system
+    hint = did_you_mean(text, known) or f"Known: {', '.join(sorted(known))}, {OFF}."
+    raise PlanError(f"There is no system {text!r} to be at parity with.", where="--parity", hint=hint)

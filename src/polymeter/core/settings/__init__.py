@@ -1,0 +1,1 @@
+"""Settings as users write them, and the parameters and limits that they stand for."""

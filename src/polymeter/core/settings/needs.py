@@ -1,0 +1,112 @@
+"""What a task needs of a model and of a run, and whether a model can give it; settled before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polymeter.core.content import Modality
+from polymeter.core.errors import PlanError, UnfitError
+from polymeter.core.model import Model, ModelTraits
+from polymeter.core.request import RequestKind
+
+if TYPE_CHECKING:
+    from polymeter.core.task import Task
+
+
+SKIP_UNFIT = "--skip-unfit leaves out what the model cannot do."
+_ANSWERED_BY: Mapping[RequestKind, str] = {
+    "generate": "",
+    "generate_image": "",
+    "loglikelihood": " Most multiple choice can be asked as text, with --mcq text.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a task needs of a run, declared before anything runs.
+
+    Attributes:
+        requests: Kinds of request that the model must answer.
+        modalities: Modalities that the model must accept.
+        roles: Further models, by role (``judge``).
+        packages: Importable modules that must be installed.
+        are_prompts_unknown: Whether the model makes the prompts itself, so that only a first sample shows which
+            modalities they contain.
+    """
+
+    requests: frozenset[RequestKind] = frozenset({"generate"})
+    modalities: frozenset[Modality] = frozenset({"text"})
+    roles: frozenset[str] = frozenset()
+    packages: frozenset[str] = frozenset()
+    are_prompts_unknown: bool = False
+
+
+def unknown_needs(needs: Needs, traits: ModelTraits) -> list[str]:
+    """The kinds of request and the modalities that a task needs and about which the model's traits say nothing."""
+    return sorted([*(needs.requests - traits.requests.keys()), *(needs.modalities - traits.modalities.keys())])
+
+
+def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[str]:
+    """Sentences about the settings of tasks that a model cannot honour. Settings that the same tasks set and that are
+    ignored for the same reason share a sentence.
+    """
+    ignored: dict[tuple[str, str], dict[str, None]] = {}
+    for task in tasks:
+        for parameters in task.parameters:
+            for setting, reason in model.ignores(parameters).items():
+                ignored.setdefault((setting, reason), {})[task.spec.name] = None
+    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (setting, reason), names in sorted(ignored.items()):
+        grouped.setdefault((reason, tuple(names)), []).append(setting)
+    return [
+        f"Model {name!r} cannot honour {_listed(settings)}, which {_named(names)}: {reason}"
+        for (reason, names), settings in grouped.items()
+    ]
+
+
+def _listed(settings: Sequence[str]) -> str:
+    *others, last = map(repr, settings)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _named(tasks: Sequence[str]) -> str:
+    if len(tasks) == 1:
+        return f"task {tasks[0]!r} sets"
+    return f"{len(tasks)} tasks set ({', '.join(tasks[:3])}{', …' if len(tasks) > 3 else ''})"
+
+
+def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, roles: Iterable[str] = ()) -> None:
+    """Refuse a pair of task and model that cannot work.
+
+    Raises:
+        UnfitError: if the model is known not to answer a kind of request or not to accept a modality, if it needs a
+            modality that the task does not show.
+        PlanError: if no model has a role that the task needs.
+    """
+    for kind in sorted(needs.requests):
+        if traits.requests.get(kind) is False:
+            raise UnfitError(
+                f"Task {task!r} asks for {kind!r}, which model {model!r} cannot do.",
+                hint="Choose another model, or a variant of the task that asks for something else."
+                f"{_ANSWERED_BY[kind]} {SKIP_UNFIT}",
+            )
+    for modality in sorted(needs.modalities):
+        if traits.modalities.get(modality) is False:
+            raise UnfitError(
+                f"Task {task!r} shows {modality} to the model, which {model!r} cannot take.",
+                hint=f"Choose another model or task. {SKIP_UNFIT}",
+            )
+    for modality in traits.requires:
+        if modality not in needs.modalities:
+            raise UnfitError(
+                f"Task {task!r} shows no {modality} to the model, and {model!r} needs one.",
+                hint=f"Choose another model or task. {SKIP_UNFIT}",
+            )
+    missing = sorted(needs.roles - set(roles))
+    if missing:
+        raise PlanError(
+            f"Task {task!r} needs a model in the role {missing[0]!r}, and the run has none.",
+            hint=f"Name one: --{missing[0]} openai:NAME.",
+        )

@@ -1,0 +1,73 @@
+"""Messages as logs of chats have them: a role, and a text or a list of typed parts. Inspect wrote them so first, and
+EvalScope 1.x took them over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from polymeter.core.records.exporting import ExportJob
+from polymeter.core.records.stored_samples import StoredSample, messages_of, model_exchanges
+
+_ROLES = ("system", "user", "assistant", "tool")
+_AUDIO = {".wav": "wav", ".mp3": "mp3"}
+"""The kinds of audio files that such a log can hold."""
+_STOPS = {"length": "max_tokens", "stop": "stop", "content_filter": "content_filter", "tool_calls": "tool_calls"}
+
+
+def chat_messages(messages: Sequence[Mapping[str, Any]], job: ExportJob) -> list[dict[str, Any]]:
+    """The messages of a request.
+
+    Args:
+        messages: As the run folder has them.
+        job: The run: it says how media are shown, and is told which are left out.
+    """
+    chat = []
+    for message in messages:
+        parts = list(_parts(message["parts"], job))
+        is_text = len(parts) == 1 and parts[0]["type"] == "text"
+        role = message["role"] if message["role"] in _ROLES else "user"
+        chat.append({"role": role, "content": parts[0]["text"] if is_text else parts})
+    return chat
+
+
+def last_exchanges(sample: StoredSample) -> list[Mapping[str, Any]]:
+    """The exchanges that ended a sample: the last request and its repeats. Its messages hold what was said before."""
+    backwards = model_exchanges(sample)[::-1]
+    same = takewhile(lambda exchange: messages_of(exchange) == messages_of(backwards[0]), backwards)
+    return list(same)[::-1]
+
+
+def chat_choices(sample: StoredSample, job: ExportJob) -> list[dict[str, Any]]:
+    """The answers that ended a sample, as assistants' messages. A choice among continuations is told by its text."""
+    choices = []
+    for exchange in last_exchanges(sample):
+        for output in exchange["response"]["outputs"]:
+            parts = [{"type": "image", "image": job.shown(name)} for name in output.get("images") or ()]
+            text = output.get("text") if not output.get("logprobs") else sample["answer"]
+            if output.get("reasoning"):
+                parts.insert(0, {"type": "reasoning", "reasoning": str(output["reasoning"])})
+            if parts and text is not None:
+                parts.append({"type": "text", "text": str(text)})
+            message = {"role": "assistant", "content": parts or str(text or ""), "source": "generate"}
+            stop = _STOPS.get(str(output.get("finish_reason")), "unknown")
+            choices.append({"message": {**message, "model": job.model}, "stop_reason": stop})
+    return choices
+
+
+def _parts(parts: Sequence[Mapping[str, Any]], job: ExportJob) -> Iterator[dict[str, Any]]:
+    for part in parts:
+        for kind, kept in part.items():
+            file = str(kept.get("file") or "") if isinstance(kept, Mapping) else ""
+            suffix = f".{file.rpartition('.')[2]}"
+            if kind == "text":
+                yield {"type": "text", "text": str(kept)}
+            elif kind == "image" and file:
+                yield {"type": "image", "image": job.shown(file)}
+            elif kind == "audio" and file and suffix in _AUDIO:
+                yield {"type": "audio", "audio": job.shown(file), "format": _AUDIO[suffix]}
+            else:
+                job.leave_out(f"{kind} of prompts that the run folder has no file of")
+                yield {"type": "text", "text": f"[{kind}]"}

@@ -1,0 +1,234 @@
+"""Tables in tab-separated files: read as pandas' ``read_csv`` reads them; headers without pandas.
+
+The images of a large table stay in a file (``data.tables.large``).
+"""
+
+from __future__ import annotations
+
+import csv
+import logging
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import StringIO
+from math import isnan
+from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import DataError, boundary, enumerated
+from polymeter.core.guest_context import guest_context
+from polymeter.data.mending import mended_lines, mended_table
+from polymeter.data.tables.large import IMAGES, is_large, read_large
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+log = logging.getLogger(__name__)
+
+IMAGE_COLUMNS = ("image", "image_path")
+_MOST_NAMED = 5
+_LONGEST_LINE = 1 << 20
+_MOST_COLUMNS = 10_000
+"""Pandas takes minutes over a header of some ten thousand equal names, which no table has on purpose."""
+
+
+def columns_of(path: Path | str) -> tuple[str, ...]:
+    """The column names in a TSV's first line. Nothing else is read.
+
+    Raises:
+        DataError: if the file cannot be read as text, is empty, or has more columns than a table has.
+    """
+    path = Path(path)
+    try:
+        with (
+            boundary(DataError, f"Reading the header of {path}"),
+            path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
+        ):
+            # The limit keeps a large file without line breaks, which is not a table, out of memory.
+            lines = iter(lambda: file.readline(_LONGEST_LINE), "")
+            header = next(csv.reader(lines, delimiter="\t"), None)
+    except DataError as error:  # it was raised in Python's own decoder
+        raise DataError(error.what, where=f"{path}:1", hint=error.hint) from error
+    if not header:
+        raise DataError(
+            f"The table {path} is empty.",
+            where=f"{path}:1",
+            hint="Its first line has the names of the columns, with tabs between them.",
+        )
+    if not "".join(header).isprintable() and any("\ud800" <= character <= "\udfff" for character in "".join(header)):
+        raise DataError(f"The header of {path} is not written in UTF-8.")
+    if len(header) > _MOST_COLUMNS:
+        raise DataError(
+            f"The table {path} has {len(header):,} columns; at most {_MOST_COLUMNS:,} are read.",
+            where=f"{path}:1",
+            hint="A table has one line of column names, and rows below it.",
+        )
+    return tuple(header)
+
+
+def read_tsv(path: Path | str) -> pd.DataFrame:
+    """A TSV as pandas' ``read_csv`` gives it, except that cells of image columns stay text (NaN if empty), even if all
+    of them look like numbers.
+
+    Raises:
+        DataError: if the file does not exist, or is not a table in UTF-8 text.
+    """
+    return _read(path)
+
+
+def read_words(path: Path | str) -> pd.DataFrame:
+    """A TSV as ``read_tsv`` gives it, except that words such as "None" and "NA" stay text: only empty cells are NaN.
+
+    At parity with ULMEvalKit these words are missing values, as in ``read_tsv``.
+
+    Raises:
+        DataError: if the file does not exist, or is not a table in UTF-8 text.
+    """
+    return _read(path, **_missing_words())
+
+
+def read_texts(path: Path | str) -> pd.DataFrame:
+    """A TSV whose cells are all text, or NaN if empty: ``1.50`` and ``TRUE`` stay as written, even if a whole column
+    looks like numbers or truth values. Only the column ``index`` is as ``read_tsv`` gives it.
+
+    Raises:
+        DataError: if the file does not exist, or is not a table in UTF-8 text.
+    """
+    columns = columns_of(path) if Path(path).is_file() else ()
+    texts = {name: object for name in columns if name != "index"}
+    return _read(path, dtype=texts, **_missing_words())
+
+
+def _missing_words() -> dict[str, Any]:
+    """Which words pandas takes for missing values."""
+    is_there = guest_context().parity.on("missing-words")
+    return {} if is_there else {"keep_default_na": False, "na_values": [""]}
+
+
+@contextmanager
+def each_cell_under_its_name() -> Iterator[Mapping[str, Any]]:
+    """The arguments for ``pd.read_csv`` inside this context, so that no cell moves under a wrong name.
+
+    By default, pandas takes the first column for row labels if all rows have one cell more than the header, and every
+    name then stands over the wrong column. Here an extra empty cell at the end of all rows is ignored, and any other
+    extra cell raises an exception.
+    """
+    from pandas.errors import ParserWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ParserWarning)
+        yield {"sep": "\t", "index_col": False}
+
+
+def whole_numbers(values: Iterable[Any]) -> list[int] | None:
+    """The values as integers, if every one is written like an integer; ``1_0`` and ``007`` are not."""
+    numbers = []
+    for text in map(str, values):
+        if not text.removeprefix("-").isdecimal() or str(int(text)) != text:
+            return None
+        numbers.append(int(text))
+    return numbers
+
+
+def require_index(table: pd.DataFrame, where: str) -> None:
+    """Check that a benchmark's table has a unique index.
+
+    Args:
+        table: The table.
+        where: Its file, for messages.
+
+    Raises:
+        DataError: if it has no column ``index``, an index is empty, or two rows share one. Messages count rows from 1,
+            without the header.
+    """
+    if "index" not in table:
+        raise DataError(
+            "The table has no column 'index'.", where=where, hint=f"Its columns: {', '.join(map(str, table.columns))}."
+        )
+    empty = [number for number, is_empty in enumerate(table["index"].isna(), 1) if is_empty]
+    if empty:
+        raise DataError(f"The column 'index' is empty in {enumerated('row', empty)}.", where=where)
+    seen: dict[str, list[int]] = {}
+    for number, value in enumerate(table["index"], 1):
+        seen.setdefault(str(value), []).append(number)
+    shared = {value: numbers for value, numbers in seen.items() if len(numbers) > 1}
+    if shared:
+        named = "; ".join(
+            f"{value!r} in {enumerated('row', numbers)}" for value, numbers in list(shared.items())[:_MOST_NAMED]
+        )
+        more = f"; and {len(shared) - _MOST_NAMED} more" if len(shared) > _MOST_NAMED else ""
+        raise DataError(
+            f"The column 'index' holds values twice: {named}{more}.", where=where, hint="Give each row its own index."
+        )
+
+
+def is_nothing(cell: Any) -> bool:
+    """Whether a cell is empty: ``None``, NaN, or pandas' marker for a missing value."""
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and isnan(cell))
+
+
+def _read(path: Path | str, **options: Any) -> pd.DataFrame:
+    file = Path(path)
+    if not file.is_file():
+        raise DataError(f"There is no file {file}.")
+    hint = "A table has tabs between its cells, one line of column names, and is written in UTF-8."
+    if file.stat().st_size == 0:
+        raise DataError(f"The table {file.name} is empty (0 bytes).", where=f"{file}:1", hint=hint)
+    try:
+        with boundary(DataError, f"Reading the table {file}", hint=hint):
+            return _parsed(file, options)
+    except DataError as error:
+        raise _uneven(file) or error from error
+
+
+def _parsed(file: Path, options: Mapping[str, Any]) -> pd.DataFrame:
+    # Read at once, a column has one type whatever its first rows hold, and images take a third less memory.
+    defaults = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
+    with each_cell_under_its_name() as settings:
+        arguments = {**defaults, **settings, **options}
+        if is_large(file) and IMAGES in columns_of(file):
+            try:
+                return _read_large(file, arguments)
+            except OSError as error:
+                log.warning("holding the images of %s in memory, since %s cannot: %s", file, gettempdir(), error)
+        return _read_whole(file, arguments)
+
+
+def _uneven(file: Path) -> DataError | None:
+    """What is wrong with a table that has more cells in a row than names above them, and in which line."""
+    with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+        rows = csv.reader(lines, delimiter="\t")
+        with suppress(csv.Error):
+            n_columns = len(next(rows, ()))
+            for row in rows:
+                if len(row) > n_columns and any(row[n_columns:]):
+                    return DataError(
+                        f"A row of {file.name} has {len(row)} cells, and there are {n_columns} columns.",
+                        where=f"{file}:{rows.line_num}",
+                        hint="Remove the tab too many, or put the cell that holds one in double quotes.",
+                    )
+    return None
+
+
+def _read_whole(file: Path, arguments: Mapping[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        table: pd.DataFrame = pd.read_csv(file, **arguments)
+    except UnicodeDecodeError:
+        text = mended_table(file.read_bytes(), file.name)
+        if text is None:
+            raise
+        table = pd.read_csv(StringIO(text, newline=""), **arguments)
+    return table
+
+
+def _read_large(file: Path, arguments: Mapping[str, Any]) -> pd.DataFrame:
+    try:
+        return read_large(file, arguments)
+    except UnicodeDecodeError:
+        with file.open("rb") as lines, TemporaryFile("w+", encoding="utf-8", newline="") as mended:
+            mended.writelines(mended_lines(lines, file.name))
+            mended.seek(0)
+            return read_large(mended, arguments)

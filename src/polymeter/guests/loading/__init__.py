@@ -1,0 +1,1 @@
+"""Loading a guest: its module, its folder, and the packages and neighbours that it names."""

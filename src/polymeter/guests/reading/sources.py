@@ -1,0 +1,191 @@
+"""Which files a guest's code is made of, found by reading its import statements; nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from polymeter.core.errors import PlanError
+from polymeter.core.names.systems import import_roots
+from polymeter.guests.loading.neighbours import beside_checkout, package_root, tree_file
+
+_MOST_LEVELS = 8
+_MOST_PARSED = 4096
+_INSTALLED = ("site-packages", "dist-packages")
+_OURS, _LIBRARY = "polymeter", "polymeter.library"
+
+
+def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
+    """Source files, and those that they import, directly or not, from their own folder or package; sorted. What is
+    imported late, inside functions, is among them; installed packages are not. Nor is Polymeter itself, whose version a
+    run tells: of its files, only those of the benchmarks that come with it are.
+    """
+    files_seen: set[Path] = set()
+    waiting = [file.resolve() for file in files]
+    imported = _Imports()
+    while waiting:
+        file = waiting.pop()
+        if file in files_seen:
+            continue
+        files_seen.add(file)
+        waiting.extend(imported.of(file))
+    return tuple(sorted(files_seen))
+
+
+def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]:
+    """Third-party packages that must be there for a file to load, each with the line of its import. Neighbours, the
+    standard library and packages that have shims are not among them.
+
+    Args:
+        tree: The file.
+        folder: Where it lies.
+    """
+    ours = {_OURS, *import_roots()}
+    for node in tree.body:
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [node.module]
+        for name in names:
+            top = name.partition(".")[0]
+            is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir() or beside_checkout(top, folder)
+            if top not in sys.stdlib_module_names and top not in ours and not is_beside:
+                yield top, node.lineno
+
+
+class _Imports:
+    """Which files other files import. What is on disk is looked up once in the life of the object, since the files of
+    a package import the same modules over and over.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, tuple[Path, ...]], list[Path]] = {}
+        self._in_trees: dict[tuple[str, Path], Path | None] = {}
+        self._roots: dict[Path, tuple[Path, ...]] = {}
+        self._names: dict[Path, frozenset[str]] = {}
+
+    def of(self, file: Path) -> Iterator[Path]:
+        """The files that a file imports."""
+        try:
+            found = file.stat()
+        except OSError:
+            return
+        folder = file.parent
+        for level, base, names in _import_statements(str(file), found.st_size, found.st_mtime_ns):
+            if not level and _is_ours(base):
+                continue
+            roots = tuple(list(file.parents)[level - 1 : level]) if level else self._own_roots(folder)
+            if not level:
+                yield from self._in_a_tree(base, folder)
+            yield from self._below(base, roots)
+            for name in names:
+                if not level:
+                    yield from self._in_a_tree(f"{base}.{name}", folder)
+                yield from self._below(f"{base}.{name}".lstrip("."), roots)
+
+    def _in_a_tree(self, name: str, folder: Path) -> Iterator[Path]:
+        """The file of a name of one of the systems' trees."""
+        key = name, folder
+        if key not in self._in_trees:
+            self._in_trees[key] = tree_file(name, folder)
+        file = self._in_trees[key]
+        if file is not None:
+            yield file
+
+    def _own_roots(self, folder: Path) -> tuple[Path, ...]:
+        """Where an absolute import may mean a neighbour: the folder, and what its package lies in. Packages installed
+        beside a package are no neighbours: a benchmark inside an installed tool would be made of all of them.
+        """
+        if folder not in self._roots:
+            roots = [folder]
+            while (roots[-1] / "__init__.py").is_file() and len(roots) < _MOST_LEVELS:
+                roots.append(roots[-1].parent)
+            package = package_root(folder)
+            if package is not None and package.parent not in roots:
+                roots.append(package.parent)
+            self._roots[folder] = tuple(root for root in roots if root.name not in _INSTALLED)
+        return self._roots[folder]
+
+    def _below(self, name: str, roots: tuple[Path, ...]) -> list[Path]:
+        """The file of a dotted name below the first of some folders that has it, and those of the packages around
+        it.
+        """
+        key = name, roots
+        if key not in self._found:
+            parts = name.split(".") if name else []
+            present = (self._present(root, parts) for root in roots)
+            self._found[key] = next((files for files in present if files), [])
+        return self._found[key]
+
+    def _present(self, root: Path, parts: Sequence[str]) -> list[Path]:
+        if not parts:
+            return [file for file in [root / "__init__.py"] if file.is_file()]
+        if not self._names_in(root) & {parts[0], f"{parts[0]}.py"}:
+            return []
+        paths = [root.joinpath(*parts[: depth + 1]) for depth in range(len(parts))]
+        candidates = [file for path in paths for file in (path.with_name(f"{path.name}.py"), path / "__init__.py")]
+        return [file for file in candidates if file.is_file()]
+
+    def _names_in(self, folder: Path) -> frozenset[str]:
+        if folder not in self._names:
+            try:
+                self._names[folder] = frozenset(os.listdir(folder))
+            except OSError:
+                self._names[folder] = frozenset()
+        return self._names[folder]
+
+
+def _is_ours(module: str) -> bool:
+    """Whether an absolute name means a part of Polymeter that is no benchmark."""
+    return f"{module}.".startswith(f"{_OURS}.") and not f"{module}.".startswith(f"{_LIBRARY}.")
+
+
+# The benchmarks of one checkout import each other's files, so a file is parsed once in a process, as long as its size
+# and time of modification stay the same. What a name leads to depends on other files and is looked up anew.
+@lru_cache(maxsize=_MOST_PARSED)
+def _import_statements(file: str, size: int, mtime_ns: int) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+    """The import statements of a file: level, module, and the names that are imported from it."""
+    try:
+        tree = ast.parse(Path(file).read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    found: list[tuple[int, str, tuple[str, ...]]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.extend((0, alias.name, ()) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
+    return tuple(found)
+
+
+def bytes_of(path: Path) -> bytes:
+    """The content of a source file.
+
+    Raises:
+        PlanError: if it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise PlanError(f"The file cannot be read: {error.strerror}.", where=str(path)) from None
+
+
+def tree_of(path: Path, content: bytes) -> ast.Module:
+    """The syntax tree of a source file's content.
+
+    Raises:
+        PlanError: if it is not valid Python.
+    """
+    try:
+        return ast.parse(content, filename=str(path))
+    except SyntaxError as error:
+        raise PlanError(f"This is not valid Python: {error.msg}.", where=f"{path}:{error.lineno or 1}") from None
+    except ValueError as error:
+        raise PlanError(f"This is not valid Python: {error}.", where=f"{path}:1") from None
+    except (RecursionError, MemoryError):  # what Python's parser says of code that is nested too deeply
+        raise PlanError("This Python code is nested too deeply to be read.", where=f"{path}:1") from None

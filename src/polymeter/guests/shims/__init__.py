@@ -1,0 +1,1 @@
+"""Importable names of other systems that lead to our objects."""

@@ -1,0 +1,89 @@
+"""Tables of several reports: data frames, and the grid that is printed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polymeter.core.errors import DataError, PlanError
+from polymeter.interop.evalscope.tasks.scoring.report import Report, report_rows
+
+if TYPE_CHECKING:
+    import pandas
+
+_LOG = logging.getLogger("polymeter")
+
+
+def get_report_list(reports_path_list: Iterable[str | Path]) -> list[Report]:
+    """The reports in folders and all folders below, by model and benchmark. JSON that is not a report is
+    skipped with a warning.
+    """
+    reports = []
+    for folder in reports_path_list:
+        for file in sorted(Path(folder).rglob("*.json")):
+            try:
+                reports.append(Report.from_json(file))
+            except DataError as error:
+                _LOG.warning("%s", error)
+    return sorted(reports, key=lambda report: (report.model_name, report.dataset_name))
+
+
+def get_data_frame(
+    report_list: Sequence[Report],
+    flatten_metrics: bool = True,
+    flatten_categories: bool = True,
+    add_overall_metric: bool = False,
+) -> pandas.DataFrame:
+    """The tables of several reports below each other; see ``Report.to_dataframe``.
+
+    Raises:
+        PlanError: if there are no reports.
+    """
+    import pandas
+
+    _check_any(report_list)
+    frames = [report.to_dataframe(flatten_metrics, flatten_categories, add_overall_metric) for report in report_list]
+    return pandas.concat(frames, ignore_index=True)
+
+
+def gen_table(
+    reports_path_list: Sequence[str | Path] | None = None,
+    report_list: Sequence[Report] | None = None,
+    flatten_metrics: bool = True,
+    flatten_categories: bool = True,
+    add_overall_metric: bool = False,
+) -> str:
+    """Reports as one table in a grid of ``+``, ``-`` and ``|``; numbers are right-aligned.
+
+    Args:
+        reports_path_list: Folders with reports; read where ``report_list`` is not given.
+        report_list: The reports.
+        flatten_metrics: Rows of all metrics, not of the first alone.
+        flatten_categories: A column for each level of categories.
+        add_overall_metric: A row ``OVERALL`` after the rows of a metric that has more than one.
+
+    Raises:
+        PlanError: if there are no reports.
+    """
+    from tabulate import tabulate
+
+    if report_list is None:
+        report_list = get_report_list(reports_path_list or ())
+    _check_any(report_list)
+    rows = [
+        row
+        for report in report_list
+        for row in report_rows(report, flatten_metrics, flatten_categories, add_overall_metric)
+    ]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    table = [[row.get(name) for name in columns] for row in rows]
+    return str(tabulate(table, headers=columns, tablefmt="grid", showindex=False))
+
+
+def _check_any(reports: Sequence[Report]) -> None:
+    if not reports:
+        raise PlanError(
+            "There are no reports to make a table of.", hint="Give report_list, or folders that hold reports as JSON."
+        )

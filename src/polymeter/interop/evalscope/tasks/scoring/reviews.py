@@ -1,0 +1,154 @@
+"""Scoring: each answer to a record is reviewed, by the adapter's rules or by a judge; the reviews make the score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Number, Real
+from typing import Any, TypedDict
+
+from polymeter.core.errors import ScoreError
+from polymeter.core.request import Response
+from polymeter.core.task import MetricKey, Rollout, Sample, Score
+from polymeter.interop.evalscope.tasks.base import DataAdapter
+from polymeter.interop.evalscope.tasks.constants import OutputType
+from polymeter.interop.evalscope.tasks.guest import OpenBenchmark
+from polymeter.interop.evalscope.tasks.prompts import answers_to
+from polymeter.interop.evalscope.tasks.scoring.judging import LLMJudge
+
+REVIEW_KEY: MetricKey = ("review", "none")
+"""Where a score keeps what ``match`` gave for each answer, exactly as it was."""
+_SAME_AS_INPUT = "*Same as Input*"
+_MOST_CHARACTERS = 2000
+_NUMBERS = frozenset({int, float, bool})
+
+
+class Review(TypedDict):
+    """How one answer was scored, under the names that EvalScope's files and ``compute_metric`` know.
+
+    Attributes:
+        gold: The reference; a note where it is the whole record.
+        pred: What was compared with it.
+        result: What ``match`` or ``llm_match`` gave.
+    """
+
+    gold: Any
+    pred: Any
+    result: Any
+
+
+ReviewAnswer = Callable[[Any, Any], Review]
+"""From a record and an answer to the review."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeUse:
+    """When a judge is asked, and which.
+
+    Attributes:
+        always: The judge scores every answer.
+        where_wrong: The judge is asked again about answers to which the rule gives 0.
+        judge: Who is asked; ``None`` where nobody can be.
+    """
+
+    always: bool = False
+    where_wrong: bool = False
+    judge: Any = None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a judge may be asked."""
+        return self.always or self.where_wrong
+
+
+def judge_use(adapter: DataAdapter, strategy: str, judge_args: Mapping[str, Any]) -> JudgeUse:
+    """When a strategy (``auto``, ``rule``, ``llm``, ``llm_recall``) has the judge asked about a benchmark's answers."""
+    always = strategy == "llm" or (strategy == "auto" and bool(adapter.llm_as_a_judge))
+    where_wrong = strategy == "llm_recall"
+    return JudgeUse(always, where_wrong, LLMJudge(**judge_args) if always or where_wrong else None)
+
+
+def review_answer(adapter: DataAdapter, eval_type: str, judging: JudgeUse, record: Any, answer: Any) -> Review:
+    """Review one answer. Where a judge's verdict cannot be had or used, the engine leaves the sample without a score,
+    whatever the adapter made of that.
+    """
+    reference = adapter.get_gold_answer(record)
+
+    def by_judge() -> tuple[Any, Any]:
+        shown = adapter.llm_parse_pred_result(result=answer, raw_input_d=record, eval_type=eval_type)
+        return shown, adapter.llm_match(reference, shown, judging.judge, raw_input=record)
+
+    if judging.always:
+        pred, result = by_judge()
+    else:
+        pred = adapter.parse_pred_result(result=answer, raw_input_d=record, eval_type=eval_type)
+        result = adapter.match(reference, pred)
+        if judging.where_wrong and isinstance(result, Number) and not bool(result):
+            pred, result = by_judge()
+    return Review(gold=_SAME_AS_INPUT if _is_same(reference, record) else reference, pred=pred, result=result)
+
+
+def keep_answer(record: Any, answer: Any) -> Review:
+    """A review without reference and result, for runs that score nothing (EvalScope's stage ``infer``). No code of the
+    benchmark is called; the answer stands as the model gave it and can be scored later.
+    """
+    return Review(gold="", pred=answer, result=None)
+
+
+def score_rollout(benchmark: OpenBenchmark, review: ReviewAnswer, sample: Sample, rollout: Rollout) -> Score:
+    """Review every answer to one record.
+
+    Raises:
+        ScoreError: if the adapter raised, or there is no answer.
+        UnscoredError: if a judge's verdict could not be had or used.
+    """
+    answers = answers_of(benchmark, sample.index, rollout.responses)
+    if not answers:
+        raise ScoreError(f"Sample {sample.id} of benchmark {benchmark.name!r} has no answer to score.")
+    reviews = [review(sample.doc, answer) for answer in answers]
+    log: dict[str, Any] = {"reviews": reviews}
+    if benchmark.mode.output_type in (OutputType.MULTIPLE_CHOICE, OutputType.CONTINUOUS):
+        log["contents"] = answers  # made of several numbers; other answers stand in their exchanges
+    preds = [item["pred"] for item in reviews]
+    return Score(
+        _values([item["result"] for item in reviews], benchmark.adapter.metric_list),
+        _as_text(reviews[0]["gold"]),
+        _as_text(preds[0] if len(preds) == 1 else preds),
+        log=log,
+    )
+
+
+def answers_of(benchmark: OpenBenchmark, index: int, responses: Sequence[Response]) -> list[Any]:
+    """What the adapter parses of the responses to a record."""
+    prompt = benchmark.records[index].prompt
+    return answers_to(prompt, benchmark.mode.output_type, responses, benchmark.image_folder)
+
+
+def _values(results: list[Any], metric_list: Sequence[str]) -> dict[MetricKey, Any]:
+    """What ``match`` gave, exactly as it was, and numbers under the metrics that they are averaged for."""
+    values: dict[MetricKey, Any] = {}
+    if len(results) == 1 and type(results[0]) in _NUMBERS:  # most benchmarks: neither generator nor abstract class
+        if len(metric_list) == 1:
+            values[metric_list[0], "none"] = 0 + float(results[0])  # as in any sum, -0.0 becomes 0.0
+    elif all(isinstance(result, Mapping) for result in results):
+        for name in results[0]:
+            _add_mean(values, str(name), [result.get(name) for result in results])
+    elif len(metric_list) == 1:
+        _add_mean(values, metric_list[0], results)
+    return {**values, REVIEW_KEY: results}
+
+
+def _add_mean(values: dict[MetricKey, Any], metric: str, results: Sequence[Any]) -> None:
+    if all(isinstance(result, Real) for result in results):
+        values[metric, "none"] = sum(float(result) for result in results) / len(results)
+
+
+def _is_same(reference: Any, record: Any) -> bool:
+    """Whether the reference is the whole record, which need not be stored twice."""
+    if reference is record:
+        return True
+    return type(reference) is type(record) and isinstance(reference, (dict, str)) and reference == record
+
+
+def _as_text(value: Any) -> str:
+    return (value if isinstance(value, str) else repr(value))[:_MOST_CHARACTERS]

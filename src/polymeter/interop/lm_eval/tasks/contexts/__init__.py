@@ -1,0 +1,1 @@
+"""From a row to its context: description, examples and question."""

@@ -1,0 +1,1 @@
+"""Generated answers: how tokens are chosen, and batches that stay full."""

@@ -1,0 +1,1 @@
+"""Images from networks that write them as tokens."""

@@ -1,0 +1,1 @@
+"""Log-probabilities of continuations: prefixes shared, tails packed or padded, whole texts."""

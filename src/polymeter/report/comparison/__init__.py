@@ -1,0 +1,1 @@
+"""The comparison of runs: its page, its tables and its sentences."""

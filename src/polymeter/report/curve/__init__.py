@@ -1,0 +1,1 @@
+"""The curve of a training: its page, its tables and its sentences."""

@@ -1,0 +1,224 @@
+"""The page of a training's curve: one HTML file with a drawing for each task, and all numbers below. Like the HTML
+report it fetches nothing, and it needs no script.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from polymeter.report.comparison.text import value
+from polymeter.report.curve.text import (
+    against,
+    cells,
+    difference,
+    direction,
+    gate,
+    legend,
+    main_lines,
+    metric,
+    newest_step,
+    own_interval,
+    sentences,
+    summary,
+    title,
+    troubles,
+)
+from polymeter.report.formatting import one_line
+from polymeter.report.page import make_page
+from polymeter.report.run.extract import script_json
+
+WIDTH, HEIGHT = 340.0, 216.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 20.0, 20.0, 36.0
+_MARGIN = 0.08
+"""What a drawing leaves free above and below the values."""
+_LABEL = 15.0
+_Y_TICKS, _X_TICKS = 5, 4
+_STYLES = ("base.css", "table.css", "comparison.css", "curve.css")
+
+
+def make_curve_page(document: Mapping[str, Any]) -> str:
+    """The page as one self-contained HTML file. The same curve gives the same page.
+
+    Args:
+        document: The curve, as ``polymeter track --json`` prints it.
+    """
+    newest = newest_step(document)
+    lines = main_lines(document)
+    steps = [point["step"] for point in document["checkpoints"] if point["status"] == "measured"]
+    return make_page(
+        "curve.html",
+        title=_last_part(document["checkpoints_folder"]),
+        kind="training curve",
+        styles=_STYLES,
+        scripts=(),
+        data=script_json({}),
+        images={},
+        facts=[
+            ("Checkpoints", summary(document)),
+            ("Newest", "–" if newest is None else f"step {newest:,}"),
+            ("Each is compared with", against(document)),
+        ],
+        troubles=[*troubles(document)],
+        gate=[*gate(document)],
+        sentences=[*sentences(document)],
+        charts=[_chart(line, steps) for line in lines],
+        has_marks=any(point["difference"] for line in lines for point in line["points"]),
+        rows=[*_rows(lines)],
+        notes=legend(document),
+    )
+
+
+def _rows(lines: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        for place, point in enumerate(reversed(line["points"])):
+            step, n, mean, interval, to, gap, between, p_value, verdict = cells(line, point)
+            yield {
+                "is_first": place == 0,
+                "kind": line["kind"],
+                "title": title(line),
+                "metric": metric(line),
+                "direction": direction(line),
+                "step": step,
+                "is_best": point["step"] == line["best"] and len(line["points"]) > 1,
+                "n": n,
+                "value": mean,
+                "interval": interval,
+                "to": to,
+                "difference": gap,
+                "between": between,
+                "p": p_value,
+                "verdict": verdict,
+                "tone": _tone(point),
+                "is_compared": point["difference"] is not None,
+            }
+
+
+def _tone(point: Mapping[str, Any]) -> str:
+    found = point["difference"]
+    return {"better": "gain", "worse": "loss"}.get(found["verdict"], "even") if found else "even"
+
+
+def _chart(line: Mapping[str, Any], steps: Sequence[int]) -> dict[str, Any]:
+    """What the template draws of one line: places in a drawing of ``WIDTH`` by ``HEIGHT``."""
+    points = [point for point in line["points"] if isinstance(point["value"], (int, float))]
+    ends = [end for point in points for end in (point["value"], *(point["interval"] or ()))]
+    low, high = _range(min(ends, default=0.0), max(ends, default=1.0))
+    first, last = (min(steps), max(steps)) if steps else (0, 1)
+
+    def x(step: float) -> float:
+        share = 0.5 if first == last else (step - first) / (last - first)
+        return _LEFT + share * (WIDTH - _LEFT - _RIGHT)
+
+    def y(item: float) -> float:
+        return _TOP + (high - item) / (high - low) * (HEIGHT - _TOP - _BOTTOM)
+
+    newest = points[-1] if points else None
+    return {
+        "title": title(line),
+        "metric": f"{metric(line)} {direction(line)}".rstrip(),
+        "kind": line["kind"],
+        "newest": "" if newest is None else value(newest["value"]),
+        "newest_step": "" if newest is None else f"step {newest['step']:,}",
+        "verdict": "" if newest is None or not newest["difference"] else _sentence(newest),
+        "tone": "even" if newest is None else _tone(newest),
+        "description": _description(line, points),
+        "bands": [_band(part, x, y) for part in _parts(points) if len(part) > 1],
+        "path": " ".join(
+            f"{'M' if place == 0 else 'L'}{x(point['step']):.1f} {y(point['value']):.1f}"
+            for place, point in enumerate(points)
+        ),
+        "bars": [
+            f"M{x(part[0]['step']):.1f} {y(part[0]['interval'][0]):.1f}V{y(part[0]['interval'][1]):.1f}"
+            for part in _parts(points)
+            if len(part) == 1
+        ],
+        "marks": [
+            {
+                "x": f"{x(point['step']):.1f}",
+                "y": f"{y(point['value']):.1f}",
+                "down": f"{y(point['value']) + 5:.1f}",
+                "tone": _tone(point) if point["difference"] else "first",
+                "is_best": point["step"] == line["best"] and len(points) > 1,
+                "label": f"{max(y(point['value']) - 9, 10):.1f}",
+                "anchor": _anchor(x(point["step"])),
+                "text": _told(point),
+            }
+            for point in points
+        ],
+        "y_ticks": [{"y": f"{y(tick):.1f}", "text": text} for tick, text in _ticks(low, high, _Y_TICKS)],
+        "x_ticks": [
+            {"x": f"{x(tick):.1f}", "text": text, "anchor": _anchor(x(tick))}
+            for tick, text in ([(first, f"{first:,}")] if first == last else _ticks(first, last, _X_TICKS))
+        ],
+    }
+
+
+def _parts(points: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """The stretches of points that have an interval."""
+    part: list[Mapping[str, Any]] = []
+    for point in points:
+        if point["interval"] is not None:
+            part.append(point)
+        elif part:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _band(part: Sequence[Mapping[str, Any]], x: Any, y: Any) -> str:
+    above = [f"{x(point['step']):.1f} {y(point['interval'][1]):.1f}" for point in part]
+    below = [f"{x(point['step']):.1f} {y(point['interval'][0]):.1f}" for point in reversed(part)]
+    return f"M{'L'.join([*above, *below])}Z"
+
+
+def _range(low: float, high: float) -> tuple[float, float]:
+    reach = (high - low) or abs(high) or 1.0
+    return low - _MARGIN * reach, high + _MARGIN * reach
+
+
+def _ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Round numbers between two, at most so many, with what is written beside them."""
+    rough = (high - low) / most
+    size = 10 ** math.floor(math.log10(rough))
+    step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
+    if isinstance(low, int):
+        step = max(1, round(step))
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    count = math.floor((high - math.ceil(low / step) * step) / step + 1e-9) + 1
+    found = [(math.ceil(low / step - 1e-9) + place) * step for place in range(max(count, 0))]
+    return [(tick, f"{tick:,.{decimals}f}") for tick in found]
+
+
+def _anchor(x: float) -> str:
+    return "end" if x > WIDTH - _RIGHT - _LABEL else "start" if x < _LEFT + _LABEL else "middle"
+
+
+def _sentence(point: Mapping[str, Any]) -> str:
+    told = difference(point)
+    if told["verdict"] in ("better", "worse"):
+        return f"{told['verdict']} than step {told['to']} by {told['difference'].lstrip('+-')}"
+    return f"{told['difference']} to step {told['to']}: {told['verdict']}"
+
+
+def _told(point: Mapping[str, Any]) -> str:
+    told = difference(point)
+    compared = "" if not point["difference"] else f"; {told['difference']} to step {told['to']}: {told['verdict']}"
+    return f"step {point['step']:,}: {value(point['value'])} ({own_interval(point)}){compared}"
+
+
+def _description(line: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+    if not points:
+        return f"{title(line)}: no number"
+    first, last = points[0], points[-1]
+    return (
+        f"{title(line)}, {metric(line)} by step: {value(first['value'])} at step {first['step']:,}, "
+        f"{value(last['value'])} at step {last['step']:,}. All values are in the table below."
+    )
+
+
+def _last_part(folder: str) -> str:
+    parts = [part for part in one_line(str(folder)).replace("\\", "/").split("/") if part not in ("", ".")]
+    return parts[-1] if parts else "checkpoints"

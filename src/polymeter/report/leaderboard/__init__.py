@@ -1,0 +1,1 @@
+"""A leaderboard: its page, its tables and its sentences."""

@@ -1,0 +1,1 @@
+"""A power analysis: its page and its tables."""

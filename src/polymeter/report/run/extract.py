@@ -1,0 +1,123 @@
+"""What an HTML report holds of the samples: cut to a readable size, as plain JSON data that a browser reads."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from polymeter.core.text.codec import json_encoder
+from polymeter.report.formatting import number
+from polymeter.report.scales import MainMetric, number_of, score_label
+
+TEXT_LENGTH = 6000
+"""Characters of a text that are shown, outside of rows and logs."""
+DOC_TEXT_LENGTH = 1500
+"""Characters of a text that are shown of a row or a log."""
+LIST_LENGTH = 60
+"""Items of a list that are shown."""
+MAX_DEPTH = 8
+"""So many lists and objects within each other are shown as such, what is in the innermost as text."""
+_EXCHANGES = 40
+_strict_json = json_encoder(allows_nan=False)
+_SHOWN_MEDIA = ("image", "video", "audio")
+
+
+def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -> dict[str, Any]:
+    """One sample as the report shows it.
+
+    Args:
+        sample: A line of ``samples/<task>.jsonl``.
+        task: Number of its task in the report.
+        main: The metric that orders the samples.
+    """
+    exchanges = [*sample.get("exchanges", ())]
+    data = {
+        "task": task,
+        "id": str(sample.get("id")),
+        "index": sample.get("index"),
+        "subset": [str(part) for part in sample.get("subset") or ()],
+        "status": str(sample.get("status")),
+        "error": _plain(sample.get("error"), TEXT_LENGTH),
+        "target": _text(sample.get("target")),
+        "answer": _text(sample.get("answer")),
+        "explanation": _text(sample.get("explanation")),
+        "read_by": ", ".join(dict.fromkeys(rule for rule in sample.get("judge_rules") or () if rule)),
+        **_sample_scores(sample, main),
+        "doc": _plain(sample.get("doc"), DOC_TEXT_LENGTH),
+        "log": _plain(sample.get("log"), DOC_TEXT_LENGTH),
+        "exchanges": _plain(exchanges[:_EXCHANGES], TEXT_LENGTH),
+        "more": len(exchanges) - _EXCHANGES if len(exchanges) > _EXCHANGES else None,
+    }
+    return {key: item for key, item in data.items() if item not in (None, [], {}, "") or key in ("answer", "id")}
+
+
+def _sample_scores(sample: Mapping[str, Any], main: MainMetric | None) -> dict[str, Any]:
+    """What a sample's scores give the report: their names and values, and where the main one lies."""
+    value = main.value(sample) if main and sample.get("status") == "ok" else None
+    scores = [_score(score) for score in sample.get("scores", ())]
+    shown = {} if value is None else {"value": number(value), "at": value}
+    return {**({"scores": scores} if scores else {}), **shown}
+
+
+def media_files(sample: Mapping[str, Any]) -> Iterator[str]:
+    """File names of the images, audio and strips of video frames of a sample in the report, in the order in which it
+    shows them.
+    """
+    for exchange in _objects(sample.get("exchanges")):
+        for message in _objects((exchange.get("request") or {}).get("messages")):
+            for part in _objects(message.get("parts")):
+                for kind in _SHOWN_MEDIA:
+                    medium = part.get(kind)
+                    if isinstance(medium, dict) and isinstance(medium.get("file"), str):
+                        yield medium["file"]
+        for output in _objects((exchange.get("response") or {}).get("outputs")):
+            yield from (name for name in output.get("images") or () if isinstance(name, str))
+    for value in (sample.get("log") or {}).values():
+        image = value.get("image") if isinstance(value, Mapping) else None
+        if isinstance(image, Mapping) and isinstance(image.get("file"), str):
+            yield image["file"]
+
+
+def script_json(value: Any) -> str:
+    """JSON that is safe inside a ``<script>`` element: nothing in it can end the element or begin a comment."""
+    text = _strict_json(value)
+    for character in "<>&\u2028\u2029":
+        if character in text:
+            text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _objects(values: Any) -> Iterator[Mapping[str, Any]]:
+    return (value for value in values or () if isinstance(value, Mapping))
+
+
+def _score(score: Mapping[str, Any]) -> list[Any]:
+    name = score_label(str(score.get("metric")), str(score.get("filter") or "none"))
+    return [name, number(score.get("value")), number_of(score)]
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else _cut(str(value), TEXT_LENGTH)
+
+
+def _plain(value: Any, length: int, depth: int = MAX_DEPTH) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= length else _cut(value, length)
+    if value is None or isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else number(value)
+    if depth == 0:
+        return _cut(json.dumps(value, ensure_ascii=False, default=str), length)
+    if isinstance(value, (dict, Mapping)):  # nearly always the first, which is told much sooner
+        return {str(key): _plain(item, length, depth - 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        kept = [_plain(item, length, depth - 1) for item in value[:LIST_LENGTH]]
+        return kept if len(value) <= LIST_LENGTH else [*kept, f"… and {len(value) - LIST_LENGTH:,} more"]
+    return _cut(str(value), length)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]}… [{len(text) - length:,} more characters]"

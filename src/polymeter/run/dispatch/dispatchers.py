@@ -1,0 +1,125 @@
+"""Dispatchers: how requests reach a model. One for a model that computes batches (``batch.dispatcher``), one for an
+endpoint that is awaited (``endpoint.dispatcher``).
+
+A dispatcher takes requests whenever they come, prepares their media, and hands back answers through ``on_done``. It
+never drops one: every request ends in a response, which may be an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from polymeter.core.model import Model
+from polymeter.core.request import Request, Response
+from polymeter.core.settings.repeats import joined
+from polymeter.run.schedule.running_samples import PendingRequest
+
+Joined = list[PendingRequest]
+"""Requests that reach the model in one call of it: one, or repeats of one prompt."""
+OnDone = Callable[[list[PendingRequest]], None]
+OnFailedTries = Callable[[Sequence[PendingRequest]], None]
+OnFailure = Callable[[BaseException], None]
+CLOSE_S = 30
+_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who hears of a dispatcher; called on the dispatcher's threads.
+
+    Attributes:
+        done: Takes answered requests.
+        failed: Told that the model cannot be loaded: no request can ever be answered.
+        note: Told what the user should know, such as that memory ran out.
+        waiting: Told for whom, why and how long the run waits; an empty text when it goes on.
+        gone: Told why an endpoint can answer nobody any more; the run is to end, and can be resumed.
+        failed_tries: Told of the requests of which a try has failed, also of those that are tried again.
+    """
+
+    done: OnDone
+    failed: OnFailure
+    note: Callable[[str], None]
+    waiting: Callable[[str], None]
+    gone: Callable[[str], None]
+    failed_tries: OnFailedTries = lambda asked: None
+
+
+def calls_of(model: Model, asked: Sequence[PendingRequest]) -> list[Joined]:
+    """Requests by the calls that answer them: one each, but repeats together where the model joins them. What a sample
+    asks together arrives together, so these are the repeats that are still owed.
+    """
+    return joined(asked, lambda one: one.request) if model.joins_repeats else [[one] for one in asked]
+
+
+def pause_s(again: Sequence[PendingRequest], *, n_asked: int) -> float:
+    """How long to wait, in seconds, before requests are asked again: a little when a whole batch of ``n_asked`` failed
+    transiently, since a wrapper that calls a server itself should not storm it; else not at all.
+    """
+    tries = max(one.tries for one in again)
+    if not tries or len(again) < n_asked:
+        return 0.0
+    return float(min(_PAUSE_S * 2 ** (tries - 1), _LONGEST_PAUSE_S))
+
+
+def settle(
+    asked: Sequence[PendingRequest], responses: Sequence[Response | None], max_retries: int, listener: Listener
+) -> list[PendingRequest]:
+    """Give requests of a batch their answers; returns those that are to be asked again.
+
+    Args:
+        asked: The requests.
+        responses: What the model gave; ``None``: it did not fit into memory.
+        max_retries: How often a request is asked again after a transient failure.
+        listener: Told of those that failed.
+    """
+    again, failed = [], []
+    for one, response in zip(asked, responses, strict=True):
+        if response is not None and response.error is not None and isinstance(one.request, Request):
+            failed.append(one)
+        if response is None:
+            again.append(one)
+        elif response.error is not None and response.error.retryable and one.tries < max_retries:
+            one.tries += 1
+            again.append(one)
+        else:
+            one.response = response
+    listener.failed_tries(failed)
+    return again
+
+
+def did_not_fit(n_at_once: int, smaller: int) -> str:
+    """What the user is told when memory ran out: how many requests did not fit, and how many are tried next."""
+    return f"A batch of {n_at_once} did not fit into memory: going on with {smaller}."
+
+
+class Dispatcher(Protocol):
+    """A way to a model."""
+
+    @property
+    def keeps_busy(self) -> int:
+        """How many samples in progress keep the model busy now."""
+        ...
+
+    @property
+    def floor(self) -> int:
+        """How many it needs at least, to fill what it computes now and what comes next."""
+        ...
+
+    def add(self, asked: Sequence[PendingRequest]) -> None:
+        """Take requests."""
+        ...
+
+    def poke(self, *, is_quiet: bool) -> None:
+        """Start what can be started. ``is_quiet``: nothing else runs that could bring more requests."""
+        ...
+
+    def history(self) -> Mapping[str, Any]:
+        """How the dispatcher fared, for the run's record."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the model."""
+        ...

@@ -1,0 +1,471 @@
+"""The dispatcher to an endpoint: an event loop on a thread of its own. The endpoint may be one model at several
+addresses; then each request goes to the least loaded of them, and comes back for another if that one fails it.
+
+A request passes four stations. It *waits* until it is among the next to be sent; on a decoding thread its media is
+looked at and the model prepares what it will send; then it is *ready*; then it is tried. A try that fails in passing
+gives its slot to another while its request sleeps, and comes back before new work. What is ready, in flight or asleep
+is bounded, so neither tasks nor prepared bodies pile up, however much waits. Answers leave through a thread of their
+own: they are written down (and generated images encoded) beside the event loop, never on it.
+
+``attempts`` makes a try, and ``balancing`` decides where. What is known of each address is in its
+``instances``: ``watch`` finds out from the end of a try whether it is there, and ``concurrency`` and
+``breaker`` decide how many may be in flight and when nobody is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from itertools import compress
+from typing import Any, Literal
+
+from polymeter.core.content import Image
+from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary
+from polymeter.core.model import AsyncModel
+from polymeter.core.options import LONGEST_WAIT_S
+from polymeter.core.request import Error, GenerateImage, Response
+from polymeter.guests.door import in_mode
+from polymeter.run.dispatch.dispatchers import CLOSE_S, Joined, OnDone, OnFailedTries, OnFailure, calls_of
+from polymeter.run.dispatch.endpoint.attempts import Job, telling, verdict_of
+from polymeter.run.dispatch.endpoint.concurrency import Ticket, Verdict, backoff_s
+from polymeter.run.dispatch.endpoint.instances import EndpointInstance, EndpointInstances, InstanceSettings
+from polymeter.run.dispatch.endpoint.watch import shows_presence
+from polymeter.run.dispatch.prefetch import Prefetcher, PreparedRequest
+from polymeter.run.schedule.pool import Pool
+from polymeter.run.schedule.running_samples import PendingRequest
+
+_A_FEW = 4
+_LEAST_ASLEEP = 16
+_PREPARED_TOGETHER = 16
+_IMAGES_TOGETHER = 4
+"""So many requests with images are prepared in one thread hop, and more if they repeat one prompt; fewer where less is
+in flight, so that all threads have something to do.
+"""
+_OFTEN = 8
+_STUCK_S = 60.0
+"""A request is stuck that is limited for so long, and so many times as often as those that are answered meanwhile: of
+those that only wait for their turn one in about 3,000 is, if each try has the same chance.
+"""
+_GATHERED_S = 0.003
+"""How long an answer may wait for others, while more are in flight: short beside any endpoint's latency."""
+_LOG = logging.getLogger("polymeter")
+
+
+class EndpointDispatcher:
+    """The way to an endpoint.
+
+    Args:
+        model: The endpoint. It is loaded when the first request comes, on the dispatcher's thread.
+        concurrency: Most requests in flight at each of its addresses; ``None``: found by trying (see ``Limiter``).
+        prefetcher: Prepares requests, off the event loop.
+        on_done: Takes answered requests; called on a thread of the dispatcher.
+        max_retries: How often a request is asked again after a transient failure. Rate limits count only when nothing
+            else has come for a while.
+        timeout_s: Deadline of one try, in seconds.
+        longest_wait_s: The longest wait before another try, whatever the endpoint asks for.
+        name: Whom it serves, for messages: ``the model``, ``the judge``.
+        on_wait: Told for whom, why and how long the run waits; an empty text when it goes on.
+        on_gone: Told why the endpoint can answer nobody any more, at none of its addresses, or that its server cannot
+            be started. Nothing is sent afterwards.
+        on_note: Told what the user should know: that one of several addresses is gone.
+        on_failed: Told that the model cannot be loaded for a reason that starting again does not mend.
+        on_failed_tries: Told of the requests of which a try has failed; called on the loop's thread.
+        sleep: Waits between tries, and
+        clock: tells the time in seconds; tests turn both.
+    """
+
+    def __init__(  # noqa: PLR0913  (what it is told, whom it tells, and two functions that tests turn)
+        self,
+        model: AsyncModel,
+        concurrency: int | None,
+        prefetcher: Prefetcher,
+        on_done: OnDone,
+        *,
+        max_retries: int,
+        timeout_s: float,
+        longest_wait_s: float = LONGEST_WAIT_S,
+        name: str = "the model",
+        on_wait: Callable[[str], None] = _LOG.info,
+        on_gone: Callable[[str], None] = _LOG.error,
+        on_note: Callable[[str], None] = _LOG.warning,
+        on_failed: OnFailure | None = None,
+        on_failed_tries: OnFailedTries = _LOG.debug,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._model = model
+        self._name = name
+        self._on_gone, self._on_failed = on_gone, on_failed
+        self._settings = InstanceSettings(
+            concurrency, max_retries, timeout_s, longest_wait_s, self._start, sleep, clock
+        )
+        self._instances = EndpointInstances(
+            model, name, self._settings, on_wait=on_wait, on_note=on_note, on_gone=self._give_up
+        )
+        self._is_gone = self._is_closing = False
+        self._has_loaded = threading.Event()
+        self._context = copy_context()  # loading finds weights and data by the run's own settings
+        self._make = model.prepare if type(model).prepare is not AsyncModel.prepare else None
+        self._prefetcher = prefetcher
+        self._random = random.Random()
+        self._waiting: deque[Joined] = deque()
+        self._n_preparing = 0
+        self._ready: deque[Job] = deque()
+        self._again: deque[Job] = deque()
+        self._n_asleep = self._n_asleep_alone = self._n_retries = 0
+        self._is_turn_of_new = False
+        self._is_pausing = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._on_failed_tries = on_failed_tries
+        self._out = _Out(on_done, self._loop)
+        self._thread = threading.Thread(target=self._serve, name="polymeter-endpoint", daemon=True)
+
+    @property
+    def keeps_busy(self) -> int:
+        """How many samples in progress keep the endpoint busy: those in flight, and as many that come next."""
+        return max(2 * self._instances.limit, 16)
+
+    @property
+    def floor(self) -> int:
+        """How many it needs at least: those in flight."""
+        return self._instances.limit
+
+    def history(self) -> Mapping[str, Any]:
+        """How many requests were in flight and why, what went wrong on the way, which of several addresses answered how
+        much, and what the model says of its servers.
+        """
+        record = self._instances.record()
+        if record:
+            record["concurrency"]["retries"] = self._n_retries
+        return {**record, **self._model.record}
+
+    def add(self, asked: Sequence[PendingRequest]) -> None:
+        """Take requests; the first ones start the loop's thread."""
+        if self._thread.ident is None:
+            self._thread.start()
+        self._loop.call_soon_threadsafe(self._take, list(asked))
+
+    def poke(self, *, is_quiet: bool) -> None:
+        """Nothing to do: requests start as they come."""
+
+    def close(self) -> None:
+        """Cancel what is in flight and close connections; a model that is being loaded is interrupted."""
+        self._is_closing = True
+        self._model.interrupt()
+        if self._thread.ident is None:
+            self._loop.run_until_complete(self._shut())
+            self._loop.close()
+            return
+        if not self._has_loaded.is_set() and type(self._model).interrupt is AsyncModel.interrupt:
+            self._out.close()  # nothing makes it come back, and its thread ends with the process
+            return
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=CLOSE_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=CLOSE_S)
+        if not self._thread.is_alive():
+            self._loop.close()
+        self._out.close()
+
+    def _serve(self) -> None:
+        # The loop's thread runs the model and nothing else of others: a guest never answers on it.
+        self._context.run(self._load)
+        self._has_loaded.set()
+        with in_mode("model"):
+            self._loop.run_forever()
+
+    def _load(self) -> None:
+        """Load the model, and find out where it is then. Requests wait meanwhile."""
+        try:
+            with in_mode("model"), boundary(PlanError, "Starting the model"):
+                self._model.load()
+        except ModelError as error:
+            self._give_up(f"{self._name} cannot be started: {error}")
+        except PolymeterError as error:
+            self._is_gone = True
+            if self._on_failed is not None:
+                self._on_failed(error)
+            else:
+                self._on_gone(str(error))
+        else:
+            self._instances.find()
+
+    def _give_up(self, reason: str) -> None:
+        self._is_gone = True
+        self._on_gone(reason)
+
+    def _take(self, asked: Sequence[PendingRequest]) -> None:
+        self._waiting.extend(calls_of(self._model, asked))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Do whatever can be done now."""
+        if self._is_closing or self._is_gone or not self._instances.is_any_available:
+            return
+        while (instance := self._instances.next()) is not None and (job := self._next_job()) is not None:
+            if job.failed_at:
+                instance = self._instances.next(job.failed_at) or instance
+            self._start(self._answer(job, instance, self._instances.begin(instance)))
+        self._prepare_next()
+        if (self._again or self._ready) and not self._is_pausing and (wait_s := self._instances.pause_s) > 0:
+            self._is_pausing = True
+            self._start(self._wait_out(wait_s))
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _prepare_next(self) -> None:
+        """Send requests to be prepared: as many as may be in flight, and a few more, are ready ahead. They are sent
+        several at a time, since a thread hop costs more than most requests; meanwhile half of them are ready.
+        """
+        limit = self._instances.limit
+        room = limit + _A_FEW - len(self._ready) - self._n_preparing
+        if room < min(_PREPARED_TOGETHER, limit // 2):
+            return
+        n_with_images = min(_IMAGES_TOGETHER, max(1, limit // _PREPARED_TOGETHER))
+        while room > 0 and self._waiting:
+            group = self._next_group(min(room, _PREPARED_TOGETHER), n_with_images)
+            room -= len(group)
+            self._n_preparing += len(group)
+            requests = [asked[0].to_model for asked in group]
+            self._prefetcher.prepare_each(requests, self._make, partial(self._hand_over, group))
+
+    def _hand_over(self, group: Sequence[Joined], made: Sequence[PreparedRequest]) -> None:
+        with suppress(RuntimeError):  # the dispatcher was closed meanwhile, and nobody waits any more
+            self._loop.call_soon_threadsafe(self._take_prepared, group, made)
+
+    def _next_group(self, most: int, most_with_images: int) -> list[Joined]:
+        """Those that are prepared in one thread hop: neighbours that are all text, a few with images, or repeats of one
+        prompt, of which a model may make the same thing.
+        """
+        group = [self._waiting.popleft()]
+        weight = _weight(group[0])
+        enough = {"text": most, "images": most_with_images, "slow": 1}[weight]
+        while self._waiting and len(group) < most:
+            following = self._waiting[0]
+            is_repeat = following[0].request.messages is group[-1][0].request.messages
+            if not is_repeat and (len(group) >= enough or _weight(following) != weight):
+                break
+            group.append(self._waiting.popleft())
+        return group
+
+    def _take_prepared(self, group: Sequence[Joined], made: Sequence[PreparedRequest]) -> None:
+        self._n_preparing -= len(group)
+        for asked, prepared in zip(group, made, strict=True):
+            if prepared.failure is not None:
+                self._end(asked, [prepared.failure] * len(asked))
+            else:
+                self._ready.append(Job(asked, prepared.made))
+        self._go_on()
+
+    def _next_job(self) -> Job | None:
+        """What is sent next: retries first, and nothing new while many of them sleep. One that has failed twice takes
+        turns with what is new, which it would hold up for ever if it failed for a reason of its own.
+        """
+        n_asleep = self._n_asleep - self._n_asleep_alone
+        has_new = bool(self._ready) and n_asleep < max(_LEAST_ASLEEP, 2 * self._instances.limit)
+        if self._again and not (has_new and self._is_turn_of_new and self._again[0].tries > 1):
+            self._is_turn_of_new = True
+            return self._again.popleft()
+        self._is_turn_of_new = False
+        return self._ready.popleft() if has_new else None
+
+    async def _wait_out(self, wait_s: float) -> None:
+        await self._settings.sleep(wait_s)
+        self._is_pausing = False
+        self._go_on()
+
+    async def _answer(self, job: Job, instance: EndpointInstance, ticket: Ticket) -> None:
+        """One try, and the sleep after it if there is to be another."""
+        error = await self._attempt(job, instance, ticket)
+        if error is None or not job.asked or self._is_gone:
+            self._go_on()
+            return
+        self._n_retries += 1
+        # An address that is gone is no reason to wait for another one.
+        if instance.is_available or not self._instances.has_untried(job.failed_at):
+            await self._rest(job, instance, error)
+        self._again.append(job)
+        self._go_on()
+
+    async def _rest(self, job: Job, instance: EndpointInstance, error: Error) -> None:
+        """Let a request that failed sleep before its next try."""
+        if instance.breaker.is_open:
+            return
+        self._n_asleep += 1
+        self._n_asleep_alone += job.is_passed_over
+        self._go_on()
+        try:
+            wait_s = max(error.retry_after_s or 0.0, backoff_s(job.tries, self._random.random()))
+            await self._settings.sleep(min(wait_s, self._settings.longest_wait_s))
+        finally:
+            self._n_asleep -= 1
+            self._n_asleep_alone -= job.is_passed_over
+
+    async def _attempt(self, job: Job, instance: EndpointInstance, ticket: Ticket) -> Error | None:
+        """One try: hands on what it ended, and leaves the rest in the job; gives the error that tells how it went."""
+        verdict: Verdict = "other"
+        error: Error | None = None
+        watch = instance.watch
+        is_passed_over = False
+        try:
+            responses = await instance.attempts.attempt(job)
+            error = telling(responses)
+            verdict = verdict_of(error)
+            is_passed_over = job.failed_at.get(instance.number, instance.n_answered) < instance.n_answered
+        finally:
+            instance.limiter.end(
+                ticket,
+                verdict,
+                is_work_waiting=bool(self._again or self._ready),
+                retry_after_s=error.retry_after_s if error and error.retryable else None,
+                is_passed_over=is_passed_over,
+            )
+        if failed := [one for one, each in zip(job.asked, responses, strict=True) if each.error is not None]:
+            self._on_failed_tries(failed)
+        if n_answered := sum(response.error is None for response in responses):
+            instance.n_answered += n_answered
+            instance.n_tries_answered += n_answered * job.tries
+            job.n_passed_over.clear()  # of its repeats one was answered, so that the others wait for their turn
+        instance.n_failed += verdict in ("failed", "rate_limit")
+        has_others = bool(self._waiting or self._ready or self._n_preparing)
+        begins_outage = watch.learn(responses, error, verdict, has_others=has_others)
+        is_final = False
+        if error is not None:
+            job.failed_at.pop(instance.number, None)
+            job.failed_at[instance.number] = instance.n_answered
+            job.failed_since_s = min(job.failed_since_s, self._settings.clock())
+            job.n_passed_over[instance.number] += is_passed_over
+            if begins_outage:
+                self._start(self._outlast(instance, error))
+            await watch.give_up_if_all_fail(error)
+            is_final = await self._is_final(job, instance, error)
+        if watch.is_gone:
+            return error
+        ended = [is_final or response.error is None or not response.error.retryable for response in responses]
+        self._end(list(compress(job.asked, ended)), list(compress(responses, ended)))
+        job.asked = [asked for asked, has_ended in zip(job.asked, ended, strict=True) if not has_ended]
+        return error
+
+    async def _outlast(self, instance: EndpointInstance, error: Error) -> None:
+        await instance.watch.outlast(error, self._has_work, partial(self._is_one_answered, instance))
+        self._go_on()
+
+    def _has_work(self) -> bool:
+        """Whether anybody waits for an answer."""
+        in_line = self._waiting or self._ready or self._again or self._n_preparing
+        return bool(in_line or self._n_asleep or self._instances.n_in_flight)
+
+    async def _is_one_answered(self, instance: EndpointInstance) -> bool:
+        """Try one request although nobody is sent there, and tell whether an address is there."""
+        # By turns one that has failed and one that has not: either may fail for a reason of its own.
+        first, then = (self._again, self._ready) if instance.breaker.n_probes % 2 else (self._ready, self._again)
+        queue = first or then
+        if not queue:
+            return False
+        job, is_again = queue.popleft(), queue is self._again
+        error = await self._attempt(job, instance, self._instances.begin(instance))
+        if job.asked and is_again:
+            self._again.appendleft(job)
+        elif job.asked:
+            self._again.append(job)
+        return shows_presence(error)
+
+    def _end(self, asked: Joined, responses: Sequence[Response]) -> None:
+        for one, response in zip(asked, responses, strict=True):
+            one.response = response
+            self._out.put(one)
+        if not self._instances.n_in_flight:
+            self._out.flush()
+
+    async def _is_final(self, job: Job, instance: EndpointInstance, error: Error) -> bool:
+        """Whether a request has used up its tries."""
+        most = self._settings.max_retries
+        if most == 0:
+            return True
+        if job.tries <= most or instance.breaker.is_open or self._instances.has_untried(job.failed_at):
+            return False
+        return error.kind != "rate_limit" or await self._is_stuck(job)
+
+    async def _is_stuck(self, job: Job) -> bool:
+        """Whether rate limits concern only this request, at every address that is not gone."""
+        is_late = self._settings.clock() - job.failed_since_s >= _STUCK_S
+        unclear = []
+        for one in self._instances.left:
+            n = job.n_passed_over[one.number]
+            if not is_late or n < max(self._settings.max_retries, _OFTEN * one.tries_per_answer):
+                unclear.append(one.watch.limits_only_this(is_passed_over=n > 0))
+        return all(await asyncio.gather(*unclear))
+
+    async def _shut(self) -> None:
+        self._instances.close()
+        for queue in (self._waiting, self._ready, self._again):
+            queue.clear()
+        running = list(self._tasks)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        try:
+            with boundary(ModelError, "Closing the model"):
+                try:
+                    await self._model.aclose()
+                finally:
+                    self._model.close()
+        except PolymeterError as error:
+            _LOG.warning("%s", error)
+
+
+class _Out:
+    """Hands on answered requests from a thread of its own: all together that came within a moment, so that a storm of
+    answers does not make the threads of a run take turns for each.
+    """
+
+    def __init__(self, on_done: OnDone, loop: asyncio.AbstractEventLoop) -> None:
+        self._on_done = on_done
+        self._loop = loop
+        self._done: list[PendingRequest] = []
+        self._alarm: asyncio.TimerHandle | None = None
+        self._pool = Pool("answers", 1)
+
+    def put(self, asked: PendingRequest) -> None:
+        """Take a request that ended. On the loop's thread."""
+        self._done.append(asked)
+        if self._alarm is None:
+            self._alarm = self._loop.call_later(_GATHERED_S, self.flush)
+
+    def flush(self) -> None:
+        """Hand on what there is, for there may be nothing to wait for. On the loop's thread."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._done:
+            self._pool.submit(partial(self._on_done, self._done))
+            self._done = []
+
+    def close(self) -> None:
+        """Hand on nothing more."""
+        self._pool.close()
+
+
+def _weight(asked: Joined) -> Literal["text", "images", "slow"]:
+    """How long a request takes to prepare: images are looked at, but not decoded; videos are, sounds may be, and what
+    an image is drawn from may be fetched.
+    """
+    request = asked[0].to_model
+    weight: Literal["text", "images"] = "text"
+    for medium in request.media():
+        if not isinstance(medium, Image) or isinstance(request.parameters, GenerateImage):
+            return "slow"
+        weight = "images"
+    return weight

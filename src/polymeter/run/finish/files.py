@@ -1,0 +1,131 @@
+"""The files that answers and scores rest on: written down with them, and compared when a run goes on.
+
+Inside a run a medium of the dataset is identified by its place, and a completed sample is not rolled out again. So an
+answer carries the states of the files that its sample had read by then, and a completed sample those that its score
+rests on. What has changed meanwhile is not taken over: the sample is rolled out again, and the model is asked again
+where what it is shown is no longer the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from polymeter.core.content import Text
+from polymeter.core.errors import DataError, PolymeterError, boundary
+from polymeter.core.machine.opened_files import FileState, Noted, is_current, is_of_row, states_of
+from polymeter.core.request import OwnPrompt, Request
+from polymeter.run.schedule.running_samples import PendingRequest, RunningSample
+from polymeter.store.journal import SEAL_SEPARATOR, Journal
+from polymeter.store.wire import FilesBehind, read_files, read_states, write_states
+
+_REMEMBERED = 100_000
+_MOST_SHARED = 32
+
+
+class FilesOfRun:
+    """The files behind one run's answers and scores. Thread-safe.
+
+    Args:
+        run_folder: What the run writes itself; its files are no data.
+        is_replay_only: Whether no model is asked, so that an answer about a file that is gone still counts.
+    """
+
+    def __init__(self, run_folder: Path, *, is_replay_only: bool = False) -> None:
+        self._own = f"{os.path.abspath(run_folder)}{os.sep}"
+        self._is_replay_only = is_replay_only
+        self._seen: dict[FileState, bool] = {}
+
+    def behind_answer(self, asked: PendingRequest) -> FilesBehind | None:
+        """The files that a new answer rests on; ``None`` if there are none.
+
+        Raises:
+            DataError: if a medium that the model was shown can no longer be read.
+        """
+        noted = asked.running.files
+        response = asked.response
+        if isinstance(asked.request, OwnPrompt) and response is not None:
+            for message in response.messages or ():
+                for part in message.parts:
+                    if not isinstance(part, Text):
+                        part.note_files(noted)
+        if asked.may_show:
+            for medium in asked.request.media():
+                medium.note_files(noted)
+        states = self._states(noted) if noted else ()
+        return FilesBehind(states, _shown(asked.request)) if states else None
+
+    def seal(self, running: RunningSample, doc: str) -> str:
+        """What a completed sample is marked with: its task's completion digest, and the states of the files that it
+        rests on.
+
+        Args:
+            running: The sample.
+            doc: Its row as text.
+        """
+        task, noted = running.task, running.files
+        if not noted and not task.shared_files:
+            return task.completion_digest
+        if len(task.shared_files) < _MOST_SHARED:
+            fresh = {path: noted[path] for path in list(noted) if path not in task.shared_files}
+            task.shared_files.update({path: state for path, state in fresh.items() if not is_of_row(path, doc)})
+        # Where every row opens files under names of their own making, none of them is shared.
+        shared = task.shared_files if len(task.shared_files) < _MOST_SHARED else {}
+        sources = {str(file) for file in task.task.spec.sources}
+        states = [state for state in self._states({**shared, **noted}) if state.path not in sources]
+        return f"{task.completion_digest}{SEAL_SEPARATOR}{write_states(states)}" if states else task.completion_digest
+
+    def holds(self, body: str, asked: PendingRequest) -> bool:
+        """Whether a stored answer is about what would be asked about now; notes its files for the sample."""
+        files = read_files(body)
+        if files is None:
+            return True
+        if all(map(self._is_current, files.states)):
+            for state in files.states:
+                asked.running.files.setdefault(state.path, (state.size, state.mtime_ns))
+            return True
+        if isinstance(asked.request, OwnPrompt):
+            return self._is_replay_only
+        if self._is_replay_only and not all(os.path.exists(state.path) for state in files.states):
+            return True
+        with suppress(PolymeterError):  # what cannot be read is told of when it is shown
+            return _shown(asked.request) == files.shown
+        return False
+
+    def is_outdated(self, body: str) -> bool:
+        """Whether a file behind a stored answer has changed."""
+        files = read_files(body)
+        return files is not None and not all(map(self._is_current, files.states))
+
+    def changed(self, journal: Journal, task: str, completion_digest: str) -> Iterator[tuple[int, str]]:
+        """Completed samples of a task that rest on a file that has changed: index, and the path of the first."""
+        for index, text in journal.files(task, completion_digest):
+            path = next((state.path for state in _read(text) if not self._is_current(state)), None)
+            if path is not None:
+                yield index, path
+
+    def _states(self, noted: Noted) -> tuple[FileState, ...]:
+        return tuple(states_of({path: noted[path] for path in list(noted) if not path.startswith(self._own)}))
+
+    def _is_current(self, state: FileState) -> bool:
+        known = self._seen.get(state)
+        if known is None:
+            if len(self._seen) >= _REMEMBERED:
+                self._seen.clear()
+            known = self._seen[state] = is_current(state)
+        return known
+
+
+def _shown(request: Request | OwnPrompt) -> tuple[str, ...]:
+    """Digests of the media that a request identifies by their place in the dataset."""
+    with boundary(DataError, "Reading what the model is shown"):
+        return tuple(medium.content_hash() for medium in request.media() if medium.key is not None)
+
+
+def _read(text: str) -> Iterable[FileState]:
+    try:
+        return read_states(text)
+    except (ValueError, TypeError):  # a damaged row: nothing is known of the files
+        return (FileState("a file that its row no longer names", -1, 0, None),)

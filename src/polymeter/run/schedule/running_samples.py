@@ -1,0 +1,312 @@
+"""What is in progress: the tasks of a run, their samples between the first prompt and the end, and the requests that
+these wait for.
+
+A running task also learns how its samples behave (how long they take, how large their images are, whether scoring
+waits), which decides how many share a thread hop and how many may be in memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from polymeter.core.content import Image
+from polymeter.core.errors import DataError, ScoreError, boundary
+from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
+from polymeter.core.machine.opened_files import Noted
+from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
+from polymeter.core.request import Error, OwnPrompt, Request, Response
+from polymeter.core.task import Sample, SampleStatus, Score, Task
+from polymeter.run.finish.unscored import ValueCount
+from polymeter.store.journal import AnswerKey
+
+MODEL_ROLE = "model"
+REFUSED = "refused:"
+"""Before the number of a judge's answer that was no verdict, among the lost verdicts of a sample."""
+LONGEST_CHUNK_S = 0.25
+"""After so long the rest of a chunk is another chunk: what the first samples ask is on its way meanwhile."""
+_CHUNK_TARGET_S = 0.02
+_WALL_SHARE = 4
+"""Of wall time a quarter counts as work. The rest may be waiting for the interpreter, which smaller chunks would only
+make longer; a hook that sleeps or reads still makes its chunk smaller.
+"""
+_CHUNK_MOST = 256
+_CHUNK_MOST_MEDIA = 16
+_CHUNK_BYTES = 16 * 2**20
+_SENT_COPIES = 4
+"""The encoded bytes of an image, and its base64 alone and within the request's body, which are a third longer."""
+
+Question = tuple[str, str, int]
+"""A question that scoring asks, within its sample: the role of the model, the fingerprint of the request, and how often
+it was asked before.
+"""
+
+_NOTHING_KNOWN: Mapping[AnswerKey, str] = MappingProxyType({})
+_WAITS_AFTER = 4
+_WAITS_SHARE = 0.5
+_WAITS_S = 0.002
+
+
+@dataclass(slots=True, eq=False)
+class RunningTask:
+    """A task of this run.
+
+    Attributes:
+        task: The open task.
+        number: Its number in the journal.
+        selected: Which of its samples are run.
+        completion_digest: Under which its ended samples are kept.
+        is_changed: Whether its sources changed since an earlier part of this run, so that other questions are no
+            surprise.
+        fast_chunk: How many samples share a thread hop; follows how long they take.
+        may_overlap: Whether the user has asked for several scoring threads, so that scoring that waits may overlap.
+        image_bytes: What an image of this task takes in memory, from those seen so far; before any was seen, an image
+            of 1024x1024. Too small a guess would fill the memory before the first answer comes.
+        n_images: How many were seen.
+        decodes: Whether its images are seen to be decoded here, and not only sent.
+        shared_files: Files that its hooks have opened and that belong to no row of their own: what a hook reads once
+            and keeps, all later samples rest on.
+        asks_judges: Whether its scoring is known to ask a judge, so that samples are scored one by one and wait
+            together.
+        scorers: What its scores were measured with, and in whose place, as scoring has reported it.
+        values: How many of its samples have a value, since its rows were read to their end; ``None``: they were not.
+        name: The task's name.
+        playing: What its code is called inside to make a sample's requests; likewise ``asking``, for what a request
+            shows, and ``scoring``.
+    """
+
+    task: Task
+    number: int
+    selected: range
+    completion_digest: str
+    is_changed: bool = False
+    fast_chunk: int = 16
+    image_bytes: float = 4.0 * 2**20
+    n_images: int = 0
+    decodes: bool = False
+    n_nondeterministic: int = 0
+    shared_files: Noted = field(default_factory=dict)
+    may_overlap: bool = False
+    asks_judges: bool = False
+    scorers: dict[tuple[str, str], None] = field(default_factory=dict)
+    values: ValueCount | None = None
+    n_timed: int = 0
+    waiting_share: float = 0.0
+    score_s: float = 0.0
+    name: str = field(init=False)
+    playing: boundary = field(init=False)
+    asking: boundary = field(init=False)
+    scoring: boundary = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.name = self.task.spec.name
+        self.playing = boundary(ScoreError, f"Playing a sample of task {self.name!r}")
+        self.asking = boundary(DataError, f"Asking for a sample of task {self.name!r}")
+        self.scoring = boundary(ScoreError, f"Scoring a sample of task {self.name!r}")
+
+    @property
+    def is_text_only(self) -> bool:
+        """Whether its requests carry no media."""
+        return self.task.needs.modalities <= {"text"}
+
+    @property
+    def chunk(self) -> int:
+        """How many samples share a thread hop: no more than whose images are few bytes, since the samples of a chunk
+        begin together and what they hold is only known afterwards.
+        """
+        if self.is_text_only:
+            return self.fast_chunk
+        return max(1, min(self.fast_chunk, int(_CHUNK_BYTES / self.image_bytes)))
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether its hooks may run at the same time."""
+        return self.task.is_thread_safe or self.may_overlap
+
+    @property
+    def draws(self) -> bool:
+        """Whether its answers are images."""
+        return "generate_image" in self.task.needs.requests
+
+    def weigh(self, request: Request | OwnPrompt) -> int:
+        """About how many bytes a request's decoded media will take."""
+        return int(sum(self._expected_bytes(image) or self.image_bytes for image in request.images()))
+
+    def _expected_bytes(self, image: Image) -> int:
+        """What one image will take if that is known: an endpoint's images are not decoded."""
+        return image.expected_bytes() if self.decodes else image.held_bytes()
+
+    def learn_image(self, request: Request | OwnPrompt) -> None:
+        """Learn what an image takes: decoded, or as an endpoint is sent it."""
+        for image in request.images():
+            decoded = image.held_bytes()
+            self.decodes = self.decodes or decoded > 0
+            held = decoded or _SENT_COPIES * image.held_encoded_bytes()
+            if held:
+                self.n_images += 1
+                self.image_bytes += max(0.1, 1 / self.n_images) * (held - self.image_bytes)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its scoring is seen to spend most of its time waiting and not computing, so that it gains from
+        company.
+        """
+        return (
+            self.may_overlap
+            and self.n_timed >= _WAITS_AFTER
+            and self.waiting_share > _WAITS_SHARE
+            and self.score_s > _WAITS_S
+        )
+
+    def learn_waiting(self, wall_s: float, cpu_s: float) -> None:
+        """Learn how much of a score's time is waiting."""
+        self.n_timed += 1
+        weight = 1 / min(self.n_timed, 8)
+        share = 1 - cpu_s / wall_s if wall_s > 0 else 0.0
+        self.waiting_share += weight * (share - self.waiting_share)
+        self.score_s += weight * (wall_s - self.score_s)
+
+    def learn(self, n_samples: int, wall_s: float, cpu_s: float) -> None:
+        """Adapt the chunk to what a thread hop took, without the wait for the lock."""
+        if self.task.needs.roles or self.asks_judges:
+            self.fast_chunk = 1
+            return
+        seconds = max(cpu_s, wall_s / _WALL_SHARE)
+        fitting = int(_CHUNK_TARGET_S * n_samples / seconds) if seconds > 0 else _CHUNK_MOST
+        most = _CHUNK_MOST if self.is_text_only else _CHUNK_MOST_MEDIA
+        self.fast_chunk = max(1, min(most, (self.fast_chunk + fitting + 1) // 2))
+
+
+@dataclass(slots=True, eq=False)
+class PendingRequest:
+    """A request on its way. ``waiter`` is set for a request made through an RoleClient, whose caller is waiting;
+    ``is_of_scorer`` for one that scoring has made in another process, where the sample is scored again once it is
+    answered. ``batch_key`` is set by a dispatcher that makes batches. ``may_show``: whether it may carry media.
+    ``unreadable``: why the stored answer cannot be read by the rules of this version, and is not asked for again.
+    """
+
+    running: RunningSample
+    role: str
+    request: Request | OwnPrompt
+    fingerprint: str
+    occurrence: int
+    turn: int
+    tries: int = 0
+    weight: int = 0
+    response: Response | None = None
+    waiter: threading.Event | None = None
+    is_of_scorer: bool = False
+    batch_key: Hashable = None
+    may_show: bool = True
+    unreadable: str = ""
+
+    @property
+    def question(self) -> Question:
+        """By which a sample whose scoring asks it again is given the same answer."""
+        return self.role, self.fingerprint, self.occurrence
+
+    @property
+    def to_model(self) -> Request:
+        """The request, which must be one that a model answers.
+
+        Raises:
+            TypeError: if it asks for a prompt of the model's own.
+        """
+        if isinstance(self.request, OwnPrompt):
+            raise TypeError("Only a model on this machine has prompts of its own.")
+        return self.request
+
+
+@dataclass(slots=True, eq=False)
+class RunningSample:
+    """A sample between its first prompt and its end. ``held_bytes``: what the decoded images of its row take, which
+    stay in memory until it ends, although their request was answered. ``seat``: of several judges, the role of the one
+    by whom it is being scored; empty: none is. ``trail``: what it asked, by fingerprint, and was answered, in order;
+    empty unless it may be scored in another process. ``verdicts``: what its scoring was answered when it was tried
+    before, in another process. ``asking_s``: for how long its scoring has waited for other models. ``n_unfinished``:
+    how many of its answers ended inside their reasoning.
+    """
+
+    task: RunningTask
+    sample: Sample
+    generator: Any = None
+    files: Noted = field(default_factory=dict)
+    known: Mapping[AnswerKey, str] = field(default_factory=lambda: _NOTHING_KNOWN)
+    used: dict[AnswerKey, int] = field(default_factory=dict)
+    occurrences: dict[tuple[str, str], int] = field(default_factory=dict)
+    turns: int = 0
+    steps: int = 0
+    responses: list[Response] = field(default_factory=list)
+    waiting: Sequence[PendingRequest] = ()
+    n_waiting: int = 0
+    is_single: bool = True
+    judge_calls: list[str] = field(default_factory=list)
+    judge_rules: dict[int, str] = field(default_factory=dict)
+    scorers: dict[tuple[str, str], None] = field(default_factory=dict)
+    n_unfinished: int = 0
+    seat: str = ""
+    lost_verdicts: dict[str, str] = field(default_factory=dict)
+    trail: list[tuple[str, Response]] = field(default_factory=list)
+    verdicts: dict[Question, Response] = field(default_factory=dict)
+    asking_s: float = 0.0
+    n_asking: int = 0
+    held_bytes: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether it waits for an answer that is stored and cannot be read by the rules of this version."""
+        return any(one.unreadable for one in self.waiting)
+
+    def let_go(self) -> None:
+        """Drop what an ended sample holds, so that its media is freed now and not when cycles are collected."""
+        self.generator = None
+        self.waiting = ()
+        self.responses.clear()
+        self.trail.clear()
+        self.verdicts.clear()
+        self.known = _NOTHING_KNOWN
+
+    def ask(self, role: str, request: Request | OwnPrompt) -> PendingRequest:
+        """Number a request within this sample, and note the files that its media come from."""
+        may_show = False
+        for medium in request.media():
+            may_show = True
+            medium.note_files(self.files)
+        mark = own_prompt_fingerprint() if isinstance(request, OwnPrompt) else request_fingerprint(request)
+        with self.lock:
+            occurrence = self.occurrences.get((role, mark), 0)
+            self.occurrences[role, mark] = occurrence + 1
+            self.turns += role != OWN_PROMPT_ROLE  # prompts are no turns: answers are numbered as without them
+            turn = 0 if role == OWN_PROMPT_ROLE else self.turns
+            return PendingRequest(self, role, request, mark, occurrence, turn, may_show=may_show)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEnd:
+    """What a sample that another process has scored leaves, as text for the journal.
+
+    Attributes:
+        score: Its score; ``None`` if it has none.
+        row: Its row, as scoring has left it.
+        returned: What its rollout returned; ``None`` if that cannot be written exactly.
+    """
+
+    score: str | None
+    row: str
+    returned: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedSample:
+    """How a sample ended. ``written``: what is written down of it, if another process has scored it."""
+
+    running: RunningSample
+    status: SampleStatus
+    score: Score | None = None
+    error: Error | None = None
+    returned: Any = None
+    written: WrittenEnd | None = None

@@ -1,0 +1,1 @@
+"""Means of values or of clusters: moments, degrees of freedom, and intervals."""

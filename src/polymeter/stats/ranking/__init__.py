@@ -1,0 +1,1 @@
+"""Ranks of several models, and one scale for players from pairwise comparisons."""

@@ -1,0 +1,1 @@
+"""Files made from a journal for others: results, sample tables, copies and imported runs."""

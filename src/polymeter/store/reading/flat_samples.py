@@ -1,0 +1,98 @@
+"""The samples of a run as one flat table: a row for each that has ended, with a column ``score_METRIC`` for each
+number.
+
+Written as CSV for spreadsheets, as JSON lines for scripts, and as Parquet (``store.exports.parquet``) for data frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.places import stored_at
+from polymeter.core.records.exporting import ExportJob
+from polymeter.core.records.stored_samples import (
+    answer_text,
+    error_text,
+    first_messages,
+    images_of,
+    media_of,
+    named,
+    numbers_of,
+    text_of,
+    tokens_of,
+)
+from polymeter.core.text.json_text import json_text
+from polymeter.core.text.spreadsheets import csv_lines
+from polymeter.store.exports.parquet import parquet_file, write_parquet
+from polymeter.store.folder import open_folder
+
+_HEAD = (
+    *("task", "id", "index", "subset", "cluster", "status", "error", "prompt", "answer", "target", "explanation"),
+    *("input_tokens", "output_tokens", "media", "images"),
+)
+
+
+def write_csv(job: ExportJob) -> None:
+    """Write ``samples.csv``.
+
+    Args:
+        job: The run.
+    """
+    head = list(dict.fromkeys(chain(_HEAD, (key for row in _rows(job) for key in row))))
+    path = job.folder / "samples.csv"
+    with stored_at(path, "Writing samples"), replacing(path) as file:
+        rows = ([_cell(row.get(key)) for key in head] for row in _rows(job))
+        file.writelines(csv_lines(chain([head], rows)))
+    job.leave_out("rows of the data and requests after the first")
+
+
+def write_jsonl(job: ExportJob) -> None:
+    """Write ``samples.jsonl``.
+
+    Args:
+        job: The run.
+    """
+    path = job.folder / "samples.jsonl"
+    with stored_at(path, "Writing samples"), replacing(path) as file:
+        for row in _rows(job):
+            file.write(json_text(row, nan=None, is_compact=True))
+            file.write("\n")
+    job.leave_out("rows of the data and requests after the first")
+
+
+def write_parquet_files(job: ExportJob) -> None:
+    """Write a typed Parquet file for each task. Media that are copied are columns of bytes.
+
+    Args:
+        job: The run.
+    """
+    run = open_folder(job.run)
+    for task in job.results["tasks"]:
+        write_parquet(run, task, parquet_file(job.folder, run, task), media="bytes" if job.copies_media else "paths")
+
+
+def _cell(value: Any) -> Any:
+    return " ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _rows(job: ExportJob) -> Iterator[dict[str, Any]]:
+    for task in job.results["tasks"]:
+        for sample in job.read(task):
+            messages = first_messages(sample)
+            tokens = tokens_of(sample) or (None, None)
+            shown = [str(kept["file"]) for _, kept in media_of(messages) if kept.get("file")]
+            values = (
+                *(task, sample["id"], sample["index"], "/".join(map(str, sample["subset"])), sample["cluster"]),
+                *(sample["status"], error_text(sample), text_of(messages), answer_text(sample), sample["target"]),
+                *(sample["explanation"], *tokens, _files(job, shown), _files(job, images_of(sample))),
+            )
+            scores = {f"score_{named(*key)}": number for key, number in numbers_of(sample).items()}
+            yield {**dict(zip(_HEAD, values, strict=True)), **scores}
+
+
+def _files(job: ExportJob, names: list[str]) -> list[str]:
+    """Where files are: copies if media are copied, else their places in the run folder."""
+    return [job.copied(name) or f"media/{name[:2]}/{name}" for name in names]

@@ -1,0 +1,252 @@
+"""From a table's spec to a Task: the built-in class for its columns is instantiated, and its methods become the Task's
+functions. ``task_of`` also serves dataset classes of other systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from polymeter.core.content import Modality
+from polymeter.core.errors import DataError, boundary, enumerated
+from polymeter.core.format import OpenContext
+from polymeter.core.identity import fingerprint, seed_for
+from polymeter.core.machine.opened_files import is_of_row
+from polymeter.core.model import ModelTraits
+from polymeter.core.rows import RowFunctions
+from polymeter.core.settings.needs import Needs
+from polymeter.core.task import (
+    ReadingRules,
+    ReduceContext,
+    Result,
+    Rollout,
+    RolloutSteps,
+    Sample,
+    Score,
+    ScoredRow,
+    Task,
+    TaskSpec,
+)
+from polymeter.guests import contained, seeded
+from polymeter.guests.loading.packages import GUEST_LOCK
+from polymeter.guests.opened_sources import loading_sources
+from polymeter.tasks.table.classes import class_for
+from polymeter.tasks.table.dataset import Dataset
+from polymeter.tasks.table.files.finding import origin_of
+from polymeter.tasks.table.files.image_files import is_empty
+from polymeter.tasks.table.instances import (
+    check_rows,
+    circular_note,
+    make_instance,
+    own_method,
+    request_kind,
+    scoring_notes,
+    set_up,
+    usual_count,
+)
+from polymeter.tasks.table.options import TableRunOptions, read_run_options
+from polymeter.tasks.table.predictions import PredictionFile, prediction_of, write_predictions
+from polymeter.tasks.table.prompts import Prompting, ask_about, messages_about, parameters_for
+from polymeter.tasks.table.rows import TableSamples, answer_of, choices_of, table_of
+from polymeter.tasks.table.scoring import judge_kwargs, sample_results, sample_score
+
+Reduce = Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
+_VERSION = 3
+_LOOKED_AT = 16
+_IMAGE_COLUMNS = ("image", "image_path")
+
+
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The table for a model with these traits.
+
+    Raises:
+        PlanError: if its settings make no sense.
+        DataError: if it is missing, empty or broken as a whole.
+    """
+    options = read_run_options(context.options)
+    data = {spec.name: str(spec.file), **context.data}
+    instance = make_instance(class_for(tuple(spec.config["columns"])), spec, data, options, context)
+    set_up(spec.name, instance, options)
+    with _placed(spec):
+        dataset = _dataset_of(spec.name, instance, options)
+    if dataset.evaluate_sample is not None:
+        check_rows(spec, instance, len(dataset.table), context)
+    parameters, n = parameters_for(
+        request_kind(instance.TYPE, spec),
+        context.generation,
+        n_images=usual_count(spec.name),
+        n=options.num_generations,
+        is_endpoint=traits.is_endpoint,
+    )
+    prompting = Prompting(dataset, parameters, n, context.system_prompt, traits.has_own_prompts)
+    file = PredictionFile(dataset.table, parameters, options.model_id, options.failed_as_text)
+
+    def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
+        results = sample_results(dataset, rows, reduce_context)
+        if options.keep_predictions:
+            write_predictions(file, rows, reduce_context)
+        return results
+
+    return task_of(spec, prompting, options, context, reduce=reduce, notes=_notes(spec, instance, options))
+
+
+def task_of(
+    spec: TaskSpec,
+    prompting: Prompting,
+    options: TableRunOptions,
+    context: OpenContext,
+    *,
+    reduce: Reduce,
+    notes: Iterable[str],
+    reading: Sequence[object] = (),
+) -> Task:
+    """The Task of a dataset.
+
+    Authors' classes may keep any state on their instances, so their methods are called one at a time, unless the class
+    declares that it is thread-safe.
+
+    Args:
+        spec: The benchmark.
+        prompting: The dataset, and how its rows become requests.
+        options: The run's options for it.
+        context: The run's settings; its seed and roles are used.
+        reduce: Computes its results.
+        notes: Notes for the user.
+        reading: What else changes how answers are scored, as plain data.
+    """
+    dataset, parameters = prompting.dataset, prompting.parameters
+    table = dataset.table
+    line = table.cells if dataset.is_own and not prompting.has_own_prompts else table.line
+    judge = judge_kwargs(options.judge_args, context.roles)
+    references = dataset.references or (lambda doc: [answer_of(doc)])
+    samples = TableSamples(spec.name, table, dataset.cluster)
+
+    def rollout(sample: Sample) -> RolloutSteps:
+        seeds = [seed_for(context.seed, spec.name, sample.id, number) for number in range(prompting.n)]
+        yield from ask_about(prompting, line(sample.index), sample, seeds)
+
+    def score(sample: Sample, rollout: Rollout) -> Score:
+        prediction = prediction_of(spec.name, parameters, rollout.responses)
+        # A row takes longer to make than anything else here, and is only read by those who score it.
+        row = None if dataset.evaluate_sample is None else line(sample.index)
+        return sample_score(dataset, row, prediction, judge, " | ".join(references(sample.doc)))
+
+    def target(index: int) -> str | list[str]:
+        several = references(samples[index].doc)
+        return several if len(several) > 1 else "".join(several)
+
+    settings = [_VERSION, options.judge_args, options.circular, options.detector]
+    settings += [
+        options.predict_only,
+        options.failed_as_text,
+        *([options.arguments] if options.arguments else []),
+        *reading,
+    ]
+    return Task(
+        spec=spec,
+        needs=Needs(
+            frozenset({parameters.kind}),
+            _modalities(prompting, context.seed),
+            are_prompts_unknown=prompting.has_own_prompts,
+        ),
+        samples=samples,
+        rollout=rollout,
+        score=score,
+        reduce=reduce,
+        row_functions=RowFunctions(
+            full_doc=lambda index: samples[index].full_doc(),
+            target=target,
+            choices=lambda index: choices_of(samples[index].doc),
+            prompt_row=table.line,
+            dump_image=dataset.dump_image,
+        ),
+        parameters=(parameters,),
+        fingerprint=fingerprint([spec.name, table.digest()]),
+        score_digest=fingerprint([spec.source_hash, settings]),
+        is_guest=not (dataset.is_own and dataset.is_thread_safe),
+        is_thread_safe=dataset.is_thread_safe,
+        reading=ReadingRules(is_separated=dataset.is_own),
+        keeps_answers_only=options.predict_only,
+        notes=tuple(notes),
+    )
+
+
+@contextmanager
+def _placed(spec: TaskSpec) -> Iterator[None]:
+    """Look at the rows inside this, and an error names the table: its class is none that a user has written."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(error.what, where=str(spec.file), hint=error.hint) from error
+
+
+def _dataset_of(name: str, instance: Any, options: TableRunOptions) -> Dataset:
+    """The record of an instance of a built-in class."""
+    return Dataset(
+        name=name,
+        class_name=type(instance).__name__,
+        table=table_of(name, instance.data, type(instance).__name__),
+        build_prompt=instance.build_prompt,
+        dump_image=instance.dump_image,
+        generation_settings=own_method(instance, "generation_settings"),
+        references=own_method(instance, "references"),
+        evaluate_sample=None if options.predict_only else instance.evaluate_sample,
+        results=instance.results,
+        cluster=own_method(instance, "cluster"),
+        metrics=instance.METRICS,
+        is_own=True,
+        is_thread_safe=instance.is_thread_safe,
+    )
+
+
+def _modalities(prompting: Prompting, seed: int) -> frozenset[Modality]:
+    """The modalities of the first prompts. A row whose prompt cannot be made fails later, in its rollout."""
+    table = prompting.dataset.table
+    line = table.cells if prompting.dataset.is_own else table.line
+    shown: set[Modality] = {"text"}
+    if any(name in table.data.columns for name in _IMAGE_COLUMNS):
+        shown.add("image")
+    with GUEST_LOCK, contained(), seeded(seed):
+        for number in range(min(len(table), _LOOKED_AT)):
+            try:
+                with (
+                    boundary(DataError, f"The prompt of row {number + 1} of {table.name!r}"),
+                    loading_sources(is_data=partial(is_of_row, row=str(table.doc(number)))),
+                ):
+                    messages = messages_about(prompting, line(number))
+            except DataError:
+                continue
+            shown.update(part.modality for message in messages for part in message.parts)
+    return frozenset(shown)
+
+
+def _notes(spec: TaskSpec, instance: Any, options: TableRunOptions) -> Iterator[str]:
+    yield from circular_note(spec.name, instance, options)
+    class_name = origin_of(spec.file)
+    if class_name is not None:
+        yield (
+            f"Benchmark {spec.name!r} is measured by its columns alone: its table was fetched for the dataset class "
+            f"{class_name}, which is not included (--include-path), and its numbers are not those of that class."
+        )
+    yield from _empty_images(spec.name, instance.data)
+    if not options.predict_only:
+        yield from scoring_notes(spec.name, instance)
+
+
+def _empty_images(name: str, table: Any) -> Iterator[str]:
+    """A note if some rows of a table with images have none."""
+    columns = [column for column in _IMAGE_COLUMNS if column in table]
+    if not columns:
+        return
+    from polymeter.data.stored_column import held_cells
+
+    cells = [held_cells(table[column]) for column in columns]
+    empty = [str(row) for row, *images in zip(table["index"], *cells, strict=True) if all(map(is_empty, images))]
+    if empty:
+        named = " and ".join(map(repr, columns))
+        yield (
+            f"Benchmark {name!r}: {len(empty)} of {len(table)} rows have nothing in {named} "
+            f"({enumerated('row', empty)}): they are asked without an image."
+        )

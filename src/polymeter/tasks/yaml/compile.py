@@ -1,0 +1,260 @@
+"""Compiling a task: its code is loaded, its parts are put together for a model, and a first row is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from polymeter.core.content import Modality
+from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
+from polymeter.core.format import OpenContext
+from polymeter.core.identity import fingerprint
+from polymeter.core.machine.opened_files import is_of_row
+from polymeter.core.model import ModelTraits
+from polymeter.core.request import RequestKind
+from polymeter.core.settings.needs import Needs
+from polymeter.core.task import ReadingRules, Sample, Task, TaskSpec
+from polymeter.guests import contained
+from polymeter.guests.opened_sources import loading_sources
+from polymeter.reading.reasoning import parse_tags, tags_in_force
+from polymeter.tasks.yaml.extensions import check_code_needs, class_task, judge_warnings
+from polymeter.tasks.yaml.load import config_of, field_locator
+from polymeter.tasks.yaml.outputs import image_targets
+from polymeter.tasks.yaml.outputs.generation import compile_generation
+from polymeter.tasks.yaml.outputs.image_targets import IMAGES
+from polymeter.tasks.yaml.outputs.images import compile_images
+from polymeter.tasks.yaml.outputs.lettered import compile_lettered, lettered_parts
+from polymeter.tasks.yaml.outputs.likelihoods import compile_choices, compile_likelihood
+from polymeter.tasks.yaml.outputs.output_types import CompileOutput, CompileSetup, Provenance
+from polymeter.tasks.yaml.outputs.right_choices import (
+    RightChoices,
+    check_targets,
+    choice_target_notes,
+    equal_choice_notes,
+    right_choices,
+)
+from polymeter.tasks.yaml.outputs.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
+from polymeter.tasks.yaml.outputs.visual_cot import VISUAL_COT, can_draw, compile_visual_cot
+from polymeter.tasks.yaml.pieces import Parts, check_fields, check_images, yaml_parts
+from polymeter.tasks.yaml.prompts.empty_cells import empty_cell_notes
+from polymeter.tasks.yaml.prompts.media_files import empty_media_notes, missing_file_notes
+from polymeter.tasks.yaml.prompts.misspelt import (
+    constant_target_notes,
+    reads_target,
+    refuse_misspelt_columns,
+    refuse_unread_columns,
+)
+from polymeter.tasks.yaml.prompts.prompt import PromptBuilder, drawn_examples, make_prompt, media_folders
+from polymeter.tasks.yaml.prompts.rows import RowSamples, full_row
+from polymeter.tasks.yaml.prompts.same_question import repeated_example_notes
+from polymeter.tasks.yaml.prompts.target_cells import missing_target_notes, target_cells
+from polymeter.tasks.yaml.registration import code_files
+from polymeter.tasks.yaml.scoring.metrics import shadowed_names
+from polymeter.tasks.yaml.scoring.readings import reads_answers
+from polymeter.tasks.yaml.settings import (
+    config_at_parity,
+    config_for_run,
+    keep_answers,
+    read_run_options,
+    traits_for_run,
+)
+from polymeter.tasks.yaml.task_code import load_task_code
+
+_LIKELIHOODS = ("multiple_choice", "loglikelihood")
+_OUTPUT_TYPES: Mapping[str, CompileOutput] = {
+    "generate_until": compile_generation,
+    "multiple_choice": compile_choices,
+    "loglikelihood": compile_likelihood,
+    MULTI_ROUND: compile_multi_round,
+    AGENTIC: compile_agentic,
+    VISUAL_COT: compile_visual_cot,
+    IMAGES: compile_images,
+}
+_MOST_TRIES = 3
+
+
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The task for a model with these traits. Runs its authors' code.
+
+    Raises:
+        PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
+        DataError: if its dataset is missing, empty, or lacks a column.
+    """
+    # The configuration for this run. Mistakes that show without running code are reported first.
+    options = read_run_options(context.options)
+    config, traits = config_for_run(config_of(spec), options), traits_for_run(traits, options)
+    config = config_at_parity(config, spec.config, context.parity)
+    spec = replace(spec, version=config.version)
+    prompt_key = context.prompt_key or traits.family
+    locate = field_locator(spec)
+    check_fields(config, locate)
+    check_images(config, context, locate)
+    if not options.predict_only:
+        check_code_needs(spec, context.parity)
+
+    # Its parts. From here on the author's code runs; a class may change its own configuration.
+    read = yaml_parts if config.class_ is None else class_task(config, locate)
+    has_code = load_task_code(spec)
+    parts = read(spec, config, context, prompt_key, locate)
+    config = parts.config
+    check_images(config, context, locate)
+    check_rounds(parts)
+    spec = replace(spec, runs_generated_code=config.unsafe_code or any(metric.runs_code for metric in parts.metrics))
+    is_lettered = context.is_mcq_text and config.output_type == "multiple_choice"
+    notes: tuple[str, ...] = ()
+    if is_lettered:
+        parts, notes = lettered_parts(parts)
+
+    # Its prompt, tried on a row so that a mistake shows before anything is spent.
+    split = config.eval_split or ""
+    samples = RowSamples(spec.name, parts.rows.measured, config.cluster_key)
+    prompt = make_prompt(parts, spec, traits, context)
+    if not context.is_begun:
+        refuse_misspelt_columns(parts, spec.file.parent, is_text_read=prompt.messages_form is None)
+        if not options.predict_only:
+            refuse_unread_columns(parts, code_files(spec))
+    with contained():
+        modalities = _try_prompt(samples, prompt, parts, is_scored=not options.predict_only)
+        if not options.predict_only and not context.is_begun:
+            check_targets(parts, prompt, samples, context)
+    cells = target_cells(parts, context.parity, is_compared=not options.predict_only and reads_target(parts))
+    missing = (*missing_target_notes(cells, parts.rows.measured, context),)
+    if prompt.messages_form is None:
+        missing += (*missing_file_notes(parts, media_folders(config, spec, context.data), context),)
+        missing += (*empty_media_notes(parts, context),)
+        if prompt.fewshot is not None and not context.parity.on("fewshot-draw"):
+            with contained():
+                missing += (*repeated_example_notes(parts, drawn_examples(parts, context), samples, context),)
+        missing += () if options.predict_only else empty_cell_notes(parts)
+    metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
+    own_tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
+    tags = tags_in_force(own_tags, context.reasoning_tags, traits.reasoning_tags)
+    setup = CompileSetup(
+        spec=spec,
+        parts=parts,
+        samples=samples,
+        prompt=prompt,
+        provenance=Provenance(spec.name, split, metadata, context.seed, tags),
+        scorer=keep_answers if options.predict_only else parts.scorer,
+        traits=traits,
+        prompt_key=prompt_key,
+        plan_settings=context.generation,
+        parity=context.parity,
+        target_cells=cells,
+    )
+    functions = compile_lettered(setup) if is_lettered else _compile_output(parts)(setup)
+
+    return Task(
+        spec=spec,
+        needs=Needs(
+            frozenset({"generate"}) if is_lettered else _requests(config.output_type, traits),
+            modalities,
+            are_prompts_unknown=traits.has_own_prompts,
+        ),
+        samples=samples,
+        rollout=functions.rollout,
+        score=functions.score,
+        reduce=functions.reduce,
+        row_functions=prompt.row_functions(samples),
+        parameters=functions.parameters,
+        fingerprint=f"{parts.rows.measured.fingerprint}:{config.eval_split}",
+        score_digest=_score_digest(spec, parts),
+        # What a user registers elsewhere (--import) is a guest too, in a task that has no code of its own.
+        is_guest=has_code or any(metric.is_guest_score for metric in parts.metrics),
+        is_thread_safe=config.metadata.get("thread_safe") is True,
+        batch_size=config.own_batch_size,
+        num_fewshot=int(config.metadata.get("num_fewshot", parts.n_fewshot)),
+        reading=_reading(setup, is_lettered=is_lettered),
+        keeps_answers_only=options.predict_only,
+        warnings=() if options.predict_only else judge_warnings(spec, context.roles),
+        notes=(
+            *notes,
+            *missing,
+            *(f"Task {spec.name!r}: {note}" for note in parts.rows.notes),
+            *shadowed_names(config, code_files(spec)),
+            *image_targets.notes(config.task, parts.metrics),
+            *constant_target_notes(parts, samples, prompt.row),
+            *choice_target_notes(parts, prompt, samples),
+            *equal_choice_notes(parts, prompt, samples, is_lettered=is_lettered),
+        ),
+    )
+
+
+def _reading(setup: CompileSetup, *, is_lettered: bool) -> ReadingRules:
+    """How answers are read. Code that asks again with an answer, or makes requests itself, gets it whole; what of it is
+    scored by metrics that are found by name is read then.
+    """
+    parts, tags = setup.parts, setup.provenance.reasoning_tags
+    makes_requests = parts.compile_output is not None or parts.config.output_type in (MULTI_ROUND, AGENTIC)
+    is_read = is_lettered or reads_answers(setup)
+    return ReadingRules(tags, is_separated=is_read and not makes_requests, is_scored_apart=is_read and makes_requests)
+
+
+def _compile_output(parts: Parts) -> CompileOutput:
+    # Images are requested in one way only, so what a class constructs does not apply to them.
+    if parts.compile_output is None or parts.config.output_type == IMAGES:
+        return _OUTPUT_TYPES[parts.config.output_type]
+    return parts.compile_output
+
+
+def _requests(output_type: str, traits: ModelTraits) -> frozenset[RequestKind]:
+    """The kinds of request that a model must answer."""
+    if output_type == VISUAL_COT and can_draw(traits):
+        return frozenset({"generate", "generate_image"})
+    if output_type == IMAGES:
+        return frozenset({"generate_image"})
+    return frozenset({"loglikelihood"}) if output_type in _LIKELIHOODS else frozenset({"generate"})
+
+
+def _try_prompt(samples: RowSamples, prompt: PromptBuilder, parts: Parts, *, is_scored: bool) -> frozenset[Modality]:
+    """Try the task's forms on a row; returns the modalities that a model must take.
+
+    One broken row is no problem: further ones are tried, and only if all fail is the first failure raised.
+    """
+    first_error: PolymeterError | None = None
+    n = len(samples)
+    right = right_choices(parts) if is_scored else None
+    for index in dict.fromkeys(round(i * (n - 1) / (_MOST_TRIES - 1)) for i in range(_MOST_TRIES)):
+        sample: Sample = samples[index]
+        try:
+            # A file that a hook opens, and that is none of this row's, may be kept for all rows.
+            with loading_sources(is_data=partial(is_of_row, row=str(sample.doc))):
+                return _try_row(sample, prompt, parts, right)
+        except (DataError, ScoreError) as error:
+            first_error = first_error or error
+    assert first_error is not None
+    raise PlanError(first_error.what, where=first_error.where, hint=first_error.hint) from first_error
+
+
+def _try_row(sample: Sample, prompt: PromptBuilder, parts: Parts, right: RightChoices | None) -> frozenset[Modality]:
+    row = prompt.row(sample)
+    if parts.config.output_type == IMAGES:
+        _try_image_targets(sample, parts)
+    else:
+        parts.target(row)
+    if parts.choices is not None:
+        parts.choices(row)
+    if right is not None:
+        right.of(sample, row)
+    prompt.messages(sample)
+    return prompt.modalities(sample)
+
+
+def _try_image_targets(sample: Sample, parts: Parts) -> None:
+    # Reading targets opens images, so it is done only where a metric compares with them.
+    compared = [metric for metric in parts.metrics if parts.scorer is None or metric.of_sets is not None]
+    if any(metric.reference is not None for metric in compared):
+        targets = parts.target(full_row(sample))
+        image_targets.check_targets(compared, targets, parts.config.task, parts.binding.where)
+
+
+def _score_digest(spec: TaskSpec, parts: Parts) -> str:
+    versions = [
+        (metric.name, metric.version, metric.aggregation.name if metric.aggregation else "") for metric in parts.metrics
+    ]
+    binding, written = parts.binding, parts.rows.measured.written_fingerprint
+    # Targets and choices depend on the model-specific blocks.
+    settings = [spec.source_hash, versions, repr(binding.target_kwargs), repr(binding.prompt_kwargs)]
+    # How cells are written is not in the values that identify the rows.
+    return fingerprint([*settings, written] if written else settings)

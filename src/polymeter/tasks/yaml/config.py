@@ -1,0 +1,245 @@
+"""The fields of a task, with their types and defaults: one frozen object, made from a resolved file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.guests.loading.load import name_of
+
+OutputType = Literal[
+    "generate_until",
+    "loglikelihood",
+    "multiple_choice",
+    "generate_until_multi_round",
+    "generate_visual_cot",
+    "generate_until_agentic",
+    "generate_image",
+]
+Function = Callable[..., Any]
+"""A ``!function`` reference, or a function itself where a Python task gives one."""
+Code = Function | None
+Form = Function | str | int | list[Any] | dict[Any, Any] | None
+_METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "hf_evaluate"})
+# Keys that belong inside another key: at the top level they show that the file has lost its indentation.
+_NESTED_KEYS = frozenset(
+    {
+        "token",
+        "max_new_tokens",
+        "temperature",
+        "top_p",
+        "num_beams",
+        "do_sample",
+        "until",
+        "default",
+        "pre_prompt",
+        "post_prompt",
+        "version",
+    }
+)
+
+
+class MetricItem(BaseModel):
+    """One entry of ``metric_list``. ``kwargs`` go to the metric's function."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    metric: Function | str
+    aggregation: Function | str | None = None
+    higher_is_better: bool | None = None
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _collect(cls, value: Any) -> Any:
+        if isinstance(value, str) or callable(value):
+            return {"metric": value}
+        if isinstance(value, Mapping):
+            if "metric" not in value:
+                raise ValueError("an entry of metric_list needs the key 'metric'")
+            own = {key: value[key] for key in _METRIC_KEYS & set(value) if key != "hf_evaluate"}
+            return {**own, "kwargs": {str(key): item for key, item in value.items() if key not in _METRIC_KEYS}}
+        return value
+
+    @property
+    def name(self) -> str:
+        """The metric's name."""
+        return self.metric if isinstance(self.metric, str) else name_of(self.metric).rpartition(".")[2]
+
+
+class FilterStep(BaseModel):
+    """One step of a filter: a registered name or a class in the task's code, with its arguments."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    function: Function | str
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _collect(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            if "function" not in value:
+                raise ValueError("a step of a filter needs the key 'function'")
+            kwargs = {str(key): item for key, item in value.items() if key not in ("function", "kwargs")}
+            return {"function": value["function"], "kwargs": {**kwargs, **(value.get("kwargs") or {})}}
+        return {"function": value}
+
+
+class FilterItem(BaseModel):
+    """One entry of ``filter_list``: a named reading of the answers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, coerce_numbers_to_str=True)
+
+    name: str
+    filter: tuple[FilterStep, ...] = ()
+
+
+class YamlFields(BaseModel):
+    """Every field of a task YAML. See ``docs/tasks.md`` for what each means."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, coerce_numbers_to_str=True)
+
+    task: str
+    task_alias: str | None = None
+    tag: tuple[str, ...] = ()
+    group_alias: str | None = None
+    class_: Code = Field(default=None, alias="class")
+
+    dataset_path: str | None = None
+    dataset_name: str | None = None
+    dataset_kwargs: dict[str, Any] = Field(default_factory=dict)
+    training_split: str | None = None
+    validation_split: str | None = None
+    test_split: str | None = None
+    fewshot_split: str | None = None
+    full_docs: bool = False
+    process_results_use_image: bool = False
+    process_docs: Code = None
+
+    doc_to_visual: Form = None
+    doc_to_text: Form = None
+    doc_to_target: Form = None
+    doc_to_choice: Form = None
+    doc_to_messages: Form = None
+    use_prompt: str | None = None
+    description: Function | str = ""
+    target_delimiter: str = " "
+    fewshot_delimiter: str = "\n\n"
+    fewshot_config: dict[str, Any] | None = None
+    num_fewshot: int | None = None
+
+    batch_size: int | str | None = None
+    repeats: int = Field(default=1, ge=1)
+    output_type: OutputType = "generate_until"
+    generation_kwargs: dict[str, Any] | None = None
+    lmms_eval_specific_kwargs: Any = None
+    model_specific_generation_kwargs: dict[str, Any] | None = None
+    model_specific_target_kwargs: Any = None
+
+    process_results: Code = None
+    metric_list: tuple[MetricItem, ...] | None = None
+    filter_list: tuple[FilterItem, ...] | None = None
+    reasoning_tags: Any = None
+    auto_strip_thinking: bool = False
+    cluster_key: str | None = None
+    score_key: str = "score"
+    unsafe_code: bool = False
+    should_decontaminate: bool = False
+    doc_to_decontamination_query: Form = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _legacy(cls, values: Any) -> Any:
+        values = dict(values)
+        group = values.pop("group", None)
+        if group is not None:
+            if values.get("tag") is not None:
+                raise ValueError("'group' on a task is an old name of 'tag'; use only one of them")
+            values["tag"] = group
+        filters = values.pop("filters", None)
+        if filters is not None:
+            if values.get("filter_list") is not None:
+                raise ValueError("'filters' is another name of 'filter_list'; use only one of them")
+            values["filter_list"] = filters
+        images = values.pop("doc_to_image", None)
+        if images is not None:
+            if values.get("doc_to_visual") is not None:
+                raise ValueError("'doc_to_image' is another name of 'doc_to_visual'; use only one of them")
+            values["doc_to_visual"] = images
+        # A key without a value is None in YAML: its author means the default.
+        return {key: value for key, value in values.items() if value is not None}
+
+    @field_validator("tag", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return [value] if isinstance(value, (str, int)) else value
+
+    @field_validator("metric_list", mode="before")
+    @classmethod
+    def _listed_metrics(cls, value: Any) -> Any:
+        return [value] if isinstance(value, (str, Mapping)) or callable(value) else value
+
+    @field_validator("metadata", mode="before")
+    @classmethod
+    def _merged(cls, value: Any) -> Any:
+        if isinstance(value, list):
+            return {key: item for part in value if isinstance(part, Mapping) for key, item in part.items()}
+        return value
+
+    @property
+    def eval_split(self) -> str | None:
+        """The split that is measured: test, else validation."""
+        return self.test_split or self.validation_split
+
+    @property
+    def own_batch_size(self) -> int | None:
+        """The task's batch size; ``None`` if it names none, or leaves it to the model (``auto``)."""
+        text = str(self.batch_size or "")
+        return int(text) if text.isdigit() and int(text) > 0 else None
+
+    @property
+    def version(self) -> str:
+        """The author's version, as printed."""
+        return str(self.metadata.get("version", ""))
+
+
+def validate(values: Mapping[str, Any], where: Callable[[str], str], file: Path) -> YamlFields:
+    """The configuration of a task.
+
+    Args:
+        values: Resolved top-level keys.
+        where: Gives ``file:line`` of a key.
+        file: The task's file, for messages.
+
+    Raises:
+        PlanError: if a key is unknown (the message names the nearest one), or a value has the wrong type.
+    """
+    fields = {"class", "group", "filters", "doc_to_image", *YamlFields.model_fields} - {"class_"}
+    unknown = [key for key in values if key not in fields]
+    if unknown:
+        key = unknown[0]
+        hint = did_you_mean(key, fields, n=1)
+        if key in _NESTED_KEYS:
+            hint = f"{key!r} belongs inside another key: the file seems to have lost its indentation, as web copies do."
+        raise PlanError(
+            f"There is no task field {key!r}.", where=where(key), hint=hint or "See docs/tasks.md for all fields."
+        )
+    try:
+        return YamlFields(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = [str(part) for part in first["loc"] if part not in ("callable", "str")]
+        message = first["msg"].removeprefix("Value error, ")
+        name = f"Task field {'.'.join(path)!r}: " if path else ""
+        near = ""
+        if first["type"] == "literal_error":
+            near = did_you_mean(str(first["input"]), re.findall(r"'([^']+)'", first["ctx"]["expected"]), n=1)
+        place = where(path[0]) if path else str(file)
+        raise PlanError(f"{name}{message}.", where=place, hint=near) from None

@@ -1,0 +1,357 @@
+"""The index of tasks, groups and tags, made without running any of their code.
+
+Thousands of files are read with the C parser, each include once. The index is cached in one file under the cache
+folder, by path, size and modification time of every file that was read. Files of other systems' dialects (``dialects``)
+are listed here too, as entries of the formats that read them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from polymeter.core.errors import PlanError, Problem
+from polymeter.core.machine.files import replacing
+from polymeter.core.media.sources import digest
+from polymeter.core.names.catalog import Catalog, Entry, Root
+from polymeter.tasks.yaml.dialects import OWN, dialect, dialects_by_folder, duplicate_problem, shown_by
+from polymeter.tasks.yaml.reader import Reader, Resolved
+from polymeter.tasks.yaml.task_code import PackageScanner, function_refs
+
+NAME = "task_yaml"
+_VERSION = 3
+_SUFFIXES = (".yaml", ".yml")
+
+# Keys that say that a file is about tasks. Other programs have some of the others (``task``, ``include``), too.
+_TASK_FIELDS = (
+    "dataset_path dataset_name dataset_kwargs training_split validation_split test_split fewshot_split "
+    "fewshot_config num_fewshot output_type metric_list process_docs process_results doc_to_text doc_to_target "
+    "doc_to_visual doc_to_messages doc_to_choice doc_to_image generation_kwargs filter_list task_alias group_alias "
+    "tag aggregate_metric_list lmms_eval_specific_kwargs model_specific_generation_kwargs cluster_key full_docs"
+)
+_OF_TASKS = frozenset(_TASK_FIELDS.split())
+_SHARED = frozenset(("task", "group", "include", "class", "metadata", "description", "batch_size", "repeats"))
+_TASK_LINE = re.compile(rf"^(?:-[ \t]+)?(?:task|group|{'|'.join(sorted(_OF_TASKS))})[ \t]*:", re.MULTILINE)
+_NEAR = 0.9
+
+Stamp = list[Any]
+Record = dict[str, Any]
+
+
+def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
+    """All tasks and groups under the roots. A root is a folder or a single YAML file.
+
+    What cannot be read becomes a ``Problem``; files with neither ``task`` nor ``group`` are templates and are left out.
+    So are, in a folder, other people's YAML files that have nothing to do with tasks (settings of other programs); a
+    file that is named itself is always meant.
+    """
+    catalog = Catalog()
+    memory = _IndexMemory(cache_dir, roots)
+    reading = _Reading(memory)
+    for root in roots:
+        if not root.path.exists():
+            catalog.problems.append(Problem(str(root.path), "There is no such file or folder."))
+            continue
+        first: dict[str, Path] = {}
+        for file, name, record in reading.records(root, list(_files(root.path, catalog.problems))):
+            if name != OWN and "name" in record and first.setdefault(record["name"], file) != file:
+                catalog.problems.append(duplicate_problem(record["name"], file, first[record["name"]]))
+            else:
+                _add(catalog, file, record, root, name or NAME)
+    memory.save()
+    return catalog
+
+
+class _Reading:
+    """The records of files, each in its dialect, read or remembered."""
+
+    def __init__(self, memory: _IndexMemory) -> None:
+        self._memory = memory
+        self._scanner = PackageScanner()
+        self._readers = {OWN: Reader()}
+        self._known = dialect()
+        if self._known is not None:
+            self._readers[self._known.format] = self._known.reader()
+
+    def records(self, root: Root, files: Sequence[tuple[Path, Stamp]]) -> Iterator[tuple[Path, str, Record]]:
+        """Each file with the name of its dialect and its record in it."""
+        known = self._known
+        if known is None or not (root.is_user or root.dialect):
+            yield from ((file, OWN, self._record(file, stamp, OWN)) for file, stamp in files)
+            return
+        told = {file: known.format for file, _ in files if root.dialect == known.name or known.holds(file)}
+        natively = {file: self._record(file, stamp, OWN) for file, stamp in files if file not in told}
+        dialect_of = dialects_by_folder(
+            Path(os.path.abspath(root.path)),
+            ((file, record.get("shows")) for file, record in natively.items() if not record.get("foreign")),
+        )
+        for file, stamp in files:
+            name = told.get(file) or dialect_of(file)
+            yield file, name, natively[file] if name == OWN else self._record(file, stamp, name)
+
+    def _record(self, file: Path, stamp: Stamp, name: str) -> Record:
+        key = f"{name}|{file}" if name else str(file)
+        record = self._memory.get(key, stamp)
+        if record is not None:
+            return record
+        describing = self._known.describe if name and self._known else describe
+        return self._memory.put(key, _read(file, stamp, self._readers[name], self._scanner, describing))
+
+
+def describe(resolved: Resolved, packages: Sequence[str]) -> Record:
+    """The index's record of one file.
+
+    Args:
+        resolved: The file.
+        packages: What its code needs.
+
+    Raises:
+        PlanError: if ``task``, ``group`` or ``tag`` have values that cannot be names.
+    """
+    values = resolved.values
+    task, group = values.get("task"), values.get("group")
+    if "class" in values or isinstance(task, (str, int)):
+        if not isinstance(task, (str, int)):
+            raise PlanError("A Python task needs a 'task' name.", where=resolved.where("class"))
+        tags = _names(values.get("tag"), resolved, "tag") + _names(group, resolved, "group")
+        return {
+            "kind": "task",
+            "name": str(task),
+            "alias": str(values.get("task_alias") or ""),
+            "tags": list(dict.fromkeys(tags)),
+            "about": about(values),
+            "packages": list(packages),
+        }
+    if isinstance(task, list):
+        if not isinstance(group, str):
+            raise PlanError("A list of tasks needs a 'group' name.", where=resolved.where("task"))
+        members = [member_name(item) for item in task]
+        return {
+            "kind": "group",
+            "name": group,
+            "alias": str(values.get("group_alias") or ""),
+            "tags": _names(values.get("tag"), resolved, "tag"),
+            "about": about(values),
+            "members": [name for name in members if name],
+        }
+    if task is not None:
+        raise PlanError(f"'task' must be a name or a list, not {type(task).__name__}.", where=resolved.where("task"))
+    return {"kind": "template"}
+
+
+def about(values: Mapping[str, Any]) -> str:
+    """The description of a task or group, and the data that it reads, for searching."""
+    metadata = values.get("metadata")
+    description = metadata.get("description") if isinstance(metadata, Mapping) else None
+    named = (description, values.get("dataset_path"), values.get("dataset_name"))
+    return " ".join(str(item) for item in named if isinstance(item, (str, int)))
+
+
+def member_name(item: Any) -> str:
+    """The name of a group's member, which may be written as a mapping; empty if it has none."""
+    if isinstance(item, Mapping):
+        task = item.get("task")
+        return str(task if isinstance(task, (str, int)) else item.get("group") or "")
+    return str(item)
+
+
+def is_of_tasks(values: Mapping[str, Any]) -> bool:
+    """Whether a file's content is about a task, a group or what they have in common, judged by its keys. Settings of
+    another program may have a key ``task`` among others that mean nothing here.
+    """
+    keys = {str(key) for key in values}
+    if keys & _OF_TASKS or ("task" in keys and "include" in keys):
+        return True
+    unknown = keys - _SHARED
+    if not unknown:
+        return "task" in keys or "group" in keys
+    is_misspelt = any(get_close_matches(key, _OF_TASKS, n=1, cutoff=_NEAR) for key in unknown)
+    return "task" in keys and (is_misspelt or "class" in keys or any(True for _ in function_refs(dict(values))))
+
+
+def _names(value: Any, resolved: Resolved, key: str) -> list[str]:
+    names = [] if value is None else value if isinstance(value, list) else [value]
+    if not all(isinstance(name, (str, int)) for name in names):
+        raise PlanError(f"{key!r} must be a name or a list of names.", where=resolved.where(key))
+    return [str(name) for name in names]
+
+
+def _read(
+    file: Path,
+    stamp: Stamp,
+    reader: Reader,
+    scanner: PackageScanner,
+    describing: Callable[[Resolved, Sequence[str]], Record],
+) -> Record:
+    resolved: Resolved | None = None
+    code: set[Path] = set()
+    try:
+        resolved = reader.read(file)
+        code = {source for ref in function_refs(resolved.values) if (source := ref.source_file())}
+        record = describing(resolved, scanner.packages(code))
+        if not is_of_tasks(resolved.values):
+            record["foreign"] = True
+    except PlanError as error:
+        message = f"{error.what} {error.hint}".strip()
+        return {
+            "kind": "problem",
+            "foreign": not (_names_a_task(file) if resolved is None else is_of_tasks(resolved.values)),
+            "where": error.where or str(file),
+            "message": message,
+            "stamp": stamp,
+            "uncached": True,
+            "shows": None if resolved is None else shown_by(resolved.values, scanner.roots(code)),
+        }
+    record["stamp"] = stamp
+    record["shows"] = shown_by(resolved.values, scanner.roots(code))
+    others = [*resolved.files[1:], *sorted(scanner.files(code))]
+    # A file that is gone by now was there a moment ago: the record is not kept, and the next listing tells.
+    record["others"] = {str(other): _stamp(other.stat()) for other in others if other.exists()}
+    record["uncached"] = len(record["others"]) < len(set(others))
+    return record
+
+
+def _names_a_task(file: Path) -> bool:
+    """Whether the text of a file that cannot be parsed has a line with a task's key."""
+    try:
+        return _TASK_LINE.search(file.read_text(encoding="utf-8", errors="replace")) is not None
+    except OSError:
+        return True
+
+
+def _add(catalog: Catalog, file: Path, record: Record, root: Root, format_name: str) -> None:
+    kind = record["kind"]
+    if record.get("foreign") and root.path.is_dir():
+        return
+    if kind == "problem":
+        catalog.problems.append(Problem(record["where"], record["message"]))
+    elif kind == "template":
+        if root.is_user:
+            catalog.nameless.append(file)
+    else:
+        catalog.add(
+            Entry(
+                record["name"],
+                kind,
+                format_name,
+                file,
+                root.is_user,
+                record["alias"],
+                tuple(record["tags"]),
+                tuple(record.get("members", ())),
+                tuple(record.get("packages", ())),
+                record.get("about", ""),
+            )
+        )
+
+
+def _files(root: Path, problems: list[Problem]) -> Iterator[tuple[Path, Stamp]]:
+    """YAML files below a root in a stable order, with size and modification time. What cannot be looked at is a
+    problem.
+    """
+    root = Path(os.path.abspath(root))
+    if root.is_file():
+        if root.suffix in _SUFFIXES:
+            yield root, _stamp(root.stat())
+        return
+    waiting = [str(root)]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError as error:
+            problems.append(Problem(folder, f"The folder cannot be read: {error.strerror or error}."))
+            continue
+        folders = []
+        for entry in entries:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name.endswith(_SUFFIXES) and not is_folder:
+                stamp = _stamp_of_file(entry, problems)
+                if stamp is not None:
+                    yield Path(entry.path), stamp
+            elif is_folder and not entry.name.startswith((".", "__pycache__")):
+                folders.append(entry.path)
+        waiting.extend(reversed(folders))
+
+
+def _stamp_of_file(entry: os.DirEntry[str], problems: list[Problem]) -> Stamp | None:
+    """Size and modification time of a file; ``None`` for what is none, and with a problem for a link that leads
+    nowhere.
+    """
+    try:
+        stat = entry.stat()
+    except OSError as error:
+        why = "leads nowhere" if entry.is_symlink() else "cannot be read"
+        problems.append(
+            Problem(entry.path, f"This {'link' if entry.is_symlink() else 'file'} {why}: {error.strerror}.")
+        )
+        return None
+    return _stamp(stat) if S_ISREG(stat.st_mode) else None
+
+
+def _stamp(stat: os.stat_result) -> Stamp:
+    return [stat.st_size, stat.st_mtime_ns]
+
+
+class _IndexMemory:
+    """The index that earlier runs cached for the files under the same roots."""
+
+    def __init__(self, cache_dir: Path | None, roots: Sequence[Root]) -> None:
+        self._file: Path | None = None
+        self._old: dict[str, Record] = {}
+        self._new: dict[str, Record] = {}
+        self._stamps: dict[str, Stamp | None] = {}
+        self._is_changed = False
+        if cache_dir is None:
+            return
+        paths = sorted(str(root.path.absolute()) for root in roots)
+        self._file = cache_dir / f"task_index-{digest(repr(paths).encode())[:12]}.json"
+        if self._file.is_file():
+            try:
+                cached = json.loads(self._file.read_text(encoding="utf-8"))
+            except (json.JSONDecodeError, UnicodeDecodeError):
+                return
+            if isinstance(cached, dict) and cached.get("version") == _VERSION and cached.get("cwd") == str(Path.cwd()):
+                self._old = cached["files"]
+
+    def get(self, key: str, stamp: Stamp) -> Record | None:
+        """The record of a file in a dialect, if neither it nor a file that it includes has changed since."""
+        record = self._old.get(key)
+        if record is None or record["stamp"] != stamp:
+            return None
+        if any(self._stamp_of(other) != stamp for other, stamp in record.get("others", {}).items()):
+            return None
+        self._new[key] = record
+        return record
+
+    def put(self, key: str, record: Record) -> Record:
+        """Keep the record of a file. Problems are not kept: a file that is missing now may appear later."""
+        self._is_changed = True
+        if not record.pop("uncached", False):
+            self._new[key] = record
+        return record
+
+    def save(self) -> None:
+        """Write the cache, if anything has changed."""
+        if self._file is None or not (self._is_changed or len(self._new) != len(self._old)):
+            return
+        # Includes may be found from the working directory, so the cache is valid for that directory only.
+        content = {"version": _VERSION, "cwd": str(Path.cwd()), "files": self._new}
+        with suppress(OSError), replacing(self._file, is_synced=False) as file:  # a cache that is lost costs time only
+            json.dump(content, file)
+
+    def _stamp_of(self, file: str) -> Stamp | None:
+        if file not in self._stamps:
+            try:
+                self._stamps[file] = _stamp(os.stat(file))
+            except OSError:
+                self._stamps[file] = None
+        return self._stamps[file]

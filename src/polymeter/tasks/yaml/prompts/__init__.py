@@ -1,0 +1,1 @@
+"""The prompt of a sample: rows, forms, templates and media."""

@@ -1,0 +1,83 @@
+"""Rows whose prompt holds a cell that is nothing. For rows without a target, see ``target_cells``.
+
+An empty cell of a CSV, or a null, is an empty text in a prompt: a number that means less than it seems. Where code gets
+the rows, a template writes ``None``, also for words such as ``NA`` of which pandas makes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import DataError, enumerated
+from polymeter.tasks.yaml.outputs.image_targets import IMAGES
+from polymeter.tasks.yaml.pieces import Parts
+
+if TYPE_CHECKING:
+    from polymeter.data import Rows
+
+_FIELD = re.compile(r"\{\{-?\s*([A-Za-z_]\w*)\s*-?\}\}")
+_MOST_ROWS = 2000
+_CSV = "csv"
+_WORDS = (
+    "A CSV makes nothing of an empty cell, and of words such as NA, None and null: keep_default_na: false in "
+    "dataset_kwargs keeps the words."
+)
+
+
+def empty_cell_notes(parts: Parts) -> tuple[str, ...]:
+    """Notes about rows in which a column of the prompt, as ``doc_to_text`` makes it, is nothing."""
+    config = parts.config
+    if config.class_ is not None or config.output_type == IMAGES:
+        return ()
+    if config.dataset_path != _CSV and not parts.binding.has_blanks:  # what code makes of a null is its own affair
+        return ()
+    columns = _columns(config.doc_to_text, parts)
+    if not columns:
+        return ()
+    docs = _docs(parts.rows.measured)
+    return tuple(note for column in columns if (note := _note(parts, docs, column)))
+
+
+def _docs(rows: Rows) -> dict[int, dict[str, Any]]:
+    """The first rows by their numbers, without those that are damaged in their file: such a row fails by itself."""
+    n_rows = min(len(rows), _MOST_ROWS)
+    with suppress(DataError):
+        return dict(enumerate(rows.docs(0, n_rows)))
+    docs = {}
+    for number in range(n_rows):
+        with suppress(DataError):
+            docs[number] = rows.doc(number)
+    return docs
+
+
+def _note(parts: Parts, docs: Mapping[int, dict[str, Any]], column: str) -> str:
+    has_blanks = parts.binding.has_blanks
+    empty = [number for number, doc in docs.items() if _is_nothing(doc.get(column), has_nan=not has_blanks)]
+    if not empty:
+        return ""
+    said = "their prompts have nothing there." if has_blanks else f"their prompts say None. {_WORDS}"
+    return (
+        f"Task {parts.config.task!r}: {len(empty)} of {len(docs)} samples: nothing in column {column!r} "
+        f"({enumerated('sample', empty)}) [{parts.binding.where('doc_to_text')}]: {said}"
+    )
+
+
+def _columns(form: Any, parts: Parts) -> tuple[str, ...]:
+    """The columns that a form writes as they are: the one that it names, or those alone inside of double braces."""
+    if not isinstance(form, str):
+        return ()
+    plain = parts.binding.plain_columns
+    if form in plain:
+        return (form,)
+    if "{%" in form:  # a condition may well look after empty cells
+        return ()
+    return tuple(name for name in dict.fromkeys(_FIELD.findall(form)) if name in plain)
+
+
+def _is_nothing(value: Any, *, has_nan: bool) -> bool:
+    """Whether a cell is empty. pandas writes NaN for one; where cells are as written, NaN is what is written."""
+    return value is None or (has_nan and isinstance(value, float) and math.isnan(value))

@@ -1,0 +1,298 @@
+"""The rows of a task: its splits as ``process_docs`` leaves them, the source of its examples, and samples over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, overload
+
+from polymeter.core.errors import DataError, PlanError, boundary
+from polymeter.core.format import HubSource, OpenContext
+from polymeter.core.identity import seed_for
+from polymeter.core.names.installed import is_guests_place
+from polymeter.core.task import Sample, TaskSpec
+from polymeter.data import (
+    Opening,
+    Rows,
+    Source,
+    know_written,
+    make_rows,
+    media_folder_notes,
+    open_plain,
+    open_splits,
+    rows_from_files,
+)
+from polymeter.data.source import is_hub_id
+from polymeter.guests import resolve, seeded
+from polymeter.tasks.yaml.config import YamlFields
+from polymeter.tasks.yaml.prompts.target_cells import know_targets
+from polymeter.tasks.yaml.task_code import function_refs
+
+_SPLITS = ("test_split", "validation_split", "training_split", "fewshot_split")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRows:
+    """Rows of a task.
+
+    Attributes:
+        measured: The rows that are measured.
+        examples: The rows that examples are drawn from; ``None``: there are no examples.
+        has_own_examples: Whether examples are drawn from the measured rows themselves.
+        notes: What is odd about the folder that they come from.
+    """
+
+    measured: Rows
+    examples: Rows | None = None
+    has_own_examples: bool = False
+    notes: tuple[str, ...] = ()
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Use the columns inside this, and an error says what is odd about rows that have media alone: a table that is
+        not read may be its reason.
+
+        Raises:
+            DataError: if a column is missing.
+        """
+        try:
+            yield
+        except DataError as error:
+            if not self.notes or set(self.measured.columns) - set(self.measured.media) - {"label"}:
+                raise
+            raise DataError(error.what, where=error.where, hint=" ".join((error.hint, *self.notes))) from error
+
+
+def open_rows(
+    spec: TaskSpec, config: YamlFields, context: OpenContext, n_fewshot: int, locate: Callable[[str], str]
+) -> TaskRows:
+    """The rows of a task that names a dataset. An error says which line of the YAML it is about.
+
+    Raises:
+        PlanError: if ``process_docs`` fails, or examples are wanted and there is no split for them.
+        DataError: if the dataset is missing or empty.
+    """
+    split = config.eval_split or ""
+    fixed = _fixed_examples(config, n_fewshot, context)
+    is_any = context.parity.on("fewshot-split")
+    example_split = None if fixed is not None else _example_split(config, n_fewshot, locate, is_any=is_any)
+    wanted = list(dict.fromkeys(item for item in (split, example_split) if item))
+    source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
+    with placed(config, locate):
+        # What process_docs takes is a dataset of the library.
+        plain = None
+        if config.process_docs is None:
+            plain = open_plain(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
+        for name, found in (plain or {}).items():
+            _know_written(found, None, spec, config, context, Opening(source, name, context.data, context.cache_dir))
+    rows: Mapping[str, Rows]
+    rows, notes = (plain, ()) if plain else _dataset_rows(spec, config, context, locate, source, wanted)
+    examples = fixed or (rows[example_split] if example_split else None)
+    return TaskRows(rows[split], examples, example_split == split, notes)
+
+
+def hub_sources(spec: TaskSpec) -> tuple[HubSource, ...] | None:
+    """The dataset of the hub that a task names, if it names one; ``None`` if its class opens what it reads."""
+    path, name = spec.config.get("dataset_path"), spec.config.get("dataset_name")
+    if spec.config.get("class") is not None or (path is not None and not isinstance(path, str)):
+        return None
+    if not path or not is_hub_id(path, spec.file.parent):
+        return ()
+    kwargs = spec.config.get("dataset_kwargs")
+    return (
+        HubSource(
+            path, None if name is None else str(name), kwargs if isinstance(kwargs, Mapping) else {}, spec.file.parent
+        ),
+    )
+
+
+def _dataset_rows(
+    spec: TaskSpec,
+    config: YamlFields,
+    context: OpenContext,
+    locate: Callable[[str], str],
+    source: Source,
+    wanted: Sequence[str],
+) -> tuple[dict[str, Rows], tuple[str, ...]]:
+    """The rows of the wanted splits, as ``datasets`` opens them and ``process_docs`` leaves them; and what a folder of
+    media leaves out. The first split is the measured one.
+    """
+    with placed(config, locate):
+        try:
+            opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
+        except DataError:
+            # Each row alone can be read where no type fits a whole column.
+            is_ours = is_written(spec, as_read=context.parity.on("written-values"))
+            held = rows_from_files(source, wanted, context.data) if is_ours else None
+            if held is None:
+                raise
+            return held, ()
+        notes = media_folder_notes(opened[wanted[0]])
+    process = resolve(config.process_docs) if config.process_docs is not None else None
+    rows: dict[str, Rows] = {}
+    for name in wanted:
+        data: Any = opened[name]
+        if process is not None:
+            # A seed for each split: what process_docs draws for one does not depend on whether the other is opened.
+            seed = seed_for(context.seed, spec.name, "process_docs", name)
+            with seeded(seed), boundary(PlanError, f"process_docs of task {spec.name!r}"):
+                data = process(data)
+                # A generator is exhausted here, where its author's failures are attributed.
+                if data is not opened[name] and not hasattr(data, "features"):
+                    data = list(data)
+        with placed(config, locate, "dataset_path" if process is None else "process_docs"):
+            rows[name] = make_rows(
+                data,
+                what=f"split {name!r} of task {spec.name!r}",
+                base_fingerprint=f"{spec.source_hash}:{name}:{context.seed}",
+                cache_dir=context.cache_dir,
+            )
+        with placed(config, locate):
+            opening = Opening(source, name, context.data, context.cache_dir)
+            _know_written(rows[name], opened[name], spec, config, context, opening)
+    return rows, notes
+
+
+def is_written(spec: TaskSpec, *, as_read: bool) -> bool:
+    """Whether the rows of a task hold what is written in their files. Code gets what the loader of its system gives.
+
+    Args:
+        spec: The task.
+        as_read: Whether the run is at parity, and its rows hold what the loader makes of them.
+    """
+    has_code = spec.config.get("class") is not None or next(function_refs(dict(spec.config)), None) is not None
+    return not has_code and not as_read
+
+
+def _know_written(
+    rows: Rows, dataset: Any, spec: TaskSpec, config: YamlFields, context: OpenContext, opening: Opening
+) -> None:
+    if is_written(spec, as_read=context.parity.on("written-values")):
+        try:
+            know_written(rows, dataset, opening)
+            return
+        except DataError as error:
+            if error.where:  # a file is at fault
+                raise
+            # A CSV that is read by settings of its own may have no text that fits its rows. Its targets need one.
+    know_targets(rows, dataset, config, opening, context.parity)
+
+
+@contextmanager
+def placed(config: Any, locate: Callable[[str], str], key: str = "dataset_path") -> Iterator[None]:
+    """Open data inside this, and an error without a place of its own gets the line of the YAML that it is about: of the
+    field of its configuration that the error names, else of ``key``.
+    """
+    try:
+        yield
+    except DataError as error:
+        if error.where and is_guests_place(error.where):
+            raise
+        about = getattr(error, "key", key)
+        if about == "split":
+            about = next(
+                (name for name in _SPLITS if getattr(config, name) and repr(getattr(config, name)) in error.what), key
+            )
+        is_written = getattr(config, about, None)
+        raise DataError(error.what, where=locate(about if is_written else "dataset_path"), hint=error.hint) from error
+
+
+def _example_split(config: YamlFields, n: int, locate: Callable[[str], str], *, is_any: bool) -> str | None:
+    """The split that examples come from, the training split before the validation split; ``None``: no examples.
+
+    Args:
+        config: The task.
+        n: How many examples there are before a question.
+        locate: From a field's name to its ``file:line``.
+        is_any: Whether the measured split may be used if there is no other.
+    """
+    if n == 0:
+        return None
+    split = config.fewshot_split or config.training_split
+    if is_any:
+        split = split or config.validation_split or config.test_split
+    # Without a test split the validation split is measured, and examples from it would give answers away.
+    if split is None and config.test_split is not None:
+        split = config.validation_split
+    if split is None:
+        raise PlanError(
+            f"Task {config.task!r} has no split to draw {n} examples from.",
+            where=locate("num_fewshot" if config.num_fewshot else "test_split"),
+            hint="Name a fewshot_split (or training_split) in its YAML; the measured split is never used.",
+        )
+    return split
+
+
+def _fixed_examples(config: YamlFields, n: int, context: OpenContext) -> Rows | None:
+    """The rows that ``fewshot_config`` lists under ``samples``, or that a function there returns."""
+    samples = (config.fewshot_config or {}).get("samples")
+    if samples is None or n == 0:
+        return None
+    if callable(samples):
+        seed = seed_for(context.seed, str(config.task), "fewshot_samples")
+        with seeded(seed), boundary(PlanError, f"fewshot_config 'samples' of task {config.task!r}"):
+            samples = list(resolve(samples)())
+    return make_rows(samples, what=f"the few-shot samples of task {config.task!r}", cache_dir=context.cache_dir)
+
+
+class RowSamples:
+    """The samples of a task, made from rows on access. Their ids are row numbers of the split, as
+    ``process_docs`` left it.
+    """
+
+    def __init__(self, task: str, rows: Rows, cluster_key: str | None = None) -> None:
+        self._task = task
+        self._rows = rows
+        self._cluster_key = cluster_key
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+        n = len(self._rows)
+        if isinstance(index, slice):
+            start, stop, step = index.indices(n)
+            if step == 1:  # Neighbouring rows are read together, which is far faster than one by one.
+                return [self._sample(start + i, doc) for i, doc in enumerate(self._rows.docs(start, stop))]
+            return [self._sample(i, self._rows.doc(i)) for i in range(start, stop, step)]
+        if index < 0:
+            index += n
+        if not 0 <= index < n:
+            raise IndexError(f"There is no sample {index} of {n}.")
+        return self._sample(index, self._rows.doc(index))
+
+    def _sample(self, index: int, doc: dict[str, Any]) -> Sample:
+        cluster = None
+        if self._cluster_key is not None:
+            value = doc.get(self._cluster_key)
+            cluster = None if value is None else str(value)
+        return Sample(self._task, str(index), index, doc, (), cluster, partial(self._rows.full_doc, index))
+
+
+class AllDocs(Sequence[Any]):
+    """All rows of a task without media, read on access."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._rows.doc(i) for i in range(*index.indices(len(self)))]
+        return self._rows.doc(index if index >= 0 else index + len(self))
+
+
+def full_row(sample: Sample) -> dict[str, Any]:
+    """The row with media, and with the changes that hooks have made to it so far."""
+    row = sample.full_doc()
+    if row is not sample.doc:
+        row.update(sample.doc)
+    return row

@@ -1,0 +1,1 @@
+"""From answers to values: reasoning, filters, metrics and reductions."""
