@@ -63,6 +63,7 @@ def test_what_is_told_at_the_end_agrees_with_the_folder(tmp_path: Path) -> None:
     assert told["reason"] in ended.manifest["sessions"][-1]["reason"]
 
 
+@pytest.mark.control
 @pytest.mark.parametrize("is_interrupted", [False, True])
 def test_a_journal_that_cannot_be_read_at_the_end(
     tmp_path: Path, is_interrupted: bool, monkeypatch: pytest.MonkeyPatch

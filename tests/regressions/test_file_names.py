@@ -93,6 +93,7 @@ def test_a_folder_of_images(on_disk: str, in_data: str, tmp_path: Path) -> None:
     assert len(found.media) == 1
 
 
+@pytest.mark.control
 @pytest.mark.parametrize(
     ("visual", "said"),
     [

@@ -157,6 +157,7 @@ def test_what_cannot_be_sent_is_refused_before_a_request(here: Path, endpoint: R
     assert endpoint.n_asked == 0
 
 
+@pytest.mark.control
 @pytest.mark.parametrize("path", ["/v1/@me", "/v1/models/a@b", "/v1?x=a@b"])
 def test_an_address_may_have_an_at_sign_behind_its_host(here: Path, path: str) -> None:
     code, said = ask(here, f"http://nowhere.invalid{path}")

@@ -56,6 +56,7 @@ def test_a_rate_limit_of_one_request_is_its_own(tmp_path: Path, reply: Reply, wo
     assert again.task["statuses"] == {"ok": N}
 
 
+@pytest.mark.control
 def test_an_address_that_limits_everyone_takes_no_answers_from_the_other(tmp_path: Path) -> None:
     """The other one limits each question in passing, and answers it when it is asked again."""
     seen: set[str] = set()

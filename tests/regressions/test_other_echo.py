@@ -64,6 +64,7 @@ def test_one_that_repeats_one_text_otherwise_fails_that_sample(tmp_path: Path) -
     assert "its echo is another text than was sent" in str(ended.rows[QUESTIONS[3]]["error"])
 
 
+@pytest.mark.control
 @pytest.mark.parametrize(
     "first",
     [

@@ -32,7 +32,6 @@ TASKS = {
 }
 
 
-@pytest.mark.control
 def test_references_that_begin_with_a_space_are_met(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
     for name, rest in TASKS.items():

@@ -133,6 +133,7 @@ def values(here: Path, script: str) -> list[str]:
     return [line for line in ended.stdout.splitlines() if line.startswith("VALUE")]
 
 
+@pytest.mark.control
 @pytest.mark.needs_system("lmms_eval")
 @pytest.mark.parametrize("imported", SCRIPTS)
 def test_an_import_changes_neither_value_nor_source_of_any_run(imported: str, here: Path) -> None:
@@ -158,6 +159,7 @@ def test_what_a_run_adds_to_what_is_not_the_benchmark_s_stays(here: Path) -> Non
     assert values(here, script)[1:] == ["VALUE [1] True"]
 
 
+@pytest.mark.control
 @pytest.mark.needs_system("lmms_eval", "ulmeval")
 def test_a_dataset_class_whose_module_is_forgotten_can_be_built(here: Path) -> None:
     assert values(here, BUILD) == ["VALUE Notes"]

@@ -140,6 +140,7 @@ def test_a_run_with_values_that_are_no_numbers(here: Path, monkeypatch: pytest.M
     assert polymeter.verify("run").problems == ()
 
 
+@pytest.mark.control
 @pytest.mark.parametrize("name", ["{outside}", "../outside.txt"])
 def test_what_lies_outside_of_a_foreign_folder_is_left_alone(done: Path, name: str) -> None:
     outside = done.parent / "outside.txt"
