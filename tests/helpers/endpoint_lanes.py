@@ -14,6 +14,7 @@ from polymeter.run.dispatch.endpoint.dispatcher import EndpointDispatcher
 from polymeter.run.dispatch.prefetch import Prefetcher
 from polymeter.run.schedule.running_samples import PendingRequest
 from polymeter.store.media import MediaStore
+from tests.helpers.heard import Heard
 from tests.helpers.tasks import ask
 
 WAIT_S = 10
@@ -121,8 +122,11 @@ class Lanes:
         self.changed = threading.Condition()
 
     def make(self, model: AsyncModel, concurrency: int | None, **options: Any) -> EndpointDispatcher:
+        """``on_gone`` and its like are called with events of that kind; other options are the dispatcher's own."""
+        heard = {name[3:]: options.pop(name) for name in list(options) if name.startswith("on_")}
         settings = {"max_retries": 5, "timeout_s": 60.0, **options}
-        lane = EndpointDispatcher(model, concurrency, self.prefetcher, self.take, **settings)
+        events = Heard(answered=self.take, **heard)
+        lane = EndpointDispatcher(model, concurrency, self.prefetcher, events, **settings)
         self.made.append(lane)
         return lane
 

@@ -19,8 +19,8 @@ from polymeter.core.request import Generate, GenerateImage, Message, Output, Req
 from polymeter.core.task import Score
 from polymeter.models.mock import MockBatch
 from polymeter.run.dispatch.batch.dispatcher import BatchDispatcher
-from polymeter.run.dispatch.dispatchers import Listener
 from polymeter.run.schedule.running_samples import PendingRequest
+from tests.helpers.heard import Heard
 from tests.helpers.tasks import ListTask, ask, docs, run_tasks
 
 
@@ -71,8 +71,8 @@ def test_closing_breaks_off_what_is_computed_and_frees_the_model() -> None:
         told.append(answered)
         is_loaded.set()
 
-    listener = Listener(done, told.append, told.append, told.append, told.append)
-    lane = BatchDispatcher(model, 1, prefetcher, listener, max_retries=0)
+    events = Heard(answered=done, failed=told.append, note=told.append, waiting=told.append, gone=told.append)
+    lane = BatchDispatcher(model, 1, prefetcher, events, max_retries=0)
     lane.add([asked(Generate())])
     lane.poke(is_quiet=True)
     assert is_loaded.wait(30)
@@ -114,7 +114,7 @@ def test_a_model_that_wants_everything_that_is_ready_draws_a_bounded_number(
             is_over.set()
 
     model = Eager(lambda request: Response((Output("x", images=(picture,)),)))
-    lane = BatchDispatcher(model, told, at_once(), Listener(done, print, print, print, print), max_retries=0)
+    lane = BatchDispatcher(model, told, at_once(), Heard(answered=done), max_retries=0)
     lane.add([asked(ask) for _ in range(150)])
     lane.poke(is_quiet=True)
     assert is_over.wait(30)
@@ -153,8 +153,8 @@ def answered_all(model: BatchModel, told: Any, ask: Any, n_requests: int) -> tup
         if not left[0]:
             is_over.set()
 
-    listener = Listener(done, print, notes.append, print, print)
-    lane = BatchDispatcher(model, told, at_once(), listener, max_retries=0)
+    events = Heard(answered=done, note=notes.append)
+    lane = BatchDispatcher(model, told, at_once(), events, max_retries=0)
     lane.add([asked(ask) for _ in range(n_requests)])
     lane.poke(is_quiet=True)
     assert is_over.wait(30)
@@ -215,8 +215,8 @@ def shown(*parts: Any) -> PendingRequest:
 
 def loaded(model: BatchModel, batch_size: int | None, prefetcher: Any) -> BatchDispatcher:
     is_loaded = threading.Event()
-    listener = Listener(lambda _: is_loaded.set(), print, print, print, print)
-    lane = BatchDispatcher(model, batch_size, prefetcher, listener, max_retries=0)
+    events = Heard(answered=lambda _: is_loaded.set())
+    lane = BatchDispatcher(model, batch_size, prefetcher, events, max_retries=0)
     lane.add([shown(Text("first"))])
     lane.poke(is_quiet=False)
     assert is_loaded.wait(30)

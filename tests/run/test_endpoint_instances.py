@@ -184,7 +184,7 @@ def test_waits_are_told_only_if_nobody_answers(lanes: Lanes) -> None:
     waits: list[str] = []
     time = Time()
     model = Several(Probed(fine), Probed(busy))
-    lane = lanes.make(model, 4, on_wait=waits.append, sleep=time.sleep, clock=time.clock)
+    lane = lanes.make(model, 4, on_waiting=waits.append, sleep=time.sleep, clock=time.clock)
     lane.add(asked(100))
     lanes.wait(100)
     assert [text for text in waits if text] == []

@@ -41,7 +41,7 @@ def test_an_endpoint_that_comes_back_loses_nothing(lanes: Lanes) -> None:
         return "fine"
 
     model.act = lambda request, n_tries: act(request, n_tries) if time.now > 3.0 else tick()
-    lane = lanes.make(model, 4, sleep=time.sleep, clock=time.clock, on_wait=said.append, name="the judge")
+    lane = lanes.make(model, 4, sleep=time.sleep, clock=time.clock, on_waiting=said.append, name="the judge")
     lane.add(asked(300))
     assert {response.text for response in lanes.wait(300).values()} == {"fine"}
     assert 60.0 < time.now < 200.0
@@ -118,7 +118,7 @@ def test_retry_after_is_honoured_no_longer_than_the_limit_and_told_once(lanes: L
     def act(request: Request, n_tries: int) -> Any:
         return ModelError("later", kind="rate_limit", retry_after_s=1e6) if n_tries == 1 else "fine"
 
-    lane = lanes.make(Endpoint(act), 4, longest_wait_s=40.0, sleep=time.sleep, clock=time.clock, on_wait=said.append)
+    lane = lanes.make(Endpoint(act), 4, longest_wait_s=40.0, sleep=time.sleep, clock=time.clock, on_waiting=said.append)
     lane.add(asked(4))
     lanes.wait(4)
     assert 40.0 <= time.now <= 80.0

@@ -8,7 +8,6 @@ import pytest
 
 from polymeter.core.records.progress import Silence
 from polymeter.guests.door import Door
-from polymeter.run.schedule.events import Events
 from polymeter.run.schedule.running_samples import (
     MODEL_ROLE,
     OWN_PROMPT_ROLE,
@@ -16,8 +15,9 @@ from polymeter.run.schedule.running_samples import (
     RunningSample,
     RunningTask,
 )
-from polymeter.run.schedule.scheduler import Driver
+from polymeter.run.schedule.scheduler import Scheduler
 from polymeter.run.schedule.work_list import ScheduleSettings
+from tests.helpers.heard import Heard
 from tests.helpers.tasks import ListTask, ask, docs
 
 
@@ -31,15 +31,15 @@ class Lane:
         self.pokes.append(is_quiet)
 
 
-def driver_of(own: Any, judge: Any) -> Driver:
-    """A driver that plays one sample now."""
+def scheduler_of(own: Any, judge: Any) -> Scheduler:
+    """A scheduler that runs one sample now."""
     lanes = {MODEL_ROLE: own, OWN_PROMPT_ROLE: own, "judge": judge}
     nobody: Any = None
-    driver = Driver(
-        lanes, nobody, nobody, Door(0), nobody, ScheduleSettings(0, 1, None, 1, None, None), Silence(), Events()
+    scheduler = Scheduler(
+        lanes, nobody, nobody, Door(0), nobody, ScheduleSettings(0, 1, None, 1, None, None), Silence(), Heard()
     )
-    driver._n_active = 1
-    return driver
+    scheduler._n_active = 1
+    return scheduler
 
 
 def question(role: str) -> PendingRequest:
@@ -49,23 +49,23 @@ def question(role: str) -> PendingRequest:
 
 def test_a_model_that_judges_itself_fills_its_batches() -> None:
     lane = Lane()
-    driver_of(lane, lane)._poke(is_source_dry=True)
+    scheduler_of(lane, lane)._poke(is_source_dry=True)
     assert lane.pokes == [False], "once, and while a sample is being played more may come"
 
 
 def test_a_question_for_a_judge_is_not_kept_waiting_even_by_a_model_that_judges_itself() -> None:
     lane = Lane()
-    driver = driver_of(lane, lane)
-    driver._asking.add(question("judge"))
-    driver._poke(is_source_dry=True)
+    scheduler = scheduler_of(lane, lane)
+    scheduler._asking.add(question("judge"))
+    scheduler._poke(is_source_dry=True)
     assert lane.pokes == [True]
 
 
 @pytest.mark.parametrize("is_asked", [False, True])
 def test_another_judge_never_waits_for_a_fuller_batch(is_asked: bool) -> None:
     own, judge = Lane(), Lane()
-    driver = driver_of(own, judge)
+    scheduler = scheduler_of(own, judge)
     if is_asked:
-        driver._asking.add(question("judge"))
-    driver._poke(is_source_dry=True)
+        scheduler._asking.add(question("judge"))
+    scheduler._poke(is_source_dry=True)
     assert (own.pokes, judge.pokes) == ([False], [True])

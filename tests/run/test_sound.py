@@ -16,7 +16,7 @@ from polymeter.core.role_client import RoleClient
 from polymeter.core.task import Result, Rollout, RolloutSteps, Sample, SampleStatus, Score
 from polymeter.models.mock import MockBatch, MockEndpoint
 from polymeter.run.schedule.running_samples import RunningSample, RunningTask
-from polymeter.run.schedule.scheduler import Driver
+from polymeter.run.schedule.scheduler import Scheduler
 from polymeter.run.schedule.work_list import WorkList
 from polymeter.store.exports.export import read_samples, sample_file
 from polymeter.store.folder import RunFolder
@@ -59,7 +59,7 @@ def test_answered_samples_go_on_once_each_whatever_the_chunk_does_meanwhile() ->
     plays = [RunningSample(task, sample) for sample in task.task.samples[0:500]]
     advanced: list[RunningSample] = []
 
-    class Slicing(Driver):
+    class Slicing(Scheduler):
         def __init__(self) -> None:
             pass
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.core.errors import PolymeterError, StorageError, UnfitError
@@ -22,7 +21,7 @@ from polymeter.guests.watchdog import Watchdog
 from polymeter.metrics.bounded import end_idle_processes
 from polymeter.reading import READING_VERSION
 from polymeter.run.dispatch.batch.dispatcher import BatchDispatcher
-from polymeter.run.dispatch.dispatchers import Dispatcher, Listener
+from polymeter.run.dispatch.dispatchers import Dispatcher
 from polymeter.run.dispatch.prefetch import Prefetcher
 from polymeter.run.finish import manifest as manifests
 from polymeter.run.finish import sessions as parts
@@ -31,11 +30,11 @@ from polymeter.run.finish.reduce import Reduction
 from polymeter.run.plan.plan import Plan, answer_reader, cache_folder, model_name, selected_samples, skip
 from polymeter.run.plan.stored import StoredAnswers
 from polymeter.run.schedule.events import Events
-from polymeter.run.schedule.journal_lookup import EarlierReading, Recall
+from polymeter.run.schedule.journal_lookup import EarlierReading, JournalLookup
 from polymeter.run.schedule.panel import panel_of
 from polymeter.run.schedule.recorder import Recorder
 from polymeter.run.schedule.running_samples import MODEL_ROLE, RunningTask
-from polymeter.run.schedule.scheduler import Driver, EndpointGoneError
+from polymeter.run.schedule.scheduler import EndpointGoneError, Scheduler
 from polymeter.run.schedule.task_rows import RunRows
 from polymeter.run.schedule.work_list import Resumption, ScheduleSettings, WorkList
 from polymeter.store.exports.export import results_document, write_results, write_samples
@@ -121,8 +120,8 @@ class Execution:
         self._crew: ScoringCrew | None = None
         with ExitStack() as undo:
             undo.callback(self._writer.close)
-            self._driver = self._make_driver()
-            self._reduction = Reduction(plan, self._tasks, folder, self._media, self._driver, self._door)
+            self._scheduler = self._make_scheduler()
+            self._reduction = Reduction(plan, self._tasks, folder, self._media, self._scheduler, self._door)
             undo.pop_all()
 
     def execute(self) -> RunOutcome:
@@ -131,40 +130,40 @@ class Execution:
             try:
                 return self._run()
             except KeyboardInterrupt:
-                self._driver.outcome.is_interrupted = True
+                self._scheduler.outcome.is_interrupted = True
                 return self._stopped()
             except EndpointGoneError as gone:
-                self._driver.outcome.reason = str(gone)
+                self._scheduler.outcome.reason = str(gone)
                 return self._stopped()
         except PolymeterError as error:
-            self._driver.outcome.reason = str(error)
+            self._scheduler.outcome.reason = str(error)
             with suppress(PolymeterError):  # what ended the run is told, not that its end cannot be noted either
                 status: Status = "stopped" if isinstance(error, StorageError) else "failed"
-                self._close_manifest(status, self._driver.outcome.n_failed)
+                self._close_manifest(status, self._scheduler.outcome.n_failed)
             raise
         finally:
             self._close()
 
     def _run(self) -> RunOutcome:
         self._probe()
-        if not self._driver.outcome.is_stopped:
+        if not self._scheduler.outcome.is_stopped:
             self._roll_out()
-        if self._driver.outcome.is_stopped:
+        if self._scheduler.outcome.is_stopped:
             return self._stopped()
         self._progress.stage("reducing")
-        return self._complete(self._driver.call(self._reduction.task_results))
+        return self._complete(self._scheduler.call(self._reduction.task_results))
 
     def reduce_again(self) -> RunOutcome:
         """Reduce the rows that the journal holds, and write what they come to. No sample is run."""
         try:
-            return self._complete(self._driver.call(self._reduction.task_results))
+            return self._complete(self._scheduler.call(self._reduction.task_results))
         finally:
             self._close()
 
     def _close(self) -> None:
         with ExitStack() as last:
             last.callback(self._writer.close)
-            last.callback(self._driver.close)
+            last.callback(self._scheduler.close)
             last.callback(self._prefetcher.close)
             last.callback(end_idle_processes)
             last.callback(self._watchdog.close)
@@ -177,7 +176,7 @@ class Execution:
             return
         with closing(Journal(self._folder.journal)) as journal:
             self._probe_with(journal)
-        self._driver.forget_failures()
+        self._scheduler.forget_failures()
         self._writer.flush()
 
     def _probe_with(self, journal: Journal) -> None:
@@ -189,11 +188,11 @@ class Execution:
             ):
                 continue
             for index in sorted({task.selected.start, task.selected[len(task.selected) // 2]}):
-                self._driver.run([WorkList.of_one(task, index)])
+                self._scheduler.run([WorkList.of_one(task, index)])
                 self._tried.append((task, index))
-                if self._driver.is_gone:
+                if self._scheduler.is_gone:
                     return
-                error = self._driver.outcome.model_errors.pop(task.name, None)
+                error = self._scheduler.outcome.model_errors.pop(task.name, None)
                 if error is None:
                     break
             else:
@@ -223,37 +222,29 @@ class Execution:
         # The samples that the model was tried with ended in this session, and not before it.
         n_tried = sum(work.completed[index] for work in work_lists for task, index in self._tried if work.task is task)
         n_before = sum(work.n_completed for work in work_lists) - n_tried
-        self._progress.watch(self._driver.scores.read)
+        self._progress.watch(self._scheduler.scores.read)
         if self._replicas:
             self._progress.watch_replicas(self._replica_state)
         self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
         if n_tried:
             self._progress.advance(n_tried, 0, 0)
-        self._driver.run(work_lists)
+        self._scheduler.run(work_lists)
         self._writer.flush()
         self._progress.end()
 
-    def _make_driver(self) -> Driver:
+    def _make_scheduler(self) -> Scheduler:
         plan, options = self._plan, self._plan.options
         models = manifests.model_fingerprints(plan)
         was_damaged = bool(self._manifest["sessions"][-1].get("damage"))
         recorder = Recorder(self._writer, self._media, models, self._files, restores_requests=was_damaged)
-        events = Events()
-        listener = Listener(
-            events.answers_through(recorder),
-            events.failed,
-            self._progress.note,
-            events.waiting,
-            events.gone,
-            events.failures_through(recorder),
-        )
+        events = Events(recorder, self._progress.note)
         also = [f"the {role}" for role, model in plan.roles.items() if model is plan.model]
-        own = self._dispatcher(MODEL_ROLE, listener, " and ".join(["the model", *also]))
+        own = self._dispatcher(MODEL_ROLE, events, " and ".join(["the model", *also]))
         dispatchers = {MODEL_ROLE: own, OWN_PROMPT_ROLE: own}
         for role, model in plan.roles.items():
             is_same = model is plan.model
-            dispatchers[role] = dispatchers[MODEL_ROLE] if is_same else self._dispatcher(role, listener, f"the {role}")
-        self._crew = self._make_crew(recorder, events)
+            dispatchers[role] = dispatchers[MODEL_ROLE] if is_same else self._dispatcher(role, events, f"the {role}")
+        self._crew = self._make_crew(events)
         settings = ScheduleSettings(
             options.window or 0,
             options.media_budget_mb * 2**20,
@@ -263,9 +254,9 @@ class Execution:
             panel_of(plan),
             self._crew,
         )
-        return Driver(
+        return Scheduler(
             dispatchers,
-            Recall(models, self._media, self._progress.note, self._files, self._earlier_reading()),
+            JournalLookup(models, self._media, self._progress.note, self._files, self._earlier_reading()),
             recorder,
             self._door,
             lambda: Journal(self._folder.journal),
@@ -285,16 +276,13 @@ class Execution:
             lambda: Journal(self._folder.journal), frozenset(int(record["id"], 16) for record in ours)
         )
 
-    def _make_crew(self, recorder: Recorder, events: Events) -> ScoringCrew | None:
+    def _make_crew(self, events: Events) -> ScoringCrew | None:
         """Who scores in other processes, where there are some and something can be scored there."""
         if self._plan.place is None:
             return None
         from polymeter.run.dispatch.replicas.planning import scoring_crew
-        from polymeter.run.dispatch.replicas.scoring_crew import CrewListener
 
-        returned, asked = partial(events.report, "returned"), partial(events.report, "asked_by_scorer")
-        listener = CrewListener(events.ends_through(recorder), returned, asked, self._progress.note, events.gone)
-        return scoring_crew(self._plan, self._plan.place, listener)
+        return scoring_crew(self._plan, self._plan.place, events)
 
     def _replica_state(self) -> str:
         """How the replicas fare now: those of the model, and by name those of judges."""
@@ -303,41 +291,36 @@ class Execution:
             for role, dispatcher in self._replicas.items()
         )
 
-    def _dispatcher(self, role: str, listener: Listener, name: str) -> Dispatcher:
+    def _dispatcher(self, role: str, events: Events, name: str) -> Dispatcher:
         plan, options = self._plan, self._plan.options
         model = plan.model if role == MODEL_ROLE else plan.roles[role]
-        if isinstance(model, StoredAnswers):  # an answer that is missing is no failed try: nobody was asked
-            listener = replace(listener, failed_tries=lambda _: None)
+        if isinstance(model, StoredAnswers):
+            events = events.without_tries()
         if isinstance(model, AsyncModel):
             from polymeter.run.dispatch.endpoint.dispatcher import EndpointDispatcher
 
-            model.surroundings = ServerContext(self._folder.logs, listener.waiting)
+            model.surroundings = ServerContext(self._folder.logs, events.waiting)
             return EndpointDispatcher(
                 model,
                 None if options.concurrency == "auto" else options.concurrency,
                 self._prefetcher,
-                listener.done,
+                events,
                 max_retries=options.max_retries,
                 timeout_s=options.timeout_s,
                 longest_wait_s=options.max_wait_s,
                 name=name,
-                on_wait=listener.waiting,
-                on_gone=listener.gone,
-                on_note=listener.note,
-                on_failed=listener.failed,
-                on_failed_tries=listener.failed_tries,
             )
         room = None if plan.place is None else plan.place.rooms.get(role)
         if room is not None:
             from polymeter.run.dispatch.replicas.planning import replica_dispatcher
 
-            self._replicas[role] = replica_dispatcher(plan, room, model, name, self._prefetcher, listener)
+            self._replicas[role] = replica_dispatcher(plan, room, model, name, self._prefetcher, events)
             return self._replicas[role]
         return BatchDispatcher(
             model,
             options.batch_size,
             self._prefetcher,
-            listener,
+            events,
             max_retries=options.max_retries,
             largest_own=max((task.batch_size or 0 for task in plan.opened), default=0),
         )
@@ -399,7 +382,7 @@ class Execution:
 
     def _dispatchers(self) -> dict[str, dict[str, Any]]:
         """The record of every dispatcher so far, by role."""
-        return {role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()}
+        return {role: dict(dispatcher.history()) for role, dispatcher in self._scheduler.dispatchers.items()}
 
     def _nondeterminism(self) -> list[str]:
         return [
@@ -410,15 +393,15 @@ class Execution:
         ]
 
     def _stopped(self) -> RunOutcome:
-        status: Status = "interrupted" if self._driver.outcome.is_interrupted else "stopped"
+        status: Status = "interrupted" if self._scheduler.outcome.is_interrupted else "stopped"
         self._writer.flush()
         self._progress.end()
-        outcome = self._driver.outcome
+        outcome = self._scheduler.outcome
         self._close_manifest(status, outcome.n_failed)
         return RunOutcome(self._folder, status, {}, outcome.n_failed, outcome.reason)
 
     def _close_manifest(self, status: Status, n_failed: int, usage: UsageByRole | None = None) -> None:
-        outcome, manifest = self._driver.outcome, self._manifest
+        outcome, manifest = self._scheduler.outcome, self._manifest
         seconds = time.perf_counter() - self._started
         manifest["status"], manifest["ended"], manifest["n_failed"] = status, parts.now(), n_failed
         manifest["seconds"] = round((manifest["seconds"] or 0.0) + seconds, 3)

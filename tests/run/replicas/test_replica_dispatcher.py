@@ -16,11 +16,11 @@ from polymeter.core.request import Error, Response
 from polymeter.models.mock import MockBatch
 from polymeter.run.dispatch.batch.choice import BatchChoice
 from polymeter.run.dispatch.batch.size import BatchSizes
-from polymeter.run.dispatch.dispatchers import Listener
 from polymeter.run.dispatch.replicas.hosts import Computed, HostListener, Room, Work
 from polymeter.run.dispatch.replicas.leases import LeaseLimits
 from polymeter.run.dispatch.replicas.replica_dispatcher import ReplicaDispatcher
 from polymeter.run.schedule.running_samples import PendingRequest, RunningSample, RunningTask
+from tests.helpers.heard import Heard
 from tests.helpers.tasks import ListTask, ask, docs
 
 
@@ -82,8 +82,12 @@ class Told:
         self.failures: list[BaseException] = []
         self.gone: list[str] = []
         self.is_gone = threading.Event()
-        self.listener = Listener(
-            self.answered.extend, self.failures.append, self.notes.append, self.notes.append, self._gone
+        self.events = Heard(
+            answered=self.answered.extend,
+            failed=self.failures.append,
+            note=self.notes.append,
+            waiting=self.notes.append,
+            gone=self._gone,
         )
 
     def _gone(self, reason: str) -> None:
@@ -130,7 +134,7 @@ def made(
         Room(n_replicas, make_host),
         BatchChoice(model, None),
         prefetcher or NoMedia(),
-        told.listener,
+        told.events,
         max_retries=2,
         limits=LeaseLimits(lease_s=0.0, **limits),
     )

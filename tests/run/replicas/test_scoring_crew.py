@@ -18,9 +18,10 @@ from polymeter.core.task import SampleStatus
 from polymeter.run.dispatch.replicas import planning, processes
 from polymeter.run.dispatch.replicas.hosts import Computed, ComputerSetup, HostListener, Place, Work
 from polymeter.run.dispatch.replicas.scorer import NotScoredYet, ScoredSample
-from polymeter.run.dispatch.replicas.scoring_crew import CrewListener, ScoringCrew
+from polymeter.run.dispatch.replicas.scoring_crew import ScoringCrew
 from polymeter.run.dispatch.replicas.scoring_pace import PaceLimits
 from polymeter.run.schedule.running_samples import EndedSample, PendingRequest, RunningSample, RunningTask, WrittenEnd
+from tests.helpers.heard import Heard
 from tests.helpers.slow_scoring import Benchmark, assert_same_journal
 from tests.helpers.tasks import ListTask, ask, docs
 
@@ -62,7 +63,9 @@ class Told:
         self.reasons: list[str] = []
         self.asked: list[PendingRequest] = []
         self.answer: Callable[[PendingRequest], None] = self.asked.append
-        self.listener = CrewListener(self._ended, self._returned, self._asked, self.notes.append, self._gone)
+        self.events = Heard(
+            ended=self._ended, returned=self._returned, asked=self._asked, note=self.notes.append, gone=self._gone
+        )
 
     def _ended(self, ended: list[EndedSample]) -> None:
         self.ended += ended
@@ -102,7 +105,7 @@ def crewed(
         return hosts[0], min(most, n_scorers)
 
     told = Told(n)
-    crew = ScoringCrew(make_host, ["list"], told.listener, deadline_s, AT_ONCE)
+    crew = ScoringCrew(make_host, ["list"], told.events, deadline_s, AT_ONCE)
     if answers:
         told.answer = lambda asked: answer(crew, asked)
     samples = [RunningSample(task, task.task.samples[index]) for index in range(n)]
@@ -231,7 +234,7 @@ def test_a_sample_that_waits_for_an_answer_goes_back_to_the_run_with_it_and_the_
         hosts.append(Host(listener, asking(1)))
         return hosts[0], 1
 
-    crew = ScoringCrew(make_host, ["list"], told.listener, FAR_S, AT_ONCE)
+    crew = ScoringCrew(make_host, ["list"], told.events, FAR_S, AT_ONCE)
     sample = RunningSample(task, task.task.samples[0])
     crew.add([(sample, "said")])
     assert asked.wait(60)
@@ -277,7 +280,7 @@ def test_scorers_that_cannot_be_started_leave_scoring_to_the_run() -> None:
 
     told = Told(3)
     task = RunningTask(ListTask(docs(3)).as_task(), 0, range(3), "")
-    crew = ScoringCrew(lambda most, listener: (Broken(listener, score), 1), ["list"], told.listener, FAR_S, AT_ONCE)
+    crew = ScoringCrew(lambda most, listener: (Broken(listener, score), 1), ["list"], told.events, FAR_S, AT_ONCE)
     crew.add([(RunningSample(task, task.task.samples[index]), None) for index in range(3)])
     assert told.over.wait(60)
     assert len(told.returned) == 3

@@ -25,7 +25,7 @@ class LiveScore:
 
 
 class Progress(Protocol):
-    """Receives the progress of a run. Called on the engine's driver thread; must return at once."""
+    """Receives the progress of a run. Called on the scheduler's thread; must return at once."""
 
     def stage(self, text: str) -> None:
         """A stage begins ("opening datasets")."""

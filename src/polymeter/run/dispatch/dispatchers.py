@@ -1,50 +1,26 @@
 """Dispatchers: how requests reach a model. One for a model that computes batches (``batch.dispatcher``), one for an
 endpoint that is awaited (``endpoint.dispatcher``).
 
-A dispatcher takes requests whenever they come, prepares their media, and hands back answers through ``on_done``. It
+A dispatcher takes requests whenever they come, prepares their media, and reports answers to ``Events``. It
 never drops one: every request ends in a response, which may be an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from polymeter.core.model import Model
 from polymeter.core.request import Request, Response
 from polymeter.core.settings.repeats import joined
+from polymeter.run.schedule.events import Events
 from polymeter.run.schedule.running_samples import PendingRequest
 
 Joined = list[PendingRequest]
 """Requests that reach the model in one call of it: one, or repeats of one prompt."""
-OnDone = Callable[[list[PendingRequest]], None]
-OnFailedTries = Callable[[Sequence[PendingRequest]], None]
-OnFailure = Callable[[BaseException], None]
 CLOSE_S = 30
 _PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """Who hears of a dispatcher; called on the dispatcher's threads.
-
-    Attributes:
-        done: Takes answered requests.
-        failed: Told that the model cannot be loaded: no request can ever be answered.
-        note: Told what the user should know, such as that memory ran out.
-        waiting: Told for whom, why and how long the run waits; an empty text when it goes on.
-        gone: Told why an endpoint can answer nobody any more; the run is to end, and can be resumed.
-        failed_tries: Told of the requests of which a try has failed, also of those that are tried again.
-    """
-
-    done: OnDone
-    failed: OnFailure
-    note: Callable[[str], None]
-    waiting: Callable[[str], None]
-    gone: Callable[[str], None]
-    failed_tries: OnFailedTries = lambda asked: None
 
 
 def calls_of(model: Model, asked: Sequence[PendingRequest]) -> list[Joined]:
@@ -65,7 +41,7 @@ def pause_s(again: Sequence[PendingRequest], *, n_asked: int) -> float:
 
 
 def settle(
-    asked: Sequence[PendingRequest], responses: Sequence[Response | None], max_retries: int, listener: Listener
+    asked: Sequence[PendingRequest], responses: Sequence[Response | None], max_retries: int, events: Events
 ) -> list[PendingRequest]:
     """Give requests of a batch their answers; returns those that are to be asked again.
 
@@ -73,7 +49,7 @@ def settle(
         asked: The requests.
         responses: What the model gave; ``None``: it did not fit into memory.
         max_retries: How often a request is asked again after a transient failure.
-        listener: Told of those that failed.
+        events: Told of those that failed.
     """
     again, failed = [], []
     for one, response in zip(asked, responses, strict=True):
@@ -86,7 +62,7 @@ def settle(
             again.append(one)
         else:
             one.response = response
-    listener.failed_tries(failed)
+    events.tries_failed(failed)
     return again
 
 

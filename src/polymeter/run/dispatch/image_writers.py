@@ -8,19 +8,18 @@ whether or not those of its batch are, so a run that is killed loses only what i
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from polymeter.core.machine.hardware import available_cores
 from polymeter.core.request import Response
-from polymeter.run.dispatch.dispatchers import OnDone
 from polymeter.run.schedule.pool import Pool
 from polymeter.run.schedule.running_samples import PendingRequest
 
 _MOST_THREADS = 4
 """Faster than any model draws, and cores are left to the model."""
 _WRITTEN_TOGETHER = 8
-"""So many answers at most share a transaction and a hop to the driver."""
+"""So many answers at most share a transaction and a hop to the scheduler."""
 
 
 class ImageWriters:
@@ -31,7 +30,7 @@ class ImageWriters:
         n_threads: How many; default: as many as there are cores, up to four.
     """
 
-    def __init__(self, done: OnDone, n_threads: int | None = None) -> None:
+    def __init__(self, done: Callable[[list[PendingRequest]], None], n_threads: int | None = None) -> None:
         self._done = done
         self._n_threads = n_threads or min(_MOST_THREADS, available_cores())
         self._pool = Pool("images", self._n_threads)

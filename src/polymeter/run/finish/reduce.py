@@ -24,7 +24,7 @@ from polymeter.run.finish.unscored import ValueCount, n_scored, why_unscored
 from polymeter.run.plan.plan import Plan, answer_reader, model_name, role_names
 from polymeter.run.schedule.panel import panel_of
 from polymeter.run.schedule.running_samples import MODEL_ROLE, REFUSED, RunningSample, RunningTask
-from polymeter.run.schedule.scheduler import Driver
+from polymeter.run.schedule.scheduler import Scheduler
 from polymeter.store.exports.export import GroupSummary, TaskSummary
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, SampleRow
@@ -165,7 +165,7 @@ class Reduction:
         tasks: Its tasks.
         folder: Holds the journal, and takes what aggregations write.
         media: Loads stored images.
-        driver: Scores samples again, and has judges asked.
+        scheduler: Scores samples again, and has judges asked.
         door: The run's way into guests.
 
     Attributes:
@@ -178,7 +178,7 @@ class Reduction:
         tasks: Sequence[RunningTask],
         folder: RunFolder,
         media: MediaStore,
-        driver: Driver,
+        scheduler: Scheduler,
         door: Door,
     ) -> None:
         self.failures: list[str] = []
@@ -189,7 +189,7 @@ class Reduction:
         self._tasks = tasks
         self._folder = folder
         self._media = media
-        self._driver = driver
+        self._scheduler = scheduler
         self._door = door
 
     def task_results(self) -> dict[str, list[Result]]:
@@ -206,7 +206,7 @@ class Reduction:
                 self._folder.artifacts,
                 seed_for(self._plan.options.seed, task.name, "reduce"),
                 self._arguments(),
-                self._driver.asker(running),
+                self._scheduler.asker(running),
                 lambda error: self.failures.append(str(error)),
                 model_name(self._plan),
                 role_names(self._plan),
@@ -216,7 +216,7 @@ class Reduction:
                     task,
                     lambda: Journal(self._folder.journal),
                     self._media,
-                    self._driver.score_again,
+                    self._scheduler.score_again,
                     self._door,
                     context,
                     answer_reader(self._plan),

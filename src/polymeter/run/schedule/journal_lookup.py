@@ -54,7 +54,7 @@ class EarlierReading:
         return part != -1 and part not in self._parts
 
 
-class Recall:
+class JournalLookup:
     """Answers requests from what their sample knows.
 
     Args:
@@ -87,7 +87,7 @@ class Recall:
             one.response = self._stored(one, key)
         owed = [one for one in resumed if one.response is None]
         for group in joined(owed, lambda one: one.request):
-            self._recall_jointly(group)
+            self._look_up_jointly(group)
         if self._earlier is not None:
             for one in resumed:
                 one.unreadable = self._why_unreadable(one, self._earlier)
@@ -117,7 +117,7 @@ class Recall:
         is_of_model = key.role == MODEL_ROLE and self._models[MODEL_ROLE] == key.model
         return is_of_model and not self._files.is_outdated(body)
 
-    def _recall_jointly(self, repeats: Sequence[PendingRequest]) -> None:
+    def _look_up_jointly(self, repeats: Sequence[PendingRequest]) -> None:
         """Answer repeats from rows that hold the answers of several. Journals hold such rows where several answers were
         once asked for as one request, of all repeats or of equally many at a time.
         """

@@ -30,7 +30,7 @@ class SampleRoleClient:
         roles: The roles that this run fills.
         door: The run's way into guests.
         pool: The pool whose slot the caller may hold.
-        send: Hands a request to the driver.
+        send: Hands a request to the scheduler.
         reader: Cuts answers at stop strings.
         has_panel: Whether the run has several judges: then each scores the sample, and whoever asks the judge asks the
             one whose turn it is.

@@ -1,7 +1,7 @@
-"""Playing samples: the worker's side. Drives the generators of tasks and scores what ended.
+"""Rolling out samples: the worker's side. Advances the generators of tasks and scores what ended.
 
-Everything here runs on worker threads; the driver hands over chunks of samples and receives what they ask or how they
-ended.
+Everything here runs on worker threads; the scheduler hands over chunks of samples and receives what they ask or how
+they ended.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, UnscoredError, boundary
 from polymeter.core.guest_context import scoring_sample
@@ -34,6 +34,9 @@ from polymeter.run.schedule.running_samples import (
 )
 from polymeter.store.journal import AnswerKey
 
+if TYPE_CHECKING:
+    from polymeter.run.dispatch.replicas.scoring_crew import ScoringCrew
+
 _NO_CHOICE = "Look at the model's precision (dtype) and at its weights; other samples are scored."
 _OPEN = nullcontext()
 """The way into a task that is no guest."""
@@ -48,7 +51,7 @@ class _Returned:
 
 @dataclass(slots=True)
 class ChunkProgress:
-    """What a chunk of samples came to: requests to ask, and ends. ``finished`` are those that are scored elsewhere,
+    """What a chunk of samples came to: requests to ask, and ends. ``finished`` are those that the crew scores,
     with what their rollouts returned. ``left`` are those not advanced yet: the chunk turned out to be too large or too
     slow to be advanced one after the other, or a model waits for the lock.
     """
@@ -59,18 +62,6 @@ class ChunkProgress:
     left: Sequence[RunningSample] = ()
 
 
-class Elsewhere(Protocol):
-    """Where samples may be scored in place of this process. Called on worker threads."""
-
-    def takes(self, running: RunningSample) -> bool:
-        """Whether a sample whose rollout is over is scored there."""
-        ...
-
-    def learn(self, task: RunningTask, took_s: float) -> None:
-        """Learn how long it took to score a sample here, without the time in which other models were asked."""
-        ...
-
-
 class RolloutWorker:
     """Advances samples.
 
@@ -79,7 +70,7 @@ class RolloutWorker:
         make_asker: Gives a sample its RoleClient.
         reader: Reads the model's answers for the tasks.
         panel: The judges, if there are several.
-        elsewhere: Where samples may be scored in place of this process; ``None``: nowhere.
+        crew: Scores samples in other processes; ``None``: this one scores all.
     """
 
     def __init__(
@@ -88,12 +79,12 @@ class RolloutWorker:
         make_asker: Any,
         reader: AnswerReader,
         panel: Panel | None = None,
-        elsewhere: Elsewhere | None = None,
+        crew: ScoringCrew | None = None,
     ) -> None:
         self._door = door
         self._reader = reader
         self._panel = panel
-        self._elsewhere = elsewhere
+        self._crew = crew
         self._make_asker = make_asker
 
     def begin(self, task: RunningTask, indices: range, known: Sequence[dict[AnswerKey, str]] | None) -> ChunkProgress:
@@ -161,18 +152,18 @@ class RolloutWorker:
         with self._held(running.task):
             return ChunkProgress(ended=[self._end(running, returned)])
 
-    def replay(self, running: RunningSample, recall: Callable[[Sequence[PendingRequest]], None]) -> EndedSample:
+    def replay(self, running: RunningSample, look_up: Callable[[Sequence[PendingRequest]], None]) -> EndedSample:
         """Play and score a sample over answers that are all there.
 
         Args:
             running: The sample, fresh.
-            recall: Sets the stored answers of what is asked together; where there is none the sample fails.
+            look_up: Sets the stored answers of what is asked together; where there is none the sample fails.
         """
         progressed = ChunkProgress()
         running.generator = running.task.task.rollout(running.sample)
         self._advance(running, progressed)
         while not progressed.ended:
-            recall(running.waiting)
+            look_up(running.waiting)
             for asked in running.waiting:
                 missing = Error("score", "The journal does not hold an answer that this sample's score rests on.")
                 asked.response = asked.response or Response(error=missing)
@@ -232,7 +223,7 @@ class RolloutWorker:
             progressed.ended.append(EndedSample(running, SampleStatus.ERROR, error=Error.from_exception(error, kind)))
             return
         if isinstance(requests, _Returned):
-            if self._elsewhere is not None and self._elsewhere.takes(running):
+            if self._crew is not None and self._crew.takes(running):
                 progressed.finished.append((running, requests.value))
             else:
                 progressed.ended.append(self._end(running, requests.value))
@@ -264,7 +255,7 @@ class RolloutWorker:
             # A prompt is no answer, and the hook goes on under the label of the step that asked for it.
             running.steps -= is_prompt
             running.responses.extend(() if is_prompt else answers)
-            if self._elsewhere is not None:
+            if self._crew is not None:
                 running.trail.extend(
                     (asked.fingerprint, asked.response) for asked in running.waiting if asked.response is not None
                 )
@@ -299,9 +290,9 @@ class RolloutWorker:
         try:
             return self._scored(running, returned)
         finally:
-            if self._elsewhere is not None:
+            if self._crew is not None:
                 # Questions that several threads of a score ask at a time count several times.
-                self._elsewhere.learn(running.task, max(0.0, time.perf_counter() - began - running.asking_s))
+                self._crew.learn(running.task, max(0.0, time.perf_counter() - began - running.asking_s))
 
     def _scored(self, running: RunningSample, returned: Any) -> EndedSample:
         try:

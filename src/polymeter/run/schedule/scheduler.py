@@ -1,8 +1,8 @@
-"""The driver: the loop between tasks and models. It owns the window of running samples and decides what happens next.
+"""The scheduler: the loop between tasks and models. It owns the window of running samples and decides what comes next.
 
-One thread drives. Workers advance and score samples (``rollouts``), dispatchers carry requests to models
-(``dispatchers``); both report back through one queue. The driver never runs task code and never waits for anything but
-that queue.
+It has one thread. Workers advance and score samples (``rollouts``), dispatchers carry requests to models
+(``dispatchers``); both report through one queue (``events``). The scheduler never runs task code and never waits for
+anything but that queue.
 """
 
 from __future__ import annotations
@@ -17,8 +17,21 @@ from polymeter.core.records.progress import Progress
 from polymeter.core.task import SampleStatus, Score
 from polymeter.guests.door import Door
 from polymeter.run.dispatch.dispatchers import Dispatcher
-from polymeter.run.schedule.events import Events
-from polymeter.run.schedule.journal_lookup import Recall
+from polymeter.run.schedule.events import (
+    Answered,
+    Asked,
+    Begun,
+    Called,
+    Ended,
+    Event,
+    Events,
+    Failed,
+    Gone,
+    Progressed,
+    Returned,
+    Waits,
+)
+from polymeter.run.schedule.journal_lookup import JournalLookup
 from polymeter.run.schedule.live_scores import LiveScores
 from polymeter.run.schedule.pool import Pool
 from polymeter.run.schedule.recorder import Recorder
@@ -33,12 +46,12 @@ class EndpointGoneError(Exception):
     """An endpoint that the run needs can answer nobody any more."""
 
 
-class Driver:
+class Scheduler:
     """Plays samples until none is left.
 
     Args:
         dispatchers: The way to the model of each role.
-        recall: Answers that an earlier part of the run has.
+        lookup: Answers that an earlier part of the run has.
         recorder: Writes the journal.
         door: The way into guests.
         journal: Opens the journal for reading, on whatever thread calls it.
@@ -54,7 +67,7 @@ class Driver:
     def __init__(
         self,
         dispatchers: Mapping[str, Dispatcher],
-        recall: Recall,
+        lookup: JournalLookup,
         recorder: Recorder,
         door: Door,
         journal: Callable[[], Journal],
@@ -74,7 +87,7 @@ class Driver:
         self.worker = RolloutWorker(door, self._asker, settings.reader, settings.panel, self._crew)
         self._replaying = RolloutWorker(door, self._asker, settings.reader, settings.panel)
         self._recorder = recorder
-        self._recall = recall
+        self._lookup = lookup
         self._door = door
         self._open_journal = journal
         self.settings = settings
@@ -82,14 +95,14 @@ class Driver:
         self._events = events
         self._native = Pool("native", 1)
         self._guests = Pool("hooks", settings.workers)
-        # A connection to SQLite belongs to a thread; they end with the driver.
+        # A connection to SQLite belongs to a thread; they end with the scheduler.
         self._readers = threading.local()
         self._count_lock = threading.Lock()
         self._n_active = 0
         self._is_closed = False
         self.is_gone = False
         self._n_in_play = 0
-        self._called: Any = None
+        self._called: Called | None = None
         self._n_begun_active = 0
         self._held_bytes = 0
         self._begun_bytes = 0.0
@@ -130,20 +143,19 @@ class Driver:
             EndpointGoneError: a judge that it asks is gone.
         """
         self._called = None
-        self._submit(self._guests, "called", lambda: (function(),))
+        self._submit(self._guests, lambda: Called(function()))
         while self._called is None:
             self._poke(is_source_dry=True)
             self._handle_all()
-        return self._called[0]
+        return self._called.value
 
     def close(self) -> None:
         """Let go of workers and models. Whoever still waits for an answer is told that the run was stopped."""
         with self._count_lock:
             self._is_closed = True
         while (event := self._events.next_now()) is not None:
-            kind, value = event
-            if kind == "asked":
-                self._asking.add(value)
+            if isinstance(event, Asked):
+                self._asking.update(one for one in event.requests if not one.is_of_scorer)
         for asked in list(self._asking):
             if asked.waiter is not None:
                 asked.waiter.set()
@@ -172,7 +184,7 @@ class Driver:
         """
         running = RunningSample(task, task.task.samples[index], known=journal.answers(task.name, index))
         with self._door.left():
-            end = self._replaying.replay(running, self._recall)
+            end = self._replaying.replay(running, self._lookup)
         if end.score is None:
             self._recorder.ends([end])
         return end.score
@@ -200,13 +212,13 @@ class Driver:
         expected_bytes = 0.0 if task.is_text_only else len(chunk) * task.image_bytes
         self._begun_bytes += expected_bytes
 
-        def begin() -> tuple[ChunkProgress, float]:
+        def begin() -> Begun:
             known = [self._known(task, index) for index in chunk] if answered else None
             progressed = self.worker.begin(task, chunk, known)
             self._recorder.ends(progressed.ended)
-            return progressed, expected_bytes
+            return Begun(progressed, expected_bytes)
 
-        self._submit(self._pool_of(task), "begun", begin)
+        self._submit(self._pool_of(task), begin)
 
     def _continue(self, running_samples: Sequence[RunningSample]) -> None:
         by_task: dict[int, list[RunningSample]] = {}
@@ -219,52 +231,49 @@ class Driver:
                 self._advance(task, group[start : start + size])
 
     def _advance(self, task: RunningTask, running_samples: list[RunningSample]) -> None:
-        def advance() -> ChunkProgress:
+        def advance() -> Progressed:
             progressed = self.worker.advance(running_samples)
             self._recorder.ends(progressed.ended)
-            return progressed
+            return Progressed(progressed)
 
-        self._submit(self._pool_of(task), "progressed", advance)
+        self._submit(self._pool_of(task), advance)
 
     def _pool_of(self, task: RunningTask) -> Pool:
         return self._guests if task.task.is_guest else self._native
 
     def _handle_all(self) -> None:
-        event: tuple[str, Any] | None = self._events.next()
+        event: Event | None = self._events.next()
         while event is not None:
-            self._handle(*event)
+            self._handle(event)
             event = self._events.next_now()
 
-    def _handle(self, kind: str, value: Any) -> None:
-        if isinstance(value, Raised):
-            raise value.error
-        if kind == "begun":
-            progressed, expected_bytes = value
-            self._n_begun_active -= 1
-            self._begun_bytes -= expected_bytes
-            self._progressed(progressed)
-        elif kind == "called":
-            self._called = value
-        elif kind == "progressed":
-            self._progressed(value)
-        elif kind == "answered":
-            self._count(value)
-            self._deliver(value)
-        elif kind == "asked":
-            self._asking.add(value)
-            self._send([value])
-        elif kind == "asked_by_scorer":
-            self._asking.update(value)
-            self._send(value)
-        elif kind == "ended":
-            self._end(value)
-        elif kind == "returned":
-            self._score_here(value)
-        elif kind == "waiting":
-            self._progress.waiting(value)
-        elif kind == "gone":
-            self.is_gone = True
-            raise EndpointGoneError(value)
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Failed():
+                raise event.error
+            case Begun():
+                self._n_begun_active -= 1
+                self._begun_bytes -= event.expected_bytes
+                self._progressed(event.progressed)
+            case Called():
+                self._called = event
+            case Progressed():
+                self._progressed(event.progressed)
+            case Answered():
+                self._count(event.requests)
+                self._deliver(event.requests)
+            case Asked():
+                self._asking.update(event.requests)
+                self._send(event.requests)
+            case Ended():
+                self._end(event.samples)
+            case Returned():
+                self._score_here(event.samples)
+            case Waits():
+                self._progress.waiting(event.text)
+            case Gone():
+                self.is_gone = True
+                raise EndpointGoneError(event.reason)
 
     def _stop(self, reason: str) -> None:
         self.outcome.is_stopped = True
@@ -284,17 +293,17 @@ class Driver:
         """Score samples that came back from the crew: one by one, since they are slow."""
         for sample in samples:
 
-            def score(sample: tuple[RunningSample, Any] = sample) -> ChunkProgress:
+            def score(sample: tuple[RunningSample, Any] = sample) -> Progressed:
                 progressed = self.worker.score_here(*sample)
                 self._recorder.ends(progressed.ended)
-                return progressed
+                return Progressed(progressed)
 
-            self._submit(self._pool_of(sample[0].task), "progressed", score)
+            self._submit(self._pool_of(sample[0].task), score)
 
     def _send(self, asked: Sequence[PendingRequest]) -> None:
         known: list[PendingRequest] = []
         fresh: dict[str, list[PendingRequest]] = {}
-        self._recall(asked)
+        self._lookup(asked)
         for one in asked:
             if one.response is not None:
                 known.append(one)
@@ -367,7 +376,7 @@ class Driver:
                 running.known
                 and not running.task.is_changed
                 and any(
-                    self._recall.is_missed(key, running.known[key])
+                    self._lookup.is_missed(key, running.known[key])
                     for key in running.known.keys() - running.used.keys()
                 )
             ):
@@ -411,14 +420,16 @@ class Driver:
                 return
             self._n_active -= asked.running.n_asking == 0
             asked.running.n_asking += 1
-            self._events.report("asked", asked)
+            self._events.asked([asked])
 
-    def _submit(self, pool: Pool, kind: str, function: Callable[[], Any]) -> None:
+    def _submit(self, pool: Pool, function: Callable[[], Event]) -> None:
+        """Run a function on a worker; what it returns is reported."""
+
         def job() -> None:
-            value = attempt(function)
+            event = attempt(function)
             with self._count_lock:
                 self._n_active -= 1
-            self._events.report(kind, value)
+            self._events.report(Failed(event.error) if isinstance(event, Raised) else event)
 
         with self._count_lock:
             self._n_active += 1

@@ -1,4 +1,4 @@
-"""What the driver is given and what it gives back: the samples to run, limits, and how it ended.
+"""What the scheduler is given and what it gives back: the samples to run, limits, and how it ended.
 
 What is run is what no earlier part of the run has settled.
 """
@@ -127,7 +127,7 @@ class Resumption:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSettings:
-    """What the driver is told.
+    """What the scheduler is told.
 
     Attributes:
         window: Most samples in progress; 0: what the model keeps busy with.

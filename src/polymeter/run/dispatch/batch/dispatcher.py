@@ -19,9 +19,10 @@ from polymeter.guests.door import in_mode
 from polymeter.run.dispatch.batch.batching import ReadyQueue
 from polymeter.run.dispatch.batch.choice import BatchChoice, longest_of
 from polymeter.run.dispatch.computing import BatchComputer
-from polymeter.run.dispatch.dispatchers import CLOSE_S, Joined, Listener, did_not_fit, pause_s, settle
+from polymeter.run.dispatch.dispatchers import CLOSE_S, Joined, did_not_fit, pause_s, settle
 from polymeter.run.dispatch.image_writers import ImageWriters, sizes_of_images
 from polymeter.run.dispatch.prefetch import Prefetcher
+from polymeter.run.schedule.events import Events
 from polymeter.run.schedule.pool import Pool
 from polymeter.run.schedule.running_samples import PendingRequest
 
@@ -60,7 +61,7 @@ class BatchDispatcher:
             model likes.
         largest_own: The largest batch that a task names.
         prefetcher: Prepares media.
-        listener: Hears of answers and failures.
+        events: Hears of answers and failures.
         max_retries: How often a request is asked again after a transient failure.
     """
 
@@ -69,7 +70,7 @@ class BatchDispatcher:
         model: BatchModel,
         batch_size: int | Literal["auto"] | None,
         prefetcher: Prefetcher,
-        listener: Listener,
+        events: Events,
         *,
         max_retries: int,
         largest_own: int = 0,
@@ -80,7 +81,7 @@ class BatchDispatcher:
         self._model = model
         self._ready: ReadyQueue[Joined] = ReadyQueue(self._most)
         self._prefetcher = prefetcher
-        self._listener = listener
+        self._events = events
         self._max_retries = max_retries
         self._computer = BatchComputer(model, inside=self._inside_model)
         self._lock = threading.Lock()
@@ -89,7 +90,7 @@ class BatchDispatcher:
         self._is_loaded = False
         self._in_model: int | None = None
         self._thread = Pool("model", 1)
-        self._images = ImageWriters(listener.done)
+        self._images = ImageWriters(events.answered)
 
     @property
     def keeps_busy(self) -> int:
@@ -115,7 +116,7 @@ class BatchDispatcher:
             for group, key, length in chosen:
                 self._ready.add(group, key, length)
         for group in failed:
-            self._listener.done(group)
+            self._events.answered(group)
 
     def poke(self, *, is_quiet: bool) -> None:
         """Choose the next batch if it is time, and start the model if it is free."""
@@ -178,7 +179,7 @@ class BatchDispatcher:
         with self._lock:
             staged.failures = failures
             self._start()
-        if staged.has_media:  # the next one is decoded while this one is computed, before the driver hears of it
+        if staged.has_media:  # the next one is decoded while this one is computed, before the scheduler hears of it
             self._stage(is_quiet=False)
 
     def _begin_loading(self) -> None:
@@ -191,11 +192,11 @@ class BatchDispatcher:
             loaded = attempt(self._load)
             if isinstance(loaded, Raised):
                 if not self._closing.is_set():
-                    self._listener.failed(loaded.error)
+                    self._events.failed(loaded.error)
                 return
             with self._lock:
                 self._is_loaded, self._is_computing = True, False
-            self._listener.done([])
+            self._events.answered([])
 
         self._thread.submit(job)
 
@@ -209,7 +210,7 @@ class BatchDispatcher:
         def job() -> None:
             computed = attempt(lambda: self._compute(batch, failures))
             if isinstance(computed, Raised) and not self._closing.is_set():
-                self._listener.failed(computed.error)
+                self._events.failed(computed.error)
 
         self._thread.submit(job)
 
@@ -223,7 +224,7 @@ class BatchDispatcher:
             one.response = failure
         askable = [rest for group in groups if (rest := [one for one in group if one.response is None])]
         asked = [one for group in askable for one in group]
-        again = settle(asked, self._respond(askable), self._max_retries, self._listener) if askable else []
+        again = settle(asked, self._respond(askable), self._max_retries, self._events) if askable else []
         if again:
             self._closing.wait(pause_s(again, n_asked=len(asked)))
             self.add(again)
@@ -233,16 +234,16 @@ class BatchDispatcher:
         self._hand_on([one for one in batch if one.response is not None])
 
     def _hand_on(self, answered: list[PendingRequest]) -> None:
-        """Give answers to the listener, which writes them down. Images are encoded for that, beside the next batch; a
+        """Report answers, which writes them down. Images are encoded for that, beside the next batch; a
         model that is faster waits, so that what is not written yet is bounded.
         """
         sizes = sizes_of_images(answered)
         if not sizes:
-            self._listener.done(answered)
+            self._events.answered(answered)
             return
         self._choice.learn_sizes(sizes)
         self._images.put(answered)
-        self._listener.done([])  # so that the next batch is chosen meanwhile
+        self._events.answered([])  # so that the next batch is chosen meanwhile
 
     @contextmanager
     def _inside_model(self) -> Iterator[None]:
@@ -269,7 +270,7 @@ class BatchDispatcher:
             if calls.did_not_fit is not None:
                 smaller = self._sizes.did_not_fit(key, calls.did_not_fit, longest)
         if smaller:
-            self._listener.note(did_not_fit(calls.did_not_fit or 0, smaller))
+            self._events.note(did_not_fit(calls.did_not_fit or 0, smaller))
         return calls.responses
 
 

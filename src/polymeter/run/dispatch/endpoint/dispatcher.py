@@ -33,12 +33,13 @@ from polymeter.core.model import AsyncModel
 from polymeter.core.options import LONGEST_WAIT_S
 from polymeter.core.request import Error, GenerateImage, Response
 from polymeter.guests.door import in_mode
-from polymeter.run.dispatch.dispatchers import CLOSE_S, Joined, OnDone, OnFailedTries, OnFailure, calls_of
+from polymeter.run.dispatch.dispatchers import CLOSE_S, Joined, calls_of
 from polymeter.run.dispatch.endpoint.attempts import Job, telling, verdict_of
 from polymeter.run.dispatch.endpoint.concurrency import Ticket, Verdict, backoff_s
 from polymeter.run.dispatch.endpoint.instances import EndpointInstance, EndpointInstances, InstanceSettings
 from polymeter.run.dispatch.endpoint.watch import shows_presence
 from polymeter.run.dispatch.prefetch import Prefetcher, PreparedRequest
+from polymeter.run.schedule.events import Events
 from polymeter.run.schedule.pool import Pool
 from polymeter.run.schedule.running_samples import PendingRequest
 
@@ -66,18 +67,12 @@ class EndpointDispatcher:
         model: The endpoint. It is loaded when the first request comes, on the dispatcher's thread.
         concurrency: Most requests in flight at each of its addresses; ``None``: found by trying (see ``Limiter``).
         prefetcher: Prepares requests, off the event loop.
-        on_done: Takes answered requests; called on a thread of the dispatcher.
+        events: Hears of answers and failures, and for whom and how long the run waits.
         max_retries: How often a request is asked again after a transient failure. Rate limits count only when nothing
             else has come for a while.
         timeout_s: Deadline of one try, in seconds.
         longest_wait_s: The longest wait before another try, whatever the endpoint asks for.
         name: Whom it serves, for messages: ``the model``, ``the judge``.
-        on_wait: Told for whom, why and how long the run waits; an empty text when it goes on.
-        on_gone: Told why the endpoint can answer nobody any more, at none of its addresses, or that its server cannot
-            be started. Nothing is sent afterwards.
-        on_note: Told what the user should know: that one of several addresses is gone.
-        on_failed: Told that the model cannot be loaded for a reason that starting again does not mend.
-        on_failed_tries: Told of the requests of which a try has failed; called on the loop's thread.
         sleep: Waits between tries, and
         clock: tells the time in seconds; tests turn both.
     """
@@ -87,28 +82,23 @@ class EndpointDispatcher:
         model: AsyncModel,
         concurrency: int | None,
         prefetcher: Prefetcher,
-        on_done: OnDone,
+        events: Events,
         *,
         max_retries: int,
         timeout_s: float,
         longest_wait_s: float = LONGEST_WAIT_S,
         name: str = "the model",
-        on_wait: Callable[[str], None] = _LOG.info,
-        on_gone: Callable[[str], None] = _LOG.error,
-        on_note: Callable[[str], None] = _LOG.warning,
-        on_failed: OnFailure | None = None,
-        on_failed_tries: OnFailedTries = _LOG.debug,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._model = model
         self._name = name
-        self._on_gone, self._on_failed = on_gone, on_failed
+        self._events = events
         self._settings = InstanceSettings(
             concurrency, max_retries, timeout_s, longest_wait_s, self._start, sleep, clock
         )
         self._instances = EndpointInstances(
-            model, name, self._settings, on_wait=on_wait, on_note=on_note, on_gone=self._give_up
+            model, name, self._settings, on_wait=events.waiting, on_note=events.note, on_gone=self._give_up
         )
         self._is_gone = self._is_closing = False
         self._has_loaded = threading.Event()
@@ -125,8 +115,7 @@ class EndpointDispatcher:
         self._is_pausing = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
-        self._on_failed_tries = on_failed_tries
-        self._out = _Out(on_done, self._loop)
+        self._out = _Out(events.answered, self._loop)
         self._thread = threading.Thread(target=self._serve, name="polymeter-endpoint", daemon=True)
 
     @property
@@ -191,16 +180,13 @@ class EndpointDispatcher:
             self._give_up(f"{self._name} cannot be started: {error}")
         except PolymeterError as error:
             self._is_gone = True
-            if self._on_failed is not None:
-                self._on_failed(error)
-            else:
-                self._on_gone(str(error))
+            self._events.failed(error)
         else:
             self._instances.find()
 
     def _give_up(self, reason: str) -> None:
         self._is_gone = True
-        self._on_gone(reason)
+        self._events.gone(reason)
 
     def _take(self, asked: Sequence[PendingRequest]) -> None:
         self._waiting.extend(calls_of(self._model, asked))
@@ -333,7 +319,7 @@ class EndpointDispatcher:
                 is_passed_over=is_passed_over,
             )
         if failed := [one for one, each in zip(job.asked, responses, strict=True) if each.error is not None]:
-            self._on_failed_tries(failed)
+            self._events.tries_failed(failed)
         if n_answered := sum(response.error is None for response in responses):
             instance.n_answered += n_answered
             instance.n_tries_answered += n_answered * job.tries
@@ -431,7 +417,7 @@ class _Out:
     answers does not make the threads of a run take turns for each.
     """
 
-    def __init__(self, on_done: OnDone, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, on_done: Callable[[list[PendingRequest]], None], loop: asyncio.AbstractEventLoop) -> None:
         self._on_done = on_done
         self._loop = loop
         self._done: list[PendingRequest] = []

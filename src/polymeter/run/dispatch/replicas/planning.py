@@ -14,17 +14,17 @@ from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.names.registries import MODELS
 from polymeter.core.task import TaskSpec
 from polymeter.run.dispatch.batch.choice import BatchChoice
-from polymeter.run.dispatch.dispatchers import Listener
 from polymeter.run.dispatch.prefetch import Prefetcher
 from polymeter.run.dispatch.replicas.hosts import Place, Room, Wanted
 from polymeter.run.dispatch.replicas.leases import LeaseLimits
 from polymeter.run.dispatch.replicas.replica import ReplicaSetup
 from polymeter.run.dispatch.replicas.replica_dispatcher import ReplicaDispatcher
 from polymeter.run.dispatch.replicas.scorer import ScoringSetup
-from polymeter.run.dispatch.replicas.scoring_crew import CrewListener, ScoringCrew
+from polymeter.run.dispatch.replicas.scoring_crew import ScoringCrew
 from polymeter.run.dispatch.replicas.scoring_pace import PaceLimits
 from polymeter.run.dispatch.replicas.wire import packed
 from polymeter.run.plan.plan import Plan, answer_reader, computes_here
+from polymeter.run.schedule.events import Events
 from polymeter.run.schedule.panel import panel_of
 from polymeter.run.schedule.running_samples import MODEL_ROLE
 
@@ -88,7 +88,7 @@ def _setup(plan: Plan, role: str, model: Model, fetched: Path) -> ReplicaSetup:
 
 
 def replica_dispatcher(
-    plan: Plan, room: Room, model: BatchModel, name: str, prefetcher: Prefetcher, listener: Listener
+    plan: Plan, room: Room, model: BatchModel, name: str, prefetcher: Prefetcher, events: Events
 ) -> ReplicaDispatcher:
     """The dispatcher to the replicas of a model.
 
@@ -98,7 +98,7 @@ def replica_dispatcher(
         model: The model, which stays unloaded.
         name: What to call it in messages.
         prefetcher: Looks at media before it is sent.
-        listener: Hears of answers and failures.
+        events: Hears of answers and failures.
     """
     options = plan.options
     largest_own = max((task.batch_size or 0 for task in plan.opened), default=0)
@@ -106,14 +106,14 @@ def replica_dispatcher(
         room,
         BatchChoice(model, options.batch_size, largest_own),
         prefetcher,
-        listener,
+        events,
         max_retries=options.max_retries,
         limits=LeaseLimits(deadline_s=options.lease_timeout_s),
         name=name,
     )
 
 
-def scoring_crew(plan: Plan, place: Place, listener: CrewListener) -> ScoringCrew | None:
+def scoring_crew(plan: Plan, place: Place, events: Events) -> ScoringCrew | None:
     """The crew that scores samples in other processes of a place; ``None`` where the run scores all of them.
 
     A task is scored by the run alone if others cannot open it, or if it runs code that a model wrote, since what is
@@ -137,7 +137,7 @@ def scoring_crew(plan: Plan, place: Place, listener: CrewListener) -> ScoringCre
     return ScoringCrew(
         lambda most, host_listener: make_scorers(setup, most, host_listener),
         [spec.name for spec in tasks],
-        listener,
+        events,
         options.lease_timeout_s,
         SPREAD_FROM,
     )

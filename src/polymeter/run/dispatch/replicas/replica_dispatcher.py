@@ -2,7 +2,7 @@
 is free, and decides what follows when a replica is lost.
 
 It has one thread of its own, which watches deadlines and waits before repetitions. Everything else happens on the
-threads of the driver, of those who prepare media, and of the host.
+threads of the scheduler, of those who prepare media, and of the host.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from polymeter.core.errors import ModelError, count
 from polymeter.core.request import Response
 from polymeter.run.dispatch.batch.choice import BatchChoice, longest_of
 from polymeter.run.dispatch.batch.size import BatchSizes, CommonScale
-from polymeter.run.dispatch.dispatchers import CLOSE_S, Joined, Listener, did_not_fit, pause_s, settle
+from polymeter.run.dispatch.dispatchers import CLOSE_S, Joined, did_not_fit, pause_s, settle
 from polymeter.run.dispatch.image_writers import ImageWriters, sizes_of_images
 from polymeter.run.dispatch.prefetch import Prefetcher
 from polymeter.run.dispatch.replicas.hosts import Computed, HostListener, Room, Work
 from polymeter.run.dispatch.replicas.leases import Lease, LeaseLimits, Leases
+from polymeter.run.schedule.events import Events
 from polymeter.run.schedule.running_samples import PendingRequest
 
 _RECORDED_SLOTS = 64
@@ -42,7 +43,7 @@ class ReplicaDispatcher:
         room: How many replicas there are, and what makes the host that holds them.
         choice: Chooses batches; its model is asked what may share one, and never loaded.
         prefetcher: Looks at media before it is sent.
-        listener: Hears of answers and failures.
+        events: Hears of answers and failures.
         max_retries: How often a request is asked again after a transient failure.
         limits: What scheduling goes by.
         name: What to call the model in messages.
@@ -54,7 +55,7 @@ class ReplicaDispatcher:
         room: Room,
         choice: BatchChoice,
         prefetcher: Prefetcher,
-        listener: Listener,
+        events: Events,
         *,
         max_retries: int,
         limits: LeaseLimits,
@@ -66,7 +67,7 @@ class ReplicaDispatcher:
         self._of = "" if name == "the model" else f" of {name}"
         self._choice = choice
         self._prefetcher = prefetcher
-        self._listener = listener
+        self._events = events
         self._max_retries = max_retries
         self._limits = limits
         self._clock = clock
@@ -79,7 +80,7 @@ class ReplicaDispatcher:
         self._changed = threading.Condition()
         self._sending = threading.RLock()
         self._is_begun = self._is_closed = self._was_ready = False
-        self._images = ImageWriters(listener.done)
+        self._images = ImageWriters(events.answered)
         self._host = room.make_host(
             HostListener(self._ready, self._computed, self._lost, self._failed, self._loading, self._gone)
         )
@@ -142,7 +143,7 @@ class ReplicaDispatcher:
             for group, key, length in chosen:
                 self._leases.add(group, key, length)
         for group in failed:
-            self._listener.done(group)
+            self._events.answered(group)
 
     def poke(self, *, is_quiet: bool) -> None:
         """Start the replicas when there is something to ask, and give leases to those that are free."""
@@ -220,7 +221,7 @@ class ReplicaDispatcher:
         with self._changed:
             self._was_ready = self._leases.ready(number) or self._was_ready
         self._give(is_quiet=False)
-        self._listener.done([])  # so that the driver says whether more is to come
+        self._events.answered([])  # so that the scheduler says whether more is to come
 
     def _computed(self, number: int, computed: Computed) -> None:
         worked_s = sum(seconds for _, seconds in computed.timings) if computed.timings else None
@@ -236,9 +237,9 @@ class ReplicaDispatcher:
             if computed.did_not_fit is not None:
                 smaller = sizes.did_not_fit(lease.key, computed.did_not_fit, longest)
         if smaller:
-            self._listener.note(f"Replica {lease.slot}{self._of}: {did_not_fit(computed.did_not_fit or 0, smaller)}")
+            self._events.note(f"Replica {lease.slot}{self._of}: {did_not_fit(computed.did_not_fit or 0, smaller)}")
         asked = [one for group in groups for one in group]
-        self._ask_again(settle(asked, computed.responses, self._max_retries, self._listener), n_asked=len(asked))
+        self._ask_again(settle(asked, computed.responses, self._max_retries, self._events), n_asked=len(asked))
         self._give(is_quiet=False)
         self._hand_on([one for group in lease.items for one in group if one.response is not None])
 
@@ -258,15 +259,15 @@ class ReplicaDispatcher:
             self._changed.notify_all()
 
     def _hand_on(self, answered: list[PendingRequest]) -> None:
-        """Give answers to the listener, which writes them down; images are encoded for that on other threads."""
+        """Report answers, which writes them down; images are encoded for that on other threads."""
         sizes = sizes_of_images(answered)
         if not sizes:
-            self._listener.done(answered)
+            self._events.answered(answered)
             return
         with self._changed:
             self._choice.learn_sizes(sizes)
         self._images.put(answered)
-        self._listener.done([])  # so that the next leases are given meanwhile
+        self._events.answered([])  # so that the next leases are given meanwhile
 
     def _lost(self, number: int, reason: str) -> None:
         with self._changed:
@@ -282,7 +283,7 @@ class ReplicaDispatcher:
         back = f" Others take over {count(loss.n_returned, 'request')}." if loss.n_returned else ""
         n_losses = self._limits.losses_in_a_row
         then = "" if fresh is not None else f" It is not restarted after {n_losses} losses in a row."
-        self._listener.note(f"{text}{back}{then}")
+        self._events.note(f"{text}{back}{then}")
         given_up = [one for group in loss.given_up for one in group]
         for one in given_up:
             error = ModelError(
@@ -290,20 +291,20 @@ class ReplicaDispatcher:
             )
             one.response = Response.failed(error)
         if given_up:
-            self._listener.done(given_up)
+            self._events.answered(given_up)
         if is_over:
-            self._listener.gone(f"No replica of {self._name} is left. {text}")
+            self._events.gone(f"No replica of {self._name} is left. {text}")
             return
         if fresh is not None:
             self._host.start(fresh, loss.slot)
         self._give(is_quiet=False)
-        self._listener.done([])
+        self._events.answered([])
 
     def _failed(self, number: int, error: BaseException) -> None:
         with self._changed:
             is_first = not self._was_ready and not self._is_closed
         if is_first:
-            self._listener.failed(error)
+            self._events.failed(error)
         else:  # others could load it: perhaps this GPU is full
             self._lost(number, f"it could not load the model: {error}")
 
@@ -311,7 +312,7 @@ class ReplicaDispatcher:
         with self._changed:
             if self._is_closed:
                 return
-        self._listener.gone(reason)
+        self._events.gone(reason)
 
     def _watch(self) -> None:
         """End replicas that are overdue, and ask again what was to wait."""
@@ -332,7 +333,7 @@ class ReplicaDispatcher:
                 self._end_overdue(number)
             if again:
                 self.add(again)
-                self._listener.done([])
+                self._events.answered([])
 
     def _end_overdue(self, number: int) -> None:
         """End a replica that takes too long. Where none has ever loaded the model, the run ends: the next one would
@@ -348,7 +349,7 @@ class ReplicaDispatcher:
         elif not is_first:
             self._lost(number, f"it did not load the model within {limit}.{said}")
         else:
-            self._listener.gone(
+            self._events.gone(
                 f"A replica{self._of} did not load the model within {limit}, and no other one has. If the model only "
                 f"takes longer, continue with a larger --lease-timeout.{said}"
             )

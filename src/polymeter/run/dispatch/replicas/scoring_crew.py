@@ -26,11 +26,12 @@ from polymeter.run.dispatch.replicas.lease_records import Lease, LeaseLimits
 from polymeter.run.dispatch.replicas.leases import Leases
 from polymeter.run.dispatch.replicas.scorer import Finished, NotScoredYet, ScoredSample
 from polymeter.run.dispatch.replicas.scoring_pace import PaceLimits, ScoringPace
+from polymeter.run.schedule.events import Events
 from polymeter.run.schedule.running_samples import EndedSample, PendingRequest, RunningSample, RunningTask
 from polymeter.store.wire import read_score
 
 MOST_SCORERS = 64
-"""Most scorers of a run: as many as one driver can feed with samples that are only just slow."""
+"""Most scorers of a run: as many as one scheduler can feed with samples that are only just slow."""
 _LEASE_S = 0.25
 """About how long the samples of one lease take."""
 _ENOUGH = 4
@@ -42,25 +43,6 @@ Sample = tuple[RunningSample, Any]
 """A sample, and what its rollout returned."""
 MakeHost = Callable[[int, HostListener], "tuple[ReplicaHost, int]"]
 """Most scorers, and who hears of them → what holds scorers, and how many it has room for."""
-
-
-@dataclass(frozen=True, slots=True)
-class CrewListener:
-    """Who hears of the crew; called on its threads.
-
-    Attributes:
-        ended: Takes samples that have ended.
-        returned: Takes samples that the run has to score itself.
-        asked: Takes questions that scores wait for; their answers go to ``ScoringCrew.answered``.
-        note: Told what the user should know.
-        gone: Told why nobody is left who scores; the run is to end, and can be resumed.
-    """
-
-    ended: Callable[[list[EndedSample]], None]
-    returned: Callable[[list[Sample]], None]
-    asked: Callable[[list[PendingRequest]], None]
-    note: Callable[[str], None]
-    gone: Callable[[str], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +63,7 @@ class ScoringCrew:
     Args:
         make_host: Makes what holds scorers, when the first sample is there.
         tasks: The names of the tasks that scorers can open.
-        listener: Hears of samples.
+        events: Hears of samples; answers to what it asks go to ``answered``.
         deadline_s: After so many seconds with some samples a scorer counts as lost.
         limits: From when on a task is spread.
         clock: Gives seconds.
@@ -91,13 +73,13 @@ class ScoringCrew:
         self,
         make_host: MakeHost,
         tasks: Sequence[str],
-        listener: CrewListener,
+        events: Events,
         deadline_s: float,
         limits: PaceLimits,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._make_host = make_host
-        self._listener = listener
+        self._events = events
         self._deadline_s = deadline_s
         self._clock = clock
         self._shares = {name: _Share(ScoringPace(limits, clock)) for name in tasks}
@@ -148,7 +130,7 @@ class ScoringCrew:
                     self._thread.start()
                 self._changed.notify_all()
         if back:
-            self._listener.returned(back)
+            self._events.returned(back)
 
     def answered(self, asked: PendingRequest) -> None:
         """Take the answer to a question that a score waits for; none, where the run was stopped."""
@@ -165,7 +147,7 @@ class ScoringCrew:
                 self._leases.add((running, self._held[running]), running.task.number, 0)
             self._changed.notify_all()
         if back:
-            self._listener.returned(back)
+            self._events.returned(back)
 
     def history(self) -> Mapping[str, Any] | None:
         """What the crew did, for the run's record; ``None`` if nothing."""
@@ -228,7 +210,7 @@ class ScoringCrew:
             return None
         names = ", ".join(name for name, one in self._shares.items() if one.is_spread)
         cores = count(n_scorers, "core")
-        self._listener.note(f"Scoring takes longer than the model: it is spread over {cores} of the cluster ({names}).")
+        self._events.note(f"Scoring takes longer than the model: it is spread over {cores} of the cluster ({names}).")
         with self._changed:
             self._n_scorers = n_scorers
             numbers = [self._leases.join(slot) for slot in range(n_scorers)]
@@ -251,8 +233,8 @@ class ScoringCrew:
             for running, _ in back:
                 del self._held[running]
             self._changed.notify_all()
-        self._listener.note(f"{what}: {why}")
-        self._listener.returned(back)
+        self._events.note(f"{what}: {why}")
+        self._events.returned(back)
 
     def _loading(self, number: int) -> None:
         with self._changed:
@@ -299,13 +281,13 @@ class ScoringCrew:
                     back.append(sample)
                     notes += self._why_returned(share, running.task, answer)
         for note in notes:
-            self._listener.note(note)
+            self._events.note(note)
         if back:
-            self._listener.returned(back)
+            self._events.returned(back)
         if asked:
-            self._listener.asked(asked)
+            self._events.asked(asked)
         if ended:
-            self._listener.ended([_ended(sample, scored) for sample, scored in ended])
+            self._events.ended([_ended(sample, scored) for sample, scored in ended])
 
     def _why_returned(self, share: _Share, task: RunningTask, answer: Response) -> list[str]:
         """What is told of a sample that came back. A task of which as many come back as are scored stays."""
@@ -343,11 +325,11 @@ class ScoringCrew:
             is_over = self._leases.n_alive == 0
             self._changed.notify_all()
         back = f" Others take over {count(loss.n_returned, 'sample')}." if loss.n_returned else ""
-        self._listener.note(f"Scorer {loss.slot} was lost: {reason}{back}")
+        self._events.note(f"Scorer {loss.slot} was lost: {reason}{back}")
         if loss.given_up:
-            self._listener.ended([_given_up(sample, self._limits.deaths, reason) for sample in loss.given_up])
+            self._events.ended([_given_up(sample, self._limits.deaths, reason) for sample in loss.given_up])
         if is_over:
-            self._listener.gone(
+            self._events.gone(
                 f"No scorer is left: the last one was lost, because {reason} The same command with --score-workers 4 "
                 "continues, and scores on threads of its own process."
             )
