@@ -9,7 +9,7 @@ import pytest
 
 from polymeter.core.errors import PolymeterError
 from polymeter.data import Source, open_splits
-from polymeter.run.run import resumable
+from polymeter.run.session import resumable
 from polymeter.store.database import JournalError, journal_error
 from polymeter.store.folder import RunFolder
 

@@ -28,9 +28,10 @@ from polymeter.core.task import (
     Task,
     TaskSpec,
 )
+from polymeter.run.execution import RunOutcome
 from polymeter.run.plan.plan import Plan
 from polymeter.run.plan.selection import SelectedTasks
-from polymeter.run.run import RunOutcome, run_plan
+from polymeter.run.session import run_plan
 from polymeter.store.folder import RunFolder
 
 

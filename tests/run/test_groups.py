@@ -18,7 +18,7 @@ from polymeter.models.mock import MockBatch
 from polymeter.run.finish.groups import mark_lost_subsets, reduce_group, reduce_groups
 from polymeter.run.plan.plan import Plan
 from polymeter.run.plan.selection import SelectedTasks
-from polymeter.run.run import run_plan
+from polymeter.run.session import run_plan
 from polymeter.stats import mean_spread, sum_interval
 from polymeter.store.folder import RunFolder
 from tests.helpers.tasks import ListTask, answer_of, docs

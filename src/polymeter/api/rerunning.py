@@ -13,7 +13,7 @@ from polymeter.api.running import run_request
 from polymeter.core.errors import PlanError
 from polymeter.core.machine.places import naming_places
 from polymeter.core.records.progress import Progress, Silence
-from polymeter.run.run import resume_request
+from polymeter.run.plan.request import resume_request
 from polymeter.store.folder import RunFolder, open_folder
 from polymeter.store.reading.comparing import RunDifference, first_difference
 

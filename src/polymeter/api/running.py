@@ -25,8 +25,12 @@ from polymeter.core.settings.arguments import Names, mapping_of, names_of
 from polymeter.data.fetching.addresses import private_allowed
 from polymeter.exchange.publishing import Publication
 from polymeter.exchange.sending import LogTo, make_trackers, send_to_all
+from polymeter.run.execution import RunOutcome
+from polymeter.run.plan.models import parse_model
+from polymeter.run.plan.request import RunRequest, resume_request
 from polymeter.run.plan.selection import file_endings, named_place
-from polymeter.run.run import RunOutcome, RunRequest, parse_model, resumable, resume_request, run
+from polymeter.run.run import run
+from polymeter.run.session import resumable
 from polymeter.store.exports.imported import imported_from
 
 ELSEWHERE = (

@@ -14,7 +14,7 @@ from polymeter.core.errors import PolymeterError
 from polymeter.core.machine.places import naming_places
 from polymeter.core.records.progress import Progress, Silence
 from polymeter.exchange.importing.results import imported_results
-from polymeter.run.finish import sessions as parts
+from polymeter.run.finish import sessions
 from polymeter.run.finish.rescore import stored_options
 from polymeter.run.finish.verify import reduce_again
 from polymeter.store.exports.imported import imported_from
@@ -118,7 +118,7 @@ class _Found:
 
 
 def _by_task(folder: RunFolder, journal: Journal, manifest: dict[str, Any]) -> Iterator[str]:
-    address_of = parts.part_addresses(journal, manifest) if manifest.get("answers_by_endpoint") else None
+    address_of = sessions.part_addresses(journal, manifest) if manifest.get("answers_by_endpoint") else None
     for task in manifest["tasks"]:
         yield from missing_media(folder, journal, task["name"])
         if manifest["status"] == "complete":
@@ -152,7 +152,7 @@ def _check_results(folder: RunFolder, progress: Progress, found: _Found) -> None
     for name, why in again.changed.items():
         found.unchecked.append(f"The results of task {name!r} are not compared with its rows: {why} since the run.")
     differing = [*differing_results(written, again.results, frozenset(again.changed))]
-    if differing and not parts.is_by_this_code(folder.read_manifest()):
+    if differing and not sessions.is_by_this_code(folder.read_manifest()):
         differing.append("Parts of the run are of another version of Polymeter, which may reduce otherwise.")
     found.problems.extend(differing)
     found.facts.append("results reduced again from their rows")

@@ -24,7 +24,7 @@ from polymeter.run.dispatch.batch.dispatcher import BatchDispatcher
 from polymeter.run.dispatch.dispatchers import Dispatcher
 from polymeter.run.dispatch.prefetch import Prefetcher
 from polymeter.run.finish import manifest as manifests
-from polymeter.run.finish import sessions as parts
+from polymeter.run.finish import sessions
 from polymeter.run.finish.files import FilesOfRun
 from polymeter.run.finish.reduce import Reduction
 from polymeter.run.plan.plan import Plan, answer_reader, cache_folder, model_name, selected_samples, skip
@@ -93,7 +93,7 @@ class Execution:
         self._plan, self._folder, self._manifest, self._progress = plan, folder, manifest, progress
         self._started = time.perf_counter()
         self._media = MediaStore(folder.media, keeps_previews=options.media == "previews")
-        part = parts.as_part(manifest["sessions"][-1])
+        part = sessions.as_part(manifest["sessions"][-1])
         self._writer = JournalWriter(folder.journal, [task.spec.name for task in plan.opened], part)
         self._files = FilesOfRun(folder.path, is_replay_only=isinstance(plan.model, StoredAnswers))
         self._watchdog = Watchdog(options.score_timeout_s, progress.note)
@@ -269,7 +269,7 @@ class Execution:
         """Finds answers that a part of this run, or of the run it was scored from, read by other rules."""
         source = self._manifest.get("scored_from") or {}
         records = [*(source.get("sessions") or ()), *self._manifest["sessions"]]
-        ours = [record for record in records if parts.rules_of(record)["reading"] == READING_VERSION]
+        ours = [record for record in records if sessions.rules_of(record)["reading"] == READING_VERSION]
         if len(ours) == len(records):
             return None  # nothing is looked for in a run of this version alone
         return EarlierReading(
@@ -338,8 +338,8 @@ class Execution:
         journal = Journal(self._folder.journal)
         summaries = self._reduction.task_summaries(results, journal)
         groups = self._reduction.group_summaries(results)
-        balanced = parts.requests_by_address(self._manifest, self._dispatchers())
-        by_address = parts.answers_by_address(journal, self._manifest, [task.name for task in self._tasks])
+        balanced = sessions.requests_by_address(self._manifest, self._dispatchers())
+        by_address = sessions.answers_by_address(journal, self._manifest, [task.name for task in self._tasks])
         document = results_document(
             status="complete",
             model=model_name(self._plan),
@@ -350,7 +350,7 @@ class Execution:
             skipped=self._plan.skipped,
             notes=[
                 *self._plan.notes,
-                *parts.notes(by_address, self._manifest, balanced),
+                *sessions.notes(by_address, self._manifest, balanced),
                 *filter(None, [self._mixed_media(journal)]),
                 *self._nondeterminism(),
                 *self._reduction.doubts(summaries, journal),
@@ -359,7 +359,7 @@ class Execution:
         )
         usage = usage_of_journal(journal, self._manifest)
         document[USAGE_BY_ROLE] = usage_document(usage)
-        address_of = parts.part_addresses(journal, self._manifest) if by_address else None
+        address_of = sessions.part_addresses(journal, self._manifest) if by_address else None
         for task in self._tasks:
             write_samples(self._folder, journal, task.name, address_of)
         journal.close()
@@ -378,7 +378,7 @@ class Execution:
     def _mixed_media(self, journal: Journal) -> str:
         """What is to be said of samples whose media the model was sent by different rules."""
         shown = [task.name for task in self._tasks if not task.is_text_only]
-        return parts.mixed_media(journal, self._manifest, shown) if shown else ""
+        return sessions.mixed_media(journal, self._manifest, shown) if shown else ""
 
     def _dispatchers(self) -> dict[str, dict[str, Any]]:
         """The record of every dispatcher so far, by role."""
@@ -403,7 +403,7 @@ class Execution:
     def _close_manifest(self, status: Status, n_failed: int, usage: UsageByRole | None = None) -> None:
         outcome, manifest = self._scheduler.outcome, self._manifest
         seconds = time.perf_counter() - self._started
-        manifest["status"], manifest["ended"], manifest["n_failed"] = status, parts.now(), n_failed
+        manifest["status"], manifest["ended"], manifest["n_failed"] = status, sessions.now(), n_failed
         manifest["seconds"] = round((manifest["seconds"] or 0.0) + seconds, 3)
         if usage is None:
             with suppress(StorageError):  # rows that cannot be written have ended the run already
@@ -416,7 +416,7 @@ class Execution:
         manifest |= manifests.decided_stops(self._plan, manifest)  # servers of the run decide when they have started
         manifest["cache"] = {"hits": manifest.get("cache", {}).get("hits", 0) + outcome.n_known}
         dispatchers = self._dispatchers()
-        balanced = parts.requests_by_address(manifest, dispatchers)
+        balanced = sessions.requests_by_address(manifest, dispatchers)
         if balanced:
             manifest["requests_by_address"] = balanced
         manifest["sessions"][-1] |= {

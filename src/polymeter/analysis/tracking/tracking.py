@@ -34,9 +34,10 @@ from polymeter.core.records.progress import Progress, Silence
 from polymeter.core.settings.arguments import Names, mapping_of, names_of
 from polymeter.core.text.secrets import without_secrets
 from polymeter.run.finish.manifest import identity_of
+from polymeter.run.plan.making import make_plan
 from polymeter.run.plan.plan import cache_folder
+from polymeter.run.plan.request import RunRequest
 from polymeter.run.plan.selection import build_catalog, file_endings, named_place, select
-from polymeter.run.run import RunRequest, make_plan
 from polymeter.store.folder import RUNS, RunFolder, write_text
 
 CHECKPOINT, STEP = "{checkpoint}", "{step}"

@@ -27,13 +27,15 @@ from polymeter.guests.held import put_back_after_run
 from polymeter.judge.panel import seats_of
 from polymeter.run.execution import RunOutcome
 from polymeter.run.finish import manifest as manifests
-from polymeter.run.finish import sessions as parts
+from polymeter.run.finish import sessions
+from polymeter.run.plan.making import make_plan
 from polymeter.run.plan.models import make_model
 from polymeter.run.plan.plan import Plan, cache_folder, compile_tasks, skip
 from polymeter.run.plan.preflight import check_endpoints
+from polymeter.run.plan.request import RunRequest
 from polymeter.run.plan.stored import StoredAnswers, traits_from
-from polymeter.run.run import RunRequest, make_plan, placed, refuse_changes, run_plan
 from polymeter.run.schedule.panel import panel_of
+from polymeter.run.session import placed, refuse_changes, run_plan
 from polymeter.store.exports.copying import take_answers
 from polymeter.store.folder import RunFolder, open_folder
 from polymeter.store.reading.usage import model_names
@@ -239,7 +241,7 @@ def _manifest(before: Mapping[str, Any], plan: Plan, source: RunFolder, command:
             for role, entry in made["roles"].items()
         },
         "tasks": before["tasks"],
-        "rules": {**made["rules"], "media": parts.rules_of(before)["media"]},
+        "rules": {**made["rules"], "media": sessions.rules_of(before)["media"]},
         "scored_from": {
             "run": str(source.path.resolve()),
             "status": before["status"],

@@ -17,7 +17,7 @@ from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
 from polymeter.run.execution import Execution
 from polymeter.run.finish import manifest as manifests
-from polymeter.run.finish import sessions as parts
+from polymeter.run.finish import sessions
 from polymeter.run.finish.rescore import ScoreRequest, plan_over_answers, stored_options
 from polymeter.run.plan.plan import Plan, cache_folder, compile_tasks
 from polymeter.store.database import connect, journal_at
@@ -63,7 +63,7 @@ def reduce_again(folder: RunFolder, progress: Progress) -> ReducedAgain:
         progress.stage("opening tasks")
         compile_tasks(plan, cache_folder(plan.options), is_begun=True)
         changed = _changed(manifest, plan)
-        record = parts.new_part(plan, manifests.software_of(manifest), "", "verify")
+        record = sessions.new_part(plan, manifests.software_of(manifest), "", "verify")
         whole = {**manifest, "sessions": [*manifest["sessions"], record]}
         progress.stage("reducing again")
         data, cache_dir = plan.options.data, cache_folder(plan.options)

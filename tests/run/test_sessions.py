@@ -10,7 +10,7 @@ import pytest
 
 import polymeter
 from polymeter.run.finish import scoring_code
-from polymeter.run.finish import sessions as parts
+from polymeter.run.finish import sessions
 
 
 @pytest.mark.parametrize(
@@ -24,22 +24,24 @@ from polymeter.run.finish import sessions as parts
     ],
 )
 def test_an_address_is_shown_without_credentials(address: str, shown: str) -> None:
-    assert parts.shown_address(address) == shown
+    assert sessions.shown_address(address) == shown
 
 
 def test_a_part_that_still_runs_when_another_begins_did_not_finish() -> None:
     manifest = {"sessions": [{"status": "complete"}, {"status": "running"}]}
-    assert [record["status"] for record in parts.earlier(manifest)] == ["complete", parts.UNFINISHED]
+    assert [record["status"] for record in sessions.earlier(manifest)] == ["complete", sessions.UNFINISHED]
 
 
 def test_the_address_of_an_older_version_is_that_of_its_arguments() -> None:
     spec = {"args": {"base_url": "http://me:secret@one/v1"}}
     manifest: dict[str, Any] = {"model": {"spec": spec}, "roles": {"judge": {"spec": None}}, "sessions": []}
-    assert parts.addresses_before(manifest) == {"model": ["http://one/v1"]}
+    assert sessions.addresses_before(manifest) == {"model": ["http://one/v1"]}
     manifest["sessions"] = [{"kind": "resume", "endpoints": {"model": "http://two/v1"}}]
-    assert parts.addresses_before(manifest) == {"model": ["http://one/v1", "http://two/v1"]}
+    assert sessions.addresses_before(manifest) == {"model": ["http://one/v1", "http://two/v1"]}
     manifest["sessions"] = [{"kind": "run", "endpoints": {"model": "http://two/v1"}}]
-    assert parts.addresses_before(manifest) == {"model": ["http://two/v1"]}, "what was asked counts, not what was typed"
+    assert sessions.addresses_before(manifest) == {"model": ["http://two/v1"]}, (
+        "what was asked counts, not what was typed"
+    )
 
 
 def test_what_a_sample_passes_through_is_part_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +78,6 @@ def test_another_judge_at_another_address_is_no_other_endpoint_of_the_first() ->
         "roles": {"judge": "first"},
     }
     manifest = {"scored_from": source, "roles": {"judge": {"fingerprint": "second"}}, "model": {}, "sessions": []}
-    assert parts.addresses_before(manifest) == {"model": ["http://m"]}
+    assert sessions.addresses_before(manifest) == {"model": ["http://m"]}
     manifest["roles"] = {"judge": {"fingerprint": "first"}}
-    assert parts.addresses_before(manifest) == {"judge": ["http://one"], "model": ["http://m"]}
+    assert sessions.addresses_before(manifest) == {"judge": ["http://one"], "model": ["http://m"]}
