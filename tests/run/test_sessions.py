@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import polymeter
-from polymeter.run.finish import scoring_code
-from polymeter.run.finish import sessions
+from polymeter.run.finish import scoring_code, sessions
 
 
 @pytest.mark.parametrize(
