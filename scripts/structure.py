@@ -1,6 +1,6 @@
 """Shows where the source breaks the rules of the house, from the source alone: nothing of it is imported.
 
-    python scripts/structure.py [--circles] [--folders] [--classes] [PACKAGE]
+    python scripts/structure.py [--circles] [--folders] [--classes] [--options] [PACKAGE]
 
 Without a section, all are shown. PACKAGE is the folder of a package; default: ``src/polymeter``. The exit code is 1 if
 a section that was shown has findings.
@@ -81,11 +81,46 @@ def classes(package: Path) -> Iterator[str]:
             yield f"{name} is {len(found)} classes: {', '.join(found)}"
 
 
+def options(package: Path) -> Iterator[str]:
+    """Options of a run that a command spells itself, although its flags are made from the fields of ``RunOptions``."""
+    fields = package / "core" / "options.py"
+    if not fields.is_file():
+        return
+    commands = {
+        call.args[0].value.partition("/")[0]: _commands(call)
+        for call in ast.walk(ast.parse(fields.read_text("utf-8")))
+        if isinstance(call, ast.Call) and _name(call.func) == "flag" and isinstance(call.args[0], ast.Constant)
+    }
+    for file in sorted((package / "cli").glob("*.py")):
+        calls = [node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call)]
+        takers = {call.args[0].value for call in calls if _name(call.func) == "takes_options" and call.args}
+        for call in calls:
+            spelled = [word.value for word in call.args if isinstance(word, ast.Constant)]
+            for name in spelled if _name(call.func) in ("Option", "_option") else ():
+                if takers & commands.get(name, set()):
+                    yield f"{file.name}:{call.lineno} spells {name}, which core/options.py has"
+
+
+def _commands(flag: ast.Call) -> set[str]:
+    """The commands that a flag's call names; those of ``run`` where it names none."""
+    named = next((word.value for word in flag.keywords if word.arg == "commands"), None)
+    if named is None or any(isinstance(node, ast.Starred) for node in ast.walk(named)):
+        of_run = {"run", "track"}
+    else:
+        of_run = set()
+    own = {node.value for node in ast.walk(named) if isinstance(node, ast.Constant)} if named else set()
+    return of_run | own
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
 SECTIONS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "circles": circles,
     "folders": folders,
     "classes": classes,
-    # "options": each option of a run stands in one place; joins once they are fields of RunOptions alone.
+    "options": options,
 }
 
 

@@ -36,7 +36,7 @@ BY_HAND = {
     "conformance/ulmeval/test_checklist.py": "constructs a wrapper and calls it, as a script would",
     "conformance/ulmeval/test_facts.py": "makes a dataset class and calls its methods",
     "conformance/ulmeval/test_guide.py": "makes a dataset class and calls its evaluate",
-    "formats/task_yaml/kit.py": "compiles tasks and runs them without an engine, for single prompts and scores",
+    "tasks/yaml/kit.py": "compiles tasks and runs them without an engine, for single prompts and scores",
 }
 """Test files that call functions of guests themselves, below ``tests``, each with what for."""
 

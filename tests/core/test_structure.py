@@ -28,7 +28,7 @@ def test_polymeter_is_in_order(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_is_in_order_is_not_shown(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(package)]) == 0
-    assert capsys.readouterr().out == "circles: none\nfolders: none\nclasses: none\n"
+    assert capsys.readouterr().out == "circles: none\nfolders: none\nclasses: none\noptions: none\n"
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,16 @@ def test_a_full_folder_and_a_shared_name_are_shown(package: Path, capsys: pytest
         "  Row is 2 classes: room/m0.py:1, room/m1.py:1",
     ]
     assert main(["--circles", str(package)]) == 0
+
+
+def test_an_option_that_a_command_spells_itself_is_shown(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (package / "core").mkdir()
+    (package / "core" / "options.py").write_text(
+        'a = flag("--limit", panel=P)\nb = flag("--output", commands=("run",))\n'
+    )
+    (package / "cli").mkdir()
+    (package / "cli" / "score.py").write_text(
+        '@takes_options("track")\ndef f(a=Option("--limit"), b=Option("--output")): ...\n'
+    )
+    assert main(["--options", str(package)]) == 1
+    assert capsys.readouterr().out == "options:\n  score.py:2 spells --limit, which core/options.py has\n"

@@ -15,6 +15,7 @@ import pytest
 from polymeter.core.options import RunOptions
 from polymeter.metrics.defaults import DEFAULT_METRICS
 from polymeter.tasks.yaml.config import YamlFields
+from scripts.options_page import table as options_table
 from tests.helpers.guides import DOCS, ROOT, TINY_VLM, blocks, extras, run_section
 from tests.helpers.metrics import VALUES
 
@@ -194,8 +195,9 @@ def test_every_task_field_is_explained() -> None:
 
 
 def test_every_option_from_python_is_an_option() -> None:
-    names = {name for row in table("python.md", "Options") for name in re.findall(r"`(\w+)`", row[0])}
-    assert names == set(RunOptions.model_fields)
+    written = table("python.md", "Options")
+    assert [row[0] for row in written] == [f"`{name}`" for name in RunOptions.model_fields]
+    assert options_table() in (DOCS / "python.md").read_text(encoding="utf-8"), "run scripts/options_page.py"
 
 
 def test_the_system_of_the_guide_is_the_one_that_is_tested() -> None:

@@ -33,14 +33,11 @@ from polymeter.run.run import run
 from polymeter.run.session import resumable
 from polymeter.store.exports.imported import imported_from
 
-ELSEWHERE = (
-    *("executor", "replicas", "judge_replicas", "gpus_per_replica", "cpus_per_replica"),
-    *("address", "lease_timeout_s"),
-)
-"""The options that say where models are computed."""
 ModelLike = str | ModelSpec | Model
 Roles = Mapping[str, ModelLike | Sequence[ModelLike]]
 """Further models by role; several of one role are a panel."""
+_NOT_TAKEN_OVER: Mapping[str, Any] = {"retry_errors": None, "allow_generated_code": False}
+"""Options that whoever resumes a run gives again."""
 
 
 @naming_places()
@@ -123,18 +120,13 @@ def resume(  # noqa: PLR0913  (callers name them)
     model: Model | None = None,
     roles: Mapping[str, Model] | None = None,
     model_args: Mapping[str, Any] | None = None,
-    retry_errors: bool | None = None,
-    is_strict_resume: bool | None = None,
-    report_samples: int | Literal["all"] | None = None,
-    publish: str | None = None,
-    allow_generated_code: bool = False,
     progress: Progress | None = None,
     command: str = "",
     is_strict: bool = False,
     fail_under: Mapping[str, float] | None = None,
     log_to: LogTo | None = None,
     on_end: str = "",
-    **elsewhere: Any,
+    **options: Any,
 ) -> RunResult:
     """Continue a run that stopped, or return the results of one that is finished.
 
@@ -147,50 +139,45 @@ def resume(  # noqa: PLR0913  (callers name them)
         roles: The same for further models by role.
         model_args: Arguments of the model that cannot change an answer, in place of those that the run was started
             with: where its endpoint is now (``base_url``), how its server is started here (``server_args``).
-        retry_errors: Which samples without a score are run again. ``None``: those that failed (an endpoint that gave
-            up, a row that cannot be read, scoring code that raised) or are unscored for want of a verdict, but not
-            those that the model refused; ``True``: all of them; ``False``: none, they stay as they ended.
-        is_strict_resume: Whether to refuse if an endpoint's address, Polymeter's code or the sources of a task changed
-            since the run began. ``None``: as the run was started.
-        report_samples: How many samples of each task the HTML report shows, or ``"all"``. ``None``: as the run was
-            started.
-        publish: Where to copy the run's files when it has ended, a folder or a URL that fsspec can write to; empty:
-            nowhere. ``None``: as the run was started.
-        allow_generated_code: Whether code that the model writes may run. It must be said again to go on with a run.
         progress: Receives progress; default: none.
         command: The command to record.
         is_strict: As for ``evaluate``.
         fail_under: As for ``evaluate``.
         log_to: As for ``evaluate``.
         on_end: As for ``evaluate``.
-        **elsewhere: Where models are computed from now on, if not where they were: ``executor``, ``replicas``,
-            ``judge_replicas``, ``gpus_per_replica``, ``cpus_per_replica``, ``address``, ``lease_timeout_s``.
+        **options: Fields of ``polymeter.RunOptions`` that may change; ``None``: as the run was started.
+
+            - ``retry_errors``: which samples without a score are run again. By default those that failed (an endpoint
+              that gave up, a row that cannot be read, scoring code that raised) or are unscored for want of a verdict,
+              but not those that the model refused; ``True``: all of them; ``False``: none, they stay as they ended.
+            - ``is_strict_resume``: whether to refuse if an endpoint's address, Polymeter's code or a task's sources
+              changed since the run began.
+            - ``allow_generated_code``: whether code that the model writes may run. It must be said again.
+            - ``report_samples``, and ``publish``, whose empty text means nowhere.
+            - Where models are computed from now on: ``executor``, ``replicas``, ``judge_replicas``,
+              ``gpus_per_replica``, ``cpus_per_replica``, ``address``, ``lease_timeout_s``.
 
     Raises:
         PlanError: if there is no run at ``path``, it cannot be continued here, or ``is_strict_resume`` refuses it.
     """
     marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": mapping_of(fail_under, "fail_under")}
     end = OnEnd(on_end)
-    changes: dict[str, Any] = {"retry_errors": retry_errors, "allow_generated_code": allow_generated_code}
-    changes |= {} if is_strict_resume is None else {"is_strict_resume": is_strict_resume}
-    if report_samples is not None:
-        changes["report_samples"] = RunOptions.make({"report_samples": report_samples}).report_samples
-    changes |= {} if publish is None else {"publish": publish}
-    changes |= _checked(elsewhere)
+    moves = RunOptions.placements()  # of these None is a value: in this process
+    changes = _checked({name: value for name, value in options.items() if value is not None or name in moves})
     models = {**mapping_of(roles, "roles"), **({"model": model} if model is not None else {})}
     model_args = mapping_of(model_args, "model_args")
     try:
-        request = resume_request(Path(path), changes, command, models, model_args)
+        request = resume_request(Path(path), {**_NOT_TAKEN_OVER, **changes}, command, models, model_args)
     except PlanError:
         # What the manifest does not hold (a model object, a secret) is needed only to go on with a run.
-        finished = None if is_strict_resume else _if_finished(Path(path))
+        finished = None if changes.get("is_strict_resume") else _if_finished(Path(path))
         if finished is None:
             raise
         found = replace(finished, **marks)
-        if report_samples is not None:
-            found.write_report(report_samples)
+        if "report_samples" in changes:
+            found.write_report(changes["report_samples"])
         trackers = make_trackers(log_to)
-        publication = Publication.to(publish or "")
+        publication = Publication.to(changes.get("publish", ""))
         return end.around(lambda: send_to_all(publication.of(found), trackers, log_to or {}))
     for file in request.options.imports:
         import_file(file)
@@ -206,18 +193,19 @@ def resume(  # noqa: PLR0913  (callers name them)
     return end.around(resumed)
 
 
-def _checked(elsewhere: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that say where a model is computed, and no others.
+def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that may change when a run is resumed, and no others.
 
     Raises:
         PlanError: if one is another, or its value is not valid.
     """
-    unknown = sorted(elsewhere.keys() - set(ELSEWHERE))
+    known = RunOptions.flags("resume")
+    unknown = sorted(changes.keys() - known.keys())
     if unknown:
-        hint = did_you_mean(unknown[0], ELSEWHERE) or f"These can: {', '.join(ELSEWHERE)}."
+        hint = did_you_mean(unknown[0], known) or f"These can: {', '.join(known)}."
         raise PlanError(f"{unknown[0]!r} cannot be changed when a run is resumed.", hint=hint)
-    options = RunOptions.make(elsewhere)
-    return {name: getattr(options, name) for name in elsewhere}
+    options = RunOptions.make(changes)
+    return {name: getattr(options, name) for name in changes}
 
 
 def _if_finished(path: Path) -> RunResult | None:

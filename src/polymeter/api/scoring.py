@@ -12,7 +12,7 @@ from typing import Any
 from polymeter.api.imports import import_file
 from polymeter.api.on_end import OnEnd
 from polymeter.api.result import RunResult
-from polymeter.api.running import ELSEWHERE, ModelLike, Roles, carried_out, role_models
+from polymeter.api.running import ModelLike, Roles, carried_out, role_models
 from polymeter.api.thresholds import check_thresholds
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import fingerprint
@@ -27,11 +27,6 @@ from polymeter.data.fetching.addresses import private_allowed
 from polymeter.exchange.sending import LogTo, make_trackers, send_to_all
 from polymeter.judge.panel import seats_of
 from polymeter.run.finish.rescore import ANSWERS_ONLY, ScoreRequest, score_again, stored_options
-
-_SCORING_OPTIONS = ("dialect_options", "parity", "panel", "panel_quorum", "reasoning_tags")
-"""Identity options that may change when a run is scored again: those that can change a score. A sample that they make
-ask something else than the model answered has no score.
-"""
 
 
 @naming_places()
@@ -106,7 +101,8 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
         mark = mark_of(RunOptions, name) if name in RunOptions.model_fields else None
         if mark is None:
             raise PlanError(f"There is no option {name!r}.", hint=did_you_mean(name, RunOptions.model_fields))
-        if mark == "identity" and name not in _SCORING_OPTIONS:
+        # Those of ``score`` can change a score. A sample that they make ask something else has none.
+        if mark == "identity" and name not in RunOptions.flags("score"):
             raise PlanError(
                 f"Option {name!r} can change the model's answers, so it cannot change when a run is scored again.",
                 hint="Start a new run.",
@@ -128,7 +124,7 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
         )
     fixed = {**own_choice, "output": output, "max_errors": None, "is_restart": False, "publish": ""}
     # Where the run's model was computed says nothing of where its answers are scored.
-    here = {name: RunOptions.model_fields[name].default for name in ELSEWHERE}
+    here = {name: RunOptions.model_fields[name].default for name in RunOptions.placements()}
     return RunOptions.make({**dict(stored), **here, **options, **fixed, "dialect_options": merged})
 
 

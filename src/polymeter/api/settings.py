@@ -21,7 +21,6 @@ INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"
 DATA_VARIABLE = "POLYMETER_DATA"
 PARITY_VARIABLE = "POLYMETER_PARITY"
 _MAPPINGS = ("data", "weights")
-_KEYS = ("data", "weights", "include_paths", "cache_dir", "parity", "skip_unfit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def read_settings() -> UserSettings:
 
     content = read_yaml(path, what="settings file") or {}
     if not isinstance(content, dict):
-        raise PlanError("The settings file must be a mapping.", where=str(path), hint=f"Keys: {', '.join(_KEYS)}.")
+        raise PlanError("The settings file must be a mapping.", where=str(path), hint=f"Keys: {', '.join(_keys())}.")
     folder = path.resolve().parent
     _check(content, path, folder)
     cache_dir = content.get("cache_dir")
@@ -97,10 +96,11 @@ def parity_of(given: str | None) -> str:
 
 def _check(content: Mapping[Any, Any], path: Path, folder: Path) -> None:
     """Refuse a settings file with unknown keys, or with values of another shape than theirs."""
+    keys = _keys()
     for key, value in content.items():
         where = _place(path, str(key))
-        if key not in _KEYS:
-            hint = did_you_mean(str(key), _KEYS) or f"Known: {', '.join(_KEYS)}."
+        if key not in keys:
+            hint = did_you_mean(str(key), keys) or f"Known: {', '.join(keys)}."
             raise PlanError(f"There is no setting {key!r}.", where=where, hint=hint)
         if value is None:
             continue
@@ -118,6 +118,13 @@ def _check(content: Mapping[Any, Any], path: Path, folder: Path) -> None:
                 if not told_system(_included(folder, str(item)))[1].exists():
                     what = f"The folder {str(item)!r} in include_paths does not exist."
                     raise PlanError(what, where=where, hint=f"It is looked for in {folder}.")
+
+
+def _keys() -> tuple[str, ...]:
+    """The options that a settings file may have."""
+    from polymeter.core.options import SETTINGS, RunOptions
+
+    return tuple(RunOptions.flags(SETTINGS))
 
 
 def _included(folder: Path, text: str) -> Path:

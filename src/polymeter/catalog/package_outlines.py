@@ -59,7 +59,7 @@ def package_outlines(
 @contextmanager
 def _unsaid() -> Iterator[None]:
     """Leave out what is odd about thousands of files of somebody else's: it is told when one of them is used."""
-    readers = logging.getLogger("polymeter.formats")
+    readers = logging.getLogger("polymeter.tasks")
     level = readers.level
     readers.setLevel(logging.ERROR)
     try:

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.cli.foreign_flags import count_or_share
-from polymeter.cli.options import count_or_all, number_or_auto, thresholds
-from polymeter.cli.pairs import (
-    parse_dialect_options,
-    parse_model_args,
-    parse_pairs,
-    parse_places,
-    parse_trackers,
-    require_paths,
-    split_list,
-)
+from polymeter.cli.options import thresholds
+from polymeter.cli.pairs import parse_model_args, parse_trackers, split_list
 from polymeter.cli.roles import judge_roles
 from polymeter.core.errors import PlanError
 
 if TYPE_CHECKING:
+    from polymeter.cli.run_options import LogprobTemplates
     from polymeter.core.model import ModelSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What to measure, and how.
+class WhatToRun:
+    """What to measure.
 
     Attributes:
         model: The model.
@@ -36,7 +28,6 @@ class Asked:
         model_path: Where the model is defined.
         model_args: Its arguments.
         roles: Further models.
-        options: What else was given, by the names of ``evaluate``.
     """
 
     model: str
@@ -44,93 +35,62 @@ class Asked:
     model_path: str
     model_args: dict[str, Any]
     roles: dict[str, str | ModelSpec | list[str | ModelSpec]]
-    options: dict[str, Any]
 
 
-def read_options(words: Mapping[str, Any]) -> Asked:
-    """What the parameters of ``run`` come to.
-
-    Args:
-        words: The parameters by name; those that a command does not have may be absent.
+def read_asked(
+    model: str,
+    tasks: Iterable[str],
+    *,
+    model_path: str = "",
+    model_args: Iterable[str] | None = None,
+    base_url: str | None = None,
+    server_args: str | None = None,
+    server_timeout: float | None = None,
+    strip_prompt: bool = False,
+    logprob_template: LogprobTemplates | None = None,
+    judge: list[str] | None = None,
+    judge_args: list[str] | None = None,
+) -> WhatToRun:
+    """What the flags come to that name models and tasks.
 
     Raises:
         PlanError: if a value cannot be read, or no task is named.
     """
-    given = words.get
-    tasks = [name for text in words["tasks"] for name in _names(text)]
-    if not tasks:
+    names = [name for text in tasks for name in _names(text)]
+    if not names:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter tasks' lists them.")
-    limit, max_errors = given("limit"), given("max_errors")
-    mcq, media, template, panel = given("mcq"), given("media"), given("logprob_template"), given("panel")
-    executor = given("executor")
-    settings = {
-        "limit": None if limit is None else count_or_share(limit, "--limit"),
-        "seed": given("seed"),
-        "generation": parse_pairs(given("gen_kwargs") or (), "--gen-kwargs"),
-        "num_fewshot": given("num_fewshot"),
-        "revisions": parse_places(given("revision") or (), "--revision"),
-        "prompt_key": given("prompt_key"),
-        "system_prompt": given("system_prompt"),
-        "mcq": mcq.value if mcq else None,
-        "reasoning_tags": given("reasoning_tags"),
-        "panel": panel.value if panel else None,
-        "panel_quorum": given("panel_quorum"),
-        "parity": given("parity"),
-        "data": parse_places(given("data") or (), "--data"),
-        "dialect_options": parse_dialect_options(given("dialect_option") or (), "--dialect-option"),
-        "weights": require_paths(parse_places(given("weights") or (), "--weights"), "--weights"),
-        "include_paths": tuple(given("include_path") or ()),
-        "imports": tuple(given("imports") or ()),
-        "output": given("output"),
-        "batch_size": number_or_auto(given("batch_size"), "--batch-size"),
-        "concurrency": number_or_auto(given("concurrency"), "--concurrency"),
-        "executor": executor.value if executor else None,
-        "replicas": number_or_auto(given("replicas"), "--replicas"),
-        "judge_replicas": given("judge_replicas"),
-        "gpus_per_replica": given("gpus_per_replica"),
-        "cpus_per_replica": given("cpus_per_replica"),
-        "address": given("address"),
-        "lease_timeout_s": given("lease_timeout"),
-        "window": given("window"),
-        "score_workers": given("score_workers"),
-        "score_timeout_s": given("score_timeout"),
-        "score_memory_mb": given("score_memory"),
-        "decode_workers": given("decode_workers"),
-        "max_image_pixels": given("max_image_pixels"),
-        "timeout_s": given("timeout"),
-        "max_wait_s": given("max_wait"),
-        "max_retries": given("max_retries"),
-        "max_errors": None if max_errors is None else count_or_share(max_errors, "--max-errors"),
-        "media": media.value if media else None,
-        "report_samples": count_or_all(given("report_samples"), "--report-samples"),
-        "journal_dir": given("journal_dir"),
-        "publish": given("publish") or None,
-        "cache_dir": given("cache_dir"),
-        "is_offline": given("offline") or None,
-        "allow_generated_code": given("allow_generated_code") or None,
-        "skip_unfit": given("skip_unfit") or None,
-        "is_strict_resume": given("strict_resume"),
-        "allow_private_urls": given("allow_private_urls") or None,
-        "is_restart": given("restart") or None,
-        "fail_under": thresholds(given("fail_under")),
-        "log_to": parse_trackers(given("log_to") or (), "--log-to"),
-        "on_end": given("on_end") or None,
+    arguments = parse_model_args(model, model_args or ())
+    arguments |= served_arguments(base_url, server_args, server_timeout)
+    arguments |= {"strip_prompt": True} if strip_prompt else {}
+    arguments |= {"logprob_template": logprob_template.value} if logprob_template else {}
+    return WhatToRun(model, names, model_path, arguments, judge_roles(judge, judge_args))
+
+
+def served_arguments(base_url: str | None, server_args: str | None, server_timeout: float | None) -> dict[str, Any]:
+    """The arguments of a model that say where its endpoint is, or how its server is started."""
+    given = {"base_url": base_url or None, "server_args": server_args or None, "start_timeout_s": server_timeout}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def read_ending(
+    *,
+    strict: bool | None = None,
+    fail_under: Iterable[str] | None = None,
+    log_to: Iterable[str] | None = None,
+    on_end: str | None = None,
+) -> dict[str, Any]:
+    """What the flags come to that say what counts as success, and what happens afterwards.
+
+    Raises:
+        PlanError: if a value cannot be read.
+    """
+    given = {
+        "fail_under": thresholds(fail_under),
+        "log_to": parse_trackers(log_to or (), "--log-to"),
+        "on_end": on_end or "",
     }
-    model = words["model"]
-    arguments = parse_model_args(model, given("model_args") or ())
-    arguments |= {"base_url": given("base_url")} if given("base_url") else {}
-    arguments |= {"server_args": given("server_args")} if given("server_args") else {}
-    arguments |= {"start_timeout_s": given("server_timeout")} if given("server_timeout") is not None else {}
-    arguments |= {"strip_prompt": True} if given("strip_prompt") else {}
-    arguments |= {"logprob_template": template.value} if template else {}
-    return Asked(
-        model,
-        tasks,
-        given("model_path") or "",
-        arguments,
-        judge_roles(given("judge"), given("judge_args")),
-        {name: value for name, value in settings.items() if value not in (None, (), {})},
-    )
+    found = {name: value for name, value in given.items() if value}
+    return found if strict is None else {"is_strict": strict, **found}
 
 
 def with_options_of(

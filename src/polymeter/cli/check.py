@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polymeter.cli.json_output import AsJson, print_document, stdout_kept
-from polymeter.cli.options import Parity
 from polymeter.cli.printing import say
+from polymeter.cli.run_flags import takes_options
 from polymeter.cli.state import Debug
 from polymeter.core.errors import PlanError
 from polymeter.core.text.codec import jsonable
@@ -29,12 +29,11 @@ _LONGEST_FINDING = 120
 _MARKS = {"full": "full marks", "short": "NOT full marks", "unknown": "no known full mark"}
 
 
+@takes_options("check")
 def check(
     path: Annotated[Path, typer.Argument(help="A YAML file or a folder.", metavar="PATH", show_default=False)],
     *,
-    include_path: Annotated[
-        list[Path] | None, typer.Option(help="A further folder of benchmarks.", metavar="FOLDER", show_default=False)
-    ] = None,
+    options: dict[str, Any],
     rows: Annotated[
         int | None,
         typer.Option(
@@ -57,22 +56,16 @@ def check(
             help="With --run-gold: the maximum number of samples of each task.", metavar="N", show_default=False
         ),
     ] = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(help="Local files that replace a dataset: id=path.", metavar="ID=PATH", show_default=False),
-    ] = None,
-    parity: Parity = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
     """Check a benchmark file or a folder of them; prints each problem with its file and line. A few rows are played,
     which says what is remarkable about prompts, references and scores.
     """
-    from polymeter.cli.pairs import parse_places
-
     if not path.exists():
         raise PlanError(f"There is no file or folder {str(path)!r}.", hint="Name a YAML file, or a folder of them.")
-    checked = _Checked(path, tuple(include_path or ()), parse_places(data or (), "--data"), parity)
+    given = (options.get("include_paths", ()), options.get("data", {}), options.get("parity"))
+    checked = _Checked(path, *given)
     with stdout_kept(is_json=as_json):
         code = 2 if _has_problems(checked, rows) else 0
         if code == 0 and prompts:

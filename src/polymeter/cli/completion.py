@@ -49,7 +49,8 @@ def _named(ctx: typer.Context, begun: str) -> Iterator[tuple[str, str]]:
 
     if _is_path(begun):
         return
-    folders = [Path(folder) for folder in ctx.params.get("include_path") or ()]
+    named = ctx.params.get("include_paths") or ctx.params.get("include_path") or ()  # options of a run; a command's own
+    folders = [Path(folder) for folder in named]
     try:
         catalog = build_catalog([folder for folder in folders if folder.exists()])
     except PolymeterError:  # nothing may be printed into a line that is being typed; the command itself will tell

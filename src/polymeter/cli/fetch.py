@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polymeter.cli import run_options as option
 from polymeter.cli.completion import task_names
 from polymeter.cli.json_output import AsJson, print_document, stdout_kept
-from polymeter.cli.pairs import parse_dialect_options, parse_places
 from polymeter.cli.printing import say
+from polymeter.cli.run_flags import takes_options
 from polymeter.cli.state import Debug
 from polymeter.core.errors import PlanError
 from polymeter.core.format import HUGGING_FACE, MODELSCOPE
@@ -24,7 +22,8 @@ if TYPE_CHECKING:
 _HUBS = {MODELSCOPE: "ModelScope"}
 
 
-def fetch(  # noqa: PLR0917  (one parameter for each option)
+@takes_options("fetch")
+def fetch(
     patterns: Annotated[
         list[str],
         typer.Argument(
@@ -34,20 +33,7 @@ def fetch(  # noqa: PLR0917  (one parameter for each option)
             autocompletion=task_names,
         ),
     ],
-    include_path: Annotated[
-        list[Path] | None, typer.Option(help="A folder of benchmarks.", metavar="FOLDER", show_default=False)
-    ] = None,
-    revision: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="The commit, branch or tag of a Hub dataset: id=revision.", metavar="ID=REVISION", show_default=False
-        ),
-    ] = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(help="Local files in place of a dataset: id=path.", metavar="ID=PATH", show_default=False),
-    ] = None,
-    dialect_option: option.DialectOption = None,
+    options: dict[str, Any],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Download without asking.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be downloaded, and stop.")] = False,
     as_json: AsJson = False,
@@ -60,10 +46,7 @@ def fetch(  # noqa: PLR0917  (one parameter for each option)
     with stdout_kept(is_json=as_json):
         planned = plan_fetch(
             names,
-            include_paths=tuple(include_path or ()),
-            revisions=parse_places(revision or (), "--revision"),
-            data=parse_places(data or (), "--data"),
-            dialect_options=parse_dialect_options(dialect_option or (), "--dialect-option"),
+            **options,
         )
         for line in _lines(planned):
             say(line, err=as_json)

@@ -23,6 +23,7 @@ import typer
 from polymeter import __version__
 from polymeter.cli.foreign import SETTINGS, as_typer_command
 from polymeter.cli.printing import say
+from polymeter.cli.run_flags import with_flags
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PlanError, PolymeterError
@@ -48,11 +49,12 @@ _MODULES = {"import": "import_logs"}
 _SETTINGS = {"python": SETTINGS}
 
 
-def build_app(only: str = "") -> typer.Typer:
+def build_app(only: str = "", *, with_options: bool = True) -> typer.Typer:
     """The app with all commands: Polymeter's, and those of other systems, whose code is not imported for it.
 
     Args:
         only: One of Polymeter's commands, to build no other: half of the time goes into options that nobody asks for.
+        with_options: Whether commands have the flags of a run's options.
 
     Raises:
         PlanError: if the command of a system has the name of one of Polymeter's.
@@ -67,7 +69,8 @@ def build_app(only: str = "") -> typer.Typer:
     for name in (only,) if only else _COMMANDS:
         module = _MODULES.get(name, name)
         function = getattr(importlib.import_module(f"polymeter.cli.{module}"), module)
-        app.command(name, context_settings=_SETTINGS.get(name))(function)
+        # The list of all commands shows no options, and making those of a run's commands takes pydantic.
+        app.command(name, context_settings=_SETTINGS.get(name))(with_flags(function) if with_options else function)
     for system in systems():
         command = system.command
         if command is None:
@@ -100,7 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with naming_places():
             only = words[0] if words and words[0] in _COMMANDS else ""
             # Not through the app: calling it would put typer's hook for unexpected errors in place of ours.
-            command = typer.main.get_command(build_app(only))
+            is_list = (not words or words[0] in ("-h", "--help")) and "_POLYMETER_COMPLETE" not in os.environ
+            command = typer.main.get_command(build_app(only, with_options=not is_list))
             code = command(args=words, prog_name="polymeter", standalone_mode=False, obj=state)
     except PolymeterError as error:
         return _report(state, error)

@@ -1,70 +1,12 @@
-"""Options that several commands have in common, and how their values are read."""
+"""How the values of flags are read that several commands have in common."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from polymeter.core.errors import PlanError
-
-Parity = Annotated[
-    str | None,
-    typer.Option(
-        "--parity",
-        help="Where Polymeter differs from another system on purpose, take that system's values; none: its own.",
-        metavar="SYSTEM",
-        show_default=False,
-    ),
-]
-StrictResume = Annotated[
-    bool | None,
-    typer.Option(
-        "--strict-resume/--no-strict-resume",
-        help="Refuse to continue a run whose endpoint, task sources or Polymeter code changed since it began.",
-        show_default=False,
-    ),
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a number lacks a whole member or subset.")]
-FailUnder = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-under",
-        help="Exit with 3 if this number is lower, or missing: demo.anls=0.9. May be given several times.",
-        metavar="TASK.METRIC=VALUE",
-        show_default=False,
-    ),
-]
-LogTo = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--log-to",
-        help="Send the finished run to a tracker: wandb:project=vlm. May be given several times.",
-        metavar="TRACKER[:KEY=VALUE,…]",
-        show_default=False,
-    ),
-]
-ReportSamples = Annotated[
-    str | None,
-    typer.Option(
-        "--report-samples",
-        help="Samples of each task in the HTML report, or all; default: as many as fit 20 MB, failures and the worst "
-        "first.",
-        metavar="N",
-        show_default=False,
-    ),
-]
-AllowGeneratedCode = Annotated[
-    bool,
-    typer.Option(
-        "--allow-generated-code",
-        help="Allow tasks that run code written by the model; each program runs in a process of its own, with limits.",
-        rich_help_panel="What to measure",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")]
 
 
 def thresholds(texts: Iterable[str] | None) -> dict[str, float]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polymeter.cli.options import Quiet, number_or_auto
-from polymeter.cli.pairs import parse_model_args, parse_pairs
+from polymeter.cli.pairs import parse_model_args
 from polymeter.cli.roles import JudgeArgs
-from polymeter.cli.run_options import Imports
+from polymeter.cli.run_flags import takes_options
+from polymeter.cli.run_options import Quiet
 from polymeter.cli.state import Debug, state_of
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class PairwiseForm(str, Enum):
     csv = "csv"
 
 
+@takes_options("pairwise")
 def pairwise(  # noqa: PLR0917  (one parameter for each option)
     context: typer.Context,
     runs: Annotated[
@@ -39,6 +40,7 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
         ),
     ],
     judge: Annotated[str, typer.Option("--judge", help="The model that judges.", metavar="SPEC", show_default=False)],
+    options: dict[str, Any],
     judge_args: JudgeArgs = None,
     rubric: Annotated[
         str,
@@ -75,26 +77,12 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
             show_default=False,
         ),
     ] = "",
-    gen_kwargs: Annotated[
-        list[str] | None,
-        typer.Option("--gen-kwargs", help="Generation settings of the judge: key=value,…", metavar="PAIRS"),
-    ] = None,
-    imports: Imports = None,
-    concurrency: Annotated[
-        str | None,
-        typer.Option(
-            "--concurrency",
-            help="The maximum number of requests in flight at the judge's endpoint, or auto.",
-            metavar="N",
-        ),
-    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output", "-o", help="The run folder of the verdicts; default: beside the first run.", metavar="FOLDER"
         ),
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Discard the contents of the run folder.")] = False,
     form: Annotated[PairwiseForm, typer.Option("--format", help="How to print the outcome.")] = PairwiseForm.text,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     quiet: Quiet = False,
@@ -114,12 +102,6 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
     from polymeter.cli.progress import make_progress
 
     form = PairwiseForm.json if as_json else form
-    options: dict[str, Any] = {
-        "concurrency": number_or_auto(concurrency, "--concurrency"),
-        "generation": parse_pairs(gen_kwargs or (), "--gen-kwargs") or None,
-        "imports": tuple(imports or ()) or None,
-        "is_restart": restart or None,
-    }
     with (
         stdout_kept(is_json=form is not PairwiseForm.text),
         resumable(output),
@@ -140,7 +122,7 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
             progress=progress,
             command=state_of(context).command,
             tell=lambda sentence: say(sentence, err=True),
-            **{name: value for name, value in options.items() if value is not None},
+            **options,
         )
     return _show(found, form)
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from polymeter.cli.json_output import AsJson
-from polymeter.cli.options import ReportSamples, count_or_all
+from polymeter.cli.run_flags import takes_options
 from polymeter.cli.state import Debug
 
 
+@takes_options("report")
 def report(
     run: Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)],
-    report_samples: ReportSamples = None,
+    options: dict[str, Any],
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -27,6 +28,6 @@ def report(
     from polymeter.cli.outcome import show_stored
 
     found = open_run(run)
-    found.write_report(count_or_all(report_samples, "--report-samples"))
+    found.write_report(options.get("report_samples"))
     show_stored(found, is_json=as_json)
     return 0

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from polymeter.cli.options import AllowGeneratedCode
+from polymeter.cli.run_flags import takes_options
 from polymeter.cli.state import Debug, state_of
 
 
+@takes_options("rerun")
 def rerun(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)],
+    options: dict[str, Any],
     output: Annotated[
         Path | None,
         typer.Option(
             "--output", "-o", help="The new run folder; default: beside the run.", metavar="FOLDER", show_default=False
         ),
     ] = None,
-    allow_generated_code: AllowGeneratedCode = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the comparison, no progress.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -36,7 +37,7 @@ def rerun(
         again = rerun_run(
             run,
             output=output,
-            allow_generated_code=allow_generated_code,
+            **options,
             progress=progress,
             command=state_of(context).command,
         )

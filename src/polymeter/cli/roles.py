@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,40 +14,13 @@ if TYPE_CHECKING:
     from polymeter.core.model import ModelSpec
 
 
-class PanelRules(str, Enum):
-    """What the values of several judges come to."""
-
-    MEAN = "mean"
-    MAJORITY = "majority"
-
-
-_WHAT, _HOW = "What to measure", "Settings that can change results"
 JudgeArgs = Annotated[
     list[str] | None,
     typer.Option(
         "--judge-args",
         help="Arguments for the judge: key=value,… With several judges once for each of them, in order; '' for none.",
         metavar="PAIRS",
-        rich_help_panel=_WHAT,
-        show_default=False,
-    ),
-]
-PanelWay = Annotated[
-    PanelRules | None,
-    typer.Option(
-        "--panel",
-        help="What the values of several judges come to: their mean (the default), or the one that most give.",
-        rich_help_panel=_HOW,
-        show_default=False,
-    ),
-]
-Quorum = Annotated[
-    int | None,
-    typer.Option(
-        "--panel-quorum",
-        help="How many of several judges must give a verdict on a sample, else it has no score; default: all.",
-        metavar="N",
-        rich_help_panel=_HOW,
+        rich_help_panel="What to measure",
         show_default=False,
     ),
 ]

@@ -2,79 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from polymeter.cli import run_options as option
-from polymeter.cli.asked import Asked, read_options
+from polymeter.cli.asked import read_asked, read_ending
 from polymeter.cli.json_output import AsJson, stdout_kept
-from polymeter.cli.options import AllowGeneratedCode
-from polymeter.cli.roles import JudgeArgs, PanelWay, Quorum
+from polymeter.cli.roles import JudgeArgs
+from polymeter.cli.run_flags import takes_options
 from polymeter.cli.state import Debug, state_of
 
 
-def run(  # noqa: PLR0917  (one parameter for each option; they become one object below)
+@takes_options("run")
+def run(  # noqa: PLR0917  (one parameter for each flag that is no option of the run)
     context: typer.Context,
     model: option.Model,
     tasks: option.Tasks,
+    options: dict[str, Any],
     model_path: option.ModelPath = "",
     model_args: option.ModelArgs = None,
     base_url: option.BaseURL = None,
     server_args: option.ServerArgs = None,
+    server_timeout: option.ServerTimeout = None,
     strip_prompt: option.StripPrompt = False,
     logprob_template: option.LogprobTemplate = None,
     judge: option.Judge = None,
     judge_args: JudgeArgs = None,
-    panel: PanelWay = None,
-    panel_quorum: Quorum = None,
-    include_path: option.IncludePath = None,
-    imports: option.Imports = None,
-    data: option.Data = None,
-    weights: option.Weights = None,
-    offline: option.Offline = False,
-    allow_private_urls: option.AllowPrivateUrls = False,
-    allow_generated_code: AllowGeneratedCode = False,
-    skip_unfit: option.SkipUnfit = False,
-    limit: option.Limit = None,
-    seed: option.Seed = None,
-    gen_kwargs: option.GenKwargs = None,
-    num_fewshot: option.NumFewshot = None,
-    revision: option.Revision = None,
-    prompt_key: option.PromptKey = None,
-    system_prompt: option.SystemPrompt = None,
-    mcq: option.Mcq = None,
-    reasoning_tags: option.ReasoningTags = None,
-    parity: option.Parity = None,
-    dialect_option: option.DialectOption = None,
-    batch_size: option.BatchSize = None,
-    concurrency: option.Concurrency = None,
-    executor: option.Executor = None,
-    replicas: option.Replicas = None,
-    judge_replicas: option.JudgeReplicas = None,
-    gpus_per_replica: option.GpusPerReplica = None,
-    cpus_per_replica: option.CpusPerReplica = None,
-    address: option.Address = None,
-    lease_timeout: option.LeaseTimeout = None,
-    window: option.Window = None,
-    score_workers: option.ScoreWorkers = None,
-    score_timeout: option.ScoreTimeout = None,
-    score_memory: option.ScoreMemory = None,
-    decode_workers: option.DecodeWorkers = None,
-    max_image_pixels: option.MaxImagePixels = None,
-    server_timeout: option.ServerTimeout = None,
-    timeout: option.Timeout = None,
-    max_retries: option.MaxRetries = None,
-    max_wait: option.MaxWait = None,
-    max_errors: option.MaxErrors = None,
     strict: option.Strict = False,
     fail_under: option.FailUnder = None,
-    output: option.Output = None,
-    strict_resume: option.StrictResume = None,
-    restart: option.Restart = False,
-    media: option.Media = None,
-    report_samples: option.ReportSamples = None,
-    journal_dir: option.JournalDir = None,
-    publish: option.Publish = None,
-    cache_dir: option.CacheDir = None,
     log_to: option.LogTo = None,
     on_end: option.OnEnd = None,
     quiet: option.Quiet = False,
@@ -82,17 +38,27 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     debug: Debug = False,
 ) -> int:
     """Measure a model on some tasks. The same command with the same --output continues where it stopped."""
-    return _evaluate(context, read_options(locals()), is_quiet=quiet, is_strict=strict, is_json=as_json)
-
-
-def _evaluate(context: typer.Context, asked: Asked, *, is_quiet: bool, is_strict: bool, is_json: bool) -> int:
     from polymeter.cli.outcome import resumable, show
 
-    with stdout_kept(is_json=is_json), resumable(asked.options.get("output")):
+    asked = read_asked(
+        model,
+        tasks,
+        model_path=model_path,
+        model_args=model_args,
+        base_url=base_url,
+        server_args=server_args,
+        server_timeout=server_timeout,
+        strip_prompt=strip_prompt,
+        logprob_template=logprob_template,
+        judge=judge,
+        judge_args=judge_args,
+    )
+    ending = read_ending(strict=strict, fail_under=fail_under, log_to=log_to, on_end=on_end)
+    with stdout_kept(is_json=as_json), resumable(options.get("output")):
         from polymeter.api import evaluate
         from polymeter.cli.progress import make_progress
 
-        with make_progress(is_quiet=is_quiet) as progress:
+        with make_progress(is_quiet=quiet) as progress:
             result = evaluate(
                 asked.model,
                 asked.tasks,
@@ -101,7 +67,7 @@ def _evaluate(context: typer.Context, asked: Asked, *, is_quiet: bool, is_strict
                 roles=asked.roles,
                 progress=progress,
                 command=state_of(context).command,
-                is_strict=is_strict,
-                **asked.options,
+                **ending,
+                **options,
             )
-    return show(result, is_json=is_json)
+    return show(result, is_json=as_json)

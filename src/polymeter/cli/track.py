@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polymeter.cli import run_options as option
-from polymeter.cli.asked import read_options, with_options_of
+from polymeter.cli.asked import read_asked, read_ending, with_options_of
 from polymeter.cli.run import run
+from polymeter.cli.run_flags import takes_options
 from polymeter.cli.state import Debug, state_of
 
 if TYPE_CHECKING:
@@ -21,10 +22,11 @@ _PIPED = 130
 """The width of tables that no terminal shows: every column fits."""
 _STAND_INS = {"{checkpoint}": "\ue000checkpoint\ue001", "{step}": "\ue000step\ue001"}
 """While arguments are parsed, where a brace begins JSON."""
-_NOT_OF_A_CURVE = ("output", "restart", "strict", "fail_under", "publish")
+_NOT_OF_A_CURVE = ("options", "strict", "fail_under")
 _CURVE = "The curve"
 
 
+@takes_options("track")
 @with_options_of(run, without=_NOT_OF_A_CURVE)
 def track(
     context: typer.Context,
@@ -32,6 +34,7 @@ def track(
         Path, typer.Argument(help="The folder that training writes checkpoints to.", metavar="DIR", show_default=False)
     ],
     tasks: option.Tasks,
+    options: dict[str, Any],
     *,
     model: Annotated[
         str,
@@ -163,9 +166,10 @@ def track(
     """
     from polymeter.cli.json_output import stdout_kept
 
+    is_json, is_quiet = words.pop("as_json"), words.pop("quiet")
+    ending = read_ending(log_to=words.pop("log_to"), on_end=words.pop("on_end"))
     texts = [_hidden(text) for text in words.pop("model_args", None) or ()]
-    asked = read_options({**words, "model": _hidden(model), "tasks": tasks, "model_args": texts})
-    is_json, is_quiet = words["as_json"], words["quiet"]
+    asked = read_asked(_hidden(model), tasks, model_args=texts, **words)
     with stdout_kept(is_json=is_json):
         from polymeter.analysis.tracking.tracking import WaitClock
         from polymeter.analysis.tracking.tracking import track as track_folder
@@ -193,7 +197,8 @@ def track(
                 progress=progress,
                 on_measured=partial(_note, progress) if watch else None,
                 command=state_of(context).command,
-                **asked.options,
+                **ending,
+                **options,
             )
     _show(curve, is_json=is_json)
     return curve.exit_code

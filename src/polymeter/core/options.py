@@ -1,12 +1,15 @@
 """The options of a run: one frozen object, made once from the command line, a file, or Python.
 
-Every field is marked ``identity`` (it can change an output) or ``runtime`` (it cannot). ``identity_of`` is what resume
-and caches compare. The mark is part of the field, so that an option cannot be added without deciding.
+Every field is marked ``identity`` (it can change an output) or ``runtime`` (it cannot). ``identity`` is what resume and
+caches compare. The mark is part of the field, so that an option cannot be added without deciding. So are its type,
+default, description and flag: command lines (``cli.run_flags``), settings files, Python's keywords and the page of
+options are made from the fields, and an option is added here alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -30,26 +33,63 @@ Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T", bound="Options")
 
 
-def identity(default: Any, description: str, **rules: Any) -> Any:
-    """A field that can change an output."""
-    return _marked("identity", default, description, rules)
+WHAT, HOW, SPEED, OUTPUT = "What to measure", "Settings that can change results", "Speed and failures", "Output"
+"""The panels of ``--help`` in which options stand."""
+_RUN = ("run", "track")
+SETTINGS = "settings file"
+"""Stands among the commands of an option that a settings file may have."""
 
 
-def runtime(default: Any, description: str, **rules: Any) -> Any:
-    """A field that cannot change an output."""
-    return _marked("runtime", default, description, rules)
+@dataclass(frozen=True, slots=True)
+class OptionFlag:
+    """How commands spell an option.
 
-
-def later_identity(default: Any, description: str, **rules: Any) -> Any:
-    """A field that can change an output, and that runs of earlier versions do not have: with its default value it is no
-    part of the identity, so that those runs go on.
+    Attributes:
+        names: The flag, and its short form or its negation.
+        panel: The panel of ``--help`` that it stands in.
+        metavar: What ``--help`` calls its value.
+        commands: The commands that take it.
     """
-    return _marked("identity", default, description, rules, is_later=True)
+
+    names: tuple[str, ...]
+    panel: str
+    metavar: str | None
+    commands: tuple[str, ...]
 
 
-def _marked(mark: str, default: Any, description: str, rules: dict[str, Any], *, is_later: bool = False) -> Any:
+def flag(*names: str, panel: str, metavar: str | None = None, commands: tuple[str, ...] = _RUN) -> OptionFlag:
+    """The flag of an option; see ``OptionFlag``. By default ``run`` and ``track`` take it."""
+    return OptionFlag(names, panel, metavar, commands)
+
+
+def identity(default: Any, description: str, flag: OptionFlag | None = None, **rules: Any) -> Any:
+    """A field that can change an output. Without a flag it is for Python and for settings files."""
+    return _marked("identity", default, description, flag, rules)
+
+
+def runtime(default: Any, description: str, flag: OptionFlag | None = None, **rules: Any) -> Any:
+    """A field that cannot change an output."""
+    return _marked("runtime", default, description, flag, rules)
+
+
+def later_identity(default: Any, description: str, flag: OptionFlag | None = None, **rules: Any) -> Any:
+    """A field that can change an output, and that runs of earlier versions do not have: with its default value it is no
+    part of the identity, so that those runs continue.
+    """
+    return _marked("identity", default, description, flag, rules, is_later=True)
+
+
+def placement(default: Any, description: str, flag: OptionFlag, **rules: Any) -> Any:
+    """A field that cannot change an output, and says where models are computed."""
+    return _marked("runtime", default, description, flag, rules, is_placement=True)
+
+
+def _marked(
+    mark: str, default: Any, description: str, flag: OptionFlag | None, rules: dict[str, Any], **marks: bool
+) -> Any:
     make = {"default_factory": default} if isinstance(default, type) else {"default": default}
-    return Field(**make, description=description, json_schema_extra={"mark": mark, "is_later": is_later}, **rules)
+    extra: Any = {"mark": mark, "flag": flag, **marks}
+    return Field(**make, description=description, json_schema_extra=extra, **rules)
 
 
 _LIMITS = {
@@ -117,45 +157,90 @@ class RunOptions(Options):
     """All options of a run."""
 
     limit: float | None = identity(
-        None, "Evaluate at most this many samples of each task; below 1, this share of them.", gt=0
+        None,
+        "The maximum number of samples of each task; below 1: a share.",
+        gt=0,
+        flag=flag("--limit", panel=HOW, metavar="N"),
     )
     offset: int = identity(0, "Skip this many samples at the start of each task.", ge=0)
-    seed: int = identity(0, "Seed of the run; the seeds of samples, answers and hooks are derived from it.")
-    generation: dict[str, Any] = identity(dict, "Generation settings that win over the tasks' own.")
-    num_fewshot: int | None = identity(None, "Number of few-shot examples, in place of the tasks' own.", ge=0)
-    prompt_key: str = identity("", "Which model-specific block of prompts to use; default: the model's family.")
-    system_prompt: str = identity("", "Text put before every conversation.")
+    seed: int = identity(
+        0,
+        "Seed of the run; the seeds of samples, answers and hooks are derived from it.",
+        flag=flag("--seed", panel=HOW),
+    )
+    generation: dict[str, Any] = identity(
+        dict,
+        "Generation settings that override the tasks': key=value,…",
+        flag=flag("--gen-kwargs", panel=HOW, metavar="PAIRS", commands=(*_RUN, "pairwise")),
+    )
+    num_fewshot: int | None = identity(
+        None,
+        "Number of few-shot examples, in place of the tasks' own.",
+        ge=0,
+        flag=flag("--num-fewshot", panel=HOW, metavar="N"),
+    )
+    prompt_key: str = identity(
+        "",
+        "Which model-specific block of prompts to use; default: the model's family.",
+        flag=flag("--prompt-key", panel=HOW, metavar="NAME"),
+    )
+    system_prompt: str = identity(
+        "", "Text put before every conversation.", flag=flag("--system-prompt", panel=HOW, metavar="TEXT")
+    )
     dialect_options: dict[str, dict[str, Any]] = identity(
-        dict, "Further settings for the tasks of one format: format → setting → value."
+        dict,
+        "A setting of one benchmark format: tsv.circular=true.",
+        flag=flag("--dialect-option", panel=HOW, metavar="FORMAT.NAME=VALUE", commands=(*_RUN, "score", "fetch")),
     )
-    data: dict[str, str] = identity(dict, "Local files in place of dataset ids: ID[:CONFIG] → path.")
+    data: dict[str, str] = identity(
+        dict,
+        "Local files that replace a dataset: id=path or id:config=path.",
+        flag=flag("--data", panel=WHAT, metavar="ID=PATH", commands=(*_RUN, "fetch", "check", SETTINGS)),
+    )
     revisions: dict[str, str] = later_identity(
-        dict, "Which commits, branches or tags of datasets of a hub are read: ID → revision; default: the newest."
+        dict,
+        "The commit, branch or tag of a Hub dataset to read: id=revision. May be given several times.",
+        flag=flag("--revision", panel=HOW, metavar="ID=REVISION", commands=(*_RUN, "fetch")),
     )
-    weights: dict[str, str] = identity(dict, "Local files in place of model ids: ID → path.")
+    weights: dict[str, str] = identity(
+        dict,
+        "Local files that replace a model id.",
+        flag=flag("--weights", panel=WHAT, metavar="ID=PATH", commands=(*_RUN, SETTINGS)),
+    )
     parity: str = later_identity(
         "",
-        "The system whose values a run takes where Polymeter differs from it on purpose; default: none.",
+        "Where Polymeter differs from another system on purpose, take that system's values; none: its own.",
+        flag=flag("--parity", panel=HOW, metavar="SYSTEM", commands=(*_RUN, "score", "check", SETTINGS)),
     )
     mcq: ChoiceWay = later_identity(
         "loglikelihood",
-        "How multiple choice of task YAML is asked: by the log-probabilities of the choices, or as text, with letters.",
+        "How multiple choice of task YAML is asked: loglikelihood (the default), or text: the options get "
+        "letters, and the answer names one.",
+        flag=flag("--mcq", panel=HOW),
     )
     panel: PanelRule = later_identity(
-        "mean", "What the values of several judges come to: their mean, or the one that most of them give."
+        "mean",
+        "What the values of several judges come to: their mean (the default), or the one that most give.",
+        flag=flag("--panel", panel=HOW, commands=(*_RUN, "score")),
     )
     panel_quorum: Count | None = later_identity(
-        None, "How many of several judges must give a verdict on a sample; default: all of them."
+        None,
+        "How many of several judges must give a verdict on a sample, else it has no score; default: all.",
+        flag=flag("--panel-quorum", panel=HOW, metavar="N", commands=(*_RUN, "score")),
     )
     reasoning_tags: Any = later_identity(
         None,
         "Pairs of tags around reasoning in answers, for tasks that name none, as JSON; none: answers are kept as they "
         "are. Default: the usual tags, and those of the model's chat template.",
+        flag=flag("--reasoning-tags", panel=HOW, metavar="PAIRS", commands=(*_RUN, "score")),
     )
     apply_stops_to_foreign: bool = identity(False, "Cut the outputs of wrapped models at stop strings too.")
 
     include_paths: tuple[Path, ...] = runtime(
-        (), "Folders of benchmarks to add. The sources of the benchmarks that run are part of the identity."
+        (),
+        "A folder of benchmarks. SYSTEM:FOLDER names the system they were written for, where their files do "
+        "not show it: lm-eval:tasks.",
+        flag=flag("--include-path", panel=WHAT, metavar="FOLDER", commands=(*_RUN, "fetch", "check", SETTINGS)),
     )
     prefer: tuple[str, ...] = runtime(
         (),
@@ -163,61 +248,92 @@ class RunOptions(Options):
         "polymeter: what comes with Polymeter).",
     )
     imports: tuple[Path, ...] = runtime(
-        (), "Python files to load first, for the models, metrics and so on that they register."
+        (),
+        "A Python file to load first, for its registrations.",
+        flag=flag("--import", panel=WHAT, metavar="FILE", commands=(*_RUN, "pairwise")),
     )
-    output: Path | None = runtime(None, "The run folder; default: a new one under ./runs.")
+    output: Path | None = runtime(
+        None,
+        "The run folder; default: a new one under ./runs.",
+        flag=flag("--output", "-o", panel=OUTPUT, metavar="FOLDER", commands=("run",)),
+    )
     batch_size: Count | Literal["auto"] | None = runtime(
         None,
         "Requests in one batch of a local model, or auto: doubled while that is faster; default: the task's or the "
         "model's.",
+        flag=flag("--batch-size", "-b", panel=SPEED, metavar="N"),
     )
     concurrency: Count | Literal["auto"] = runtime(
         "auto",
-        "Maximum requests in flight at an endpoint, at each of its addresses if it has several, or auto: raised until "
-        "the endpoint reaches its limit.",
+        "The maximum number of requests in flight at an endpoint, at each of its addresses if it has "
+        "several, or auto (the default): raised until it refuses.",
+        flag=flag("--concurrency", panel=SPEED, metavar="N", commands=(*_RUN, "score", "pairwise")),
     )
-    executor: Literal["local", "ray"] = runtime(
-        "local", "Where the replicas of a model are: processes of this machine, or actors of a Ray cluster."
+    executor: Literal["local", "ray"] = placement(
+        "local",
+        "Where replicas are: local (processes of this machine, the default), or ray, where slow scoring is "
+        "spread over free cores too.",
+        flag=flag("--executor", panel=SPEED, commands=(*_RUN, "resume", "score")),
     )
-    replicas: Count | Literal["auto"] | None = runtime(
+    replicas: Count | Literal["auto"] | None = placement(
         None,
         "Copies of the measured model that share its requests: processes, or servers if the run starts the model's "
         "server. auto: as many as the GPUs allow; default: none, the model is in this process.",
+        flag=flag("--replicas", panel=SPEED, metavar="N", commands=(*_RUN, "resume")),
     )
-    judge_replicas: Count | None = runtime(
+    judge_replicas: Count | None = placement(
         None,
         "Copies of each judge on this machine, apart from the measured model: processes, Ray actors, or servers if the "
         "run starts the judge's server. Default: none, it is in this process.",
+        flag=flag("--judge-replicas", panel=SPEED, metavar="N", commands=(*_RUN, "resume", "score")),
     )
-    gpus_per_replica: float | None = runtime(
+    gpus_per_replica: float | None = placement(
         None,
         "GPUs of each replica; a fraction such as 0.5 shares one. Default: one if there are GPUs; for a server, as "
         "many as its arguments ask for.",
         ge=0,
+        flag=flag("--gpus-per-replica", panel=SPEED, metavar="N", commands=(*_RUN, "resume", "score")),
     )
-    cpus_per_replica: Count | None = runtime(
-        None, "Cores of one replica, and the threads that it computes with; default: its share of this machine's."
-    )
-    address: str | None = runtime(
+    cpus_per_replica: Count | None = placement(
         None,
-        "Address of the Ray cluster, or auto: the cluster running on this machine; default: a new one on this machine.",
+        "Cores of one replica, and the threads that it computes with; default: its share of this machine's.",
+        flag=flag("--cpus-per-replica", panel=SPEED, metavar="N", commands=(*_RUN, "resume", "score")),
     )
-    lease_timeout_s: float = runtime(
+    address: str | None = placement(
+        None,
+        "Address of the Ray cluster, or auto: the cluster running on this machine; needs --executor ray.",
+        flag=flag("--address", panel=SPEED, commands=(*_RUN, "resume", "score")),
+    )
+    lease_timeout_s: float = placement(
         1800.0,
-        "Seconds without an answer, or without finishing loading the model, after which a replica counts as lost: it "
-        "is ended, and its requests go to others.",
+        "Time limit for a replica to answer, or to load its model; then it is ended and its requests go to others.",
         gt=0,
+        flag=flag("--lease-timeout", panel=SPEED, metavar="SECONDS", commands=(*_RUN, "resume", "score")),
     )
-    window: int | None = runtime(None, "Samples in progress at a time; default: enough to keep the model busy.", ge=1)
+    window: int | None = runtime(
+        None,
+        "Samples in progress at a time; default: enough to keep the model busy.",
+        ge=1,
+        flag=flag("--window", panel=SPEED, metavar="N"),
+    )
     media_budget_mb: int = runtime(96, "Decoded media held in memory at a time, in MB.", ge=1)
     max_image_pixels: int = runtime(
         MOST_PIXELS,
         "Most pixels (width times height) of one image; a larger one is an error of its sample, before it is decoded.",
         ge=1,
+        flag=flag("--max-image-pixels", panel=HOW, metavar="N"),
     )
-    decode_workers: int = runtime(2, "Threads that decode media ahead of the model.", ge=1)
+    decode_workers: int = runtime(
+        2,
+        "Threads that decode media ahead of the model.",
+        ge=1,
+        flag=flag("--decode-workers", panel=SPEED, metavar="N"),
+    )
     score_workers: int | None = runtime(
-        None, "Threads for hooks and scoring; if set, several run at a time when scoring waits for something.", ge=1
+        None,
+        "Threads for hooks and scoring; if set, several run at a time when scoring waits for something.",
+        ge=1,
+        flag=flag("--score-workers", panel=SPEED, metavar="N", commands=(*_RUN, "score")),
     )
     # Runtime, as the time limit of a request is: both decide whether a sample has a score, never which score it has. So
     # a sample that exceeded its limit is scored on resume with a larger one.
@@ -225,57 +341,87 @@ class RunOptions(Options):
         DEFAULT_TIMEOUT_S,
         "Time limit of scoring one sample, in seconds, where scoring can be stopped; elsewhere, when to warn.",
         gt=0,
+        flag=flag("--score-timeout", panel=SPEED, metavar="SECONDS", commands=(*_RUN, "score")),
     )
     score_memory_mb: int = runtime(
-        DEFAULT_MEMORY_MB, "Memory limit of a process that scores, in MB, where the system enforces it.", ge=256
+        DEFAULT_MEMORY_MB,
+        "Memory limit of a process that scores, in MB, where the system enforces it.",
+        ge=256,
+        flag=flag("--score-memory", panel=SPEED, metavar="MB", commands=(*_RUN, "score")),
     )
     max_retries: int = runtime(
         5,
         "How often a request is retried after a transient failure; rate limits count only while nothing is answered.",
         ge=0,
+        flag=flag("--max-retries", panel=SPEED, metavar="N"),
     )
-    timeout_s: float = runtime(600.0, "Time limit of one request to an endpoint, in seconds.", gt=0)
+    timeout_s: float = runtime(
+        600.0,
+        "Time limit of one request to an endpoint, in seconds.",
+        gt=0,
+        flag=flag("--timeout", panel=SPEED, metavar="SECONDS"),
+    )
     max_wait_s: float = runtime(
         LONGEST_WAIT_S,
         "Longest wait before another attempt at an endpoint, in seconds, whatever the endpoint asks for.",
         gt=0,
+        flag=flag("--max-wait", panel=SPEED, metavar="SECONDS"),
     )
-    max_errors: float | None = runtime(None, "Stop after this many failed samples; below 1, this share of them.", gt=0)
-    media: MediaPolicy = runtime("previews", "Whether previews of inputs are stored in the run folder.")
+    max_errors: float | None = runtime(
+        None,
+        "Stop after this many failed samples; below 1, this share of them.",
+        gt=0,
+        flag=flag("--max-errors", panel=SPEED, metavar="N"),
+    )
+    media: MediaPolicy = runtime(
+        "previews", "Whether previews of inputs are stored in the run folder.", flag=flag("--media", panel=OUTPUT)
+    )
     report_samples: Count | Literal["all"] | None = runtime(
         None,
         "Samples of each task in the HTML report, or all; default: as many as fit 20 MB, failures and the worst first.",
+        flag=flag("--report-samples", panel=OUTPUT, metavar="N", commands=(*_RUN, "resume", "score", "report")),
     )
     journal_dir: Path | None = runtime(
-        None, "Where the live journal is stored if not in the run folder (it needs a local disk)."
+        None,
+        "Where the live journal is stored if not in the run folder (it needs a local disk).",
+        flag=flag("--journal-dir", panel=OUTPUT, metavar="FOLDER"),
     )
     publish: str = runtime(
         "",
-        "Where the run's files are copied when it has ended, however it ended: a folder, or a URL that fsspec can "
-        "write to.",
+        "Copy the run's files there when it has ended, however it ended: a folder, or a URL that fsspec can "
+        "write to (s3://bucket/runs/a).",
+        flag=flag("--publish", panel=OUTPUT, metavar="URL", commands=("run", "resume")),
     )
     cache_dir: Path | None = runtime(
-        None, "Where prepared data and indexes are stored; default: the user's cache folder."
+        None,
+        "Where prepared data and indexes are stored; default: the user's cache folder.",
+        flag=flag("--cache-dir", panel=OUTPUT, metavar="FOLDER", commands=(*_RUN, SETTINGS)),
     )
     is_offline: bool = runtime(
         False,
         "Download no data and no weights; what is not on this machine counts as missing. Endpoints are still used.",
+        flag=flag("--offline", panel=WHAT),
     )
     is_strict_resume: bool = runtime(
         False,
-        "Refuse to go on with a run whose endpoint, task sources or Polymeter code changed since it began.",
+        "Refuse to continue a run whose endpoint, task sources or Polymeter code changed since it began.",
+        flag=flag("--strict-resume/--no-strict-resume", panel=OUTPUT, commands=(*_RUN, "resume", "score")),
     )
     retry_errors: bool | None = runtime(
         None,
         "Which samples without a score are run again when a run goes on. Default: those that failed or are unscored, "
         "but not those that the model refused; true: all of them; false: none.",
+        flag=flag("--retry-errors/--no-retry-errors", panel=SPEED, commands=("resume",)),
     )
     skip_unfit: bool = runtime(
         False,
-        "Run the other tasks where the model cannot do some; the results say which were left out, and why.",
+        "Run the other tasks where the model cannot do some; the report says which were left out, and why.",
+        flag=flag("--skip-unfit", panel=WHAT, commands=(*_RUN, SETTINGS)),
     )
     allow_private_urls: bool = runtime(
-        False, "Fetch what data names from addresses of this machine and its networks too, not only from public ones."
+        False,
+        "Fetch images that data names by URL from private addresses too, not only from public ones.",
+        flag=flag("--allow-private-urls", panel=WHAT),
     )
     passes_unknown_settings: bool = runtime(
         False,
@@ -286,8 +432,13 @@ class RunOptions(Options):
     allow_generated_code: bool = runtime(
         False,
         "Allow tasks that run code written by the model; each program runs in a process of its own, with limits.",
+        flag=flag("--allow-generated-code", panel=WHAT, commands=(*_RUN, "resume", "score", "rerun")),
     )
-    is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
+    is_restart: bool = runtime(
+        False,
+        "Delete what the run folder holds and start again.",
+        flag=flag("--restart", panel=OUTPUT, commands=("run", "pairwise")),
+    )
 
     @field_validator("parity")
     @classmethod
@@ -299,10 +450,20 @@ class RunOptions(Options):
         return {
             name: canonical(getattr(self, name))
             for name, info in type(self).model_fields.items()
-            if isinstance(info.json_schema_extra, dict)
-            and info.json_schema_extra.get("mark") == "identity"
-            and not (info.json_schema_extra.get("is_later") and getattr(self, name) == _default_of(info))
+            if _extra(info).get("mark") == "identity"
+            and not (_extra(info).get("is_later") and getattr(self, name) == _default_of(info))
         }
+
+    @classmethod
+    def flags(cls, command: str = "") -> dict[str, OptionFlag]:
+        """The flags that a command takes, by the names of their options; by default those of all commands."""
+        found = {name: _extra(info).get("flag") for name, info in cls.model_fields.items()}
+        return {name: flag for name, flag in found.items() if flag and (not command or command in flag.commands)}
+
+    @classmethod
+    def placements(cls) -> tuple[str, ...]:
+        """The options that say where models are computed."""
+        return tuple(name for name, info in cls.model_fields.items() if _extra(info).get("is_placement"))
 
     def runtime(self) -> dict[str, Any]:
         """The options that cannot."""
@@ -313,8 +474,12 @@ def _default_of(field: FieldInfo) -> Any:
     return field.get_default(call_default_factory=True)
 
 
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    extra = field.json_schema_extra
+    return extra if isinstance(extra, dict) else {}
+
+
 def mark_of(options: type[Options], name: str) -> str | None:
     """``identity``, ``runtime``, or ``None`` for a field that is not marked."""
-    extra = options.model_fields[name].json_schema_extra
-    mark = extra.get("mark") if isinstance(extra, dict) else None
+    mark = _extra(options.model_fields[name]).get("mark")
     return str(mark) if mark else None

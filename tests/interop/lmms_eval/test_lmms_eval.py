@@ -47,7 +47,7 @@ class Recorder:
             logged=(),
             folder=folder,
         )
-        facts = api.CommandFacts(command.model, command.model_args, "x")
+        facts = api.LmmsEvalFacts(command.model, command.model_args, "x")
         return api.LmmsEvalResult(run, (Path("out/x_results.json"),), ("one note",), facts)
 
 

@@ -92,7 +92,7 @@ def test_a_replica_that_is_started_while_the_host_closes_is_ended(monkeypatch: p
             started.append(self)
             heard.host.close()
 
-    monkeypatch.setattr(processes, "_Child", Late)
+    monkeypatch.setattr(processes, "_ReplicaChild", Late)
     heard.host.start(0, 0)
     (child,) = started
     is_ended = child._process.poll() is not None

@@ -27,7 +27,7 @@ Record = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class LogAnswer:
     """What the lines of a sample's answers hold.
 
     Attributes:
@@ -51,7 +51,7 @@ class Answered:
     log: Mapping[str, Any] = field(default_factory=dict)
 
 
-def answered(records: Sequence[Record], generation: Mapping[str, Any], metrics: Sequence[str] = ()) -> Answered:
+def answered(records: Sequence[Record], generation: Mapping[str, Any], metrics: Sequence[str] = ()) -> LogAnswer:
     """What the lines of a sample's answers hold, in either version's form.
 
     Args:
@@ -64,7 +64,7 @@ def answered(records: Sequence[Record], generation: Mapping[str, Any], metrics: 
     return _new_answer(records, settings) if is_new else _old_answer(records, settings, metrics)
 
 
-def _old_answer(records: Sequence[Record], settings: Mapping[str, Any], metrics: Sequence[str]) -> Answered:
+def _old_answer(records: Sequence[Record], settings: Mapping[str, Any], metrics: Sequence[str]) -> LogAnswer:
     """An answer of 0.17: one line with all its repeats as choices. Prompts are not written."""
     prediction, review = records[0]
     line = review or prediction
@@ -85,7 +85,7 @@ def _old_answer(records: Sequence[Record], settings: Mapping[str, Any], metrics:
         )
     raw = line.get("raw_input")
     preds = [item.get("pred") for item in reviews]
-    return Answered(
+    return LogAnswer(
         _old_scores(
             [item.get("result") for item in reviews], (line.get("reviewer_spec") or {}).get("metric") or metrics
         ),
@@ -111,7 +111,7 @@ def _old_scores(results: Sequence[Any], metrics: Sequence[str]) -> dict[str, flo
     }
 
 
-def _new_answer(records: Sequence[Record], settings: Mapping[str, Any]) -> Answered:
+def _new_answer(records: Sequence[Record], settings: Mapping[str, Any]) -> LogAnswer:
     """The answers of 1.x to a sample: a line for each repeat, with the conversation."""
     values: dict[str, list[float]] = {}
     exchanges, statuses, answers, scored = [], [], [], []
@@ -133,7 +133,7 @@ def _new_answer(records: Sequence[Record], settings: Mapping[str, Any]) -> Answe
     score = (review.get("sample_score") or {}).get("score") or {}
     metadata = (review.get("sample_score") or {}).get("sample_metadata") or prediction.get("metadata")
     target = review.get("target")
-    return Answered(
+    return LogAnswer(
         {name: math.fsum(own) / len(own) for name, own in values.items()},
         _why_unscored(statuses),
         metadata or None,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class BegunRow:
     """Prompts that have been read.
 
     Attributes:
@@ -48,7 +48,7 @@ class CachedRows:
         self.mask: Any = None
         self.positions: Any = None
 
-    def add(self, begun: Begun, rows: Sequence[int]) -> None:
+    def add(self, begun: BegunRow, rows: Sequence[int]) -> None:
         """Let some rows enter behind those that are here."""
         import torch
 
@@ -98,7 +98,7 @@ class CachedRows:
 
         self.mask = torch.nn.functional.pad(self.mask, (0, 1), value=1)
 
-    def _open(self, like: Begun) -> None:
+    def _open(self, like: BegunRow) -> None:
         from polymeter.models.hf.answers.roomy_layer import RoomyLayer
 
         self.mask, self.positions = like.mask[:0, :0], like.positions[:0]

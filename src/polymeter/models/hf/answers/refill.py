@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.errors import is_out_of_memory
 from polymeter.core.request import Tags
-from polymeter.models.hf.answers.cached_rows import Begun, CachedRows
+from polymeter.models.hf.answers.cached_rows import BegunRow, CachedRows
 from polymeter.models.hf.answers.decoding import Decoding, StopStrings
 from polymeter.models.hf.load import LoadedCheckpoint
 from polymeter.models.hf.scoring.agreement import distributions_agree
@@ -106,7 +106,7 @@ class Refiller:
                 _LOG.debug("Finished rows keep their places: %s", error)
         return self._is_faithful[kind]
 
-    def begin(self, inputs: dict[str, Any]) -> tuple[Begun, torch.Tensor]:
+    def begin(self, inputs: dict[str, Any]) -> tuple[BegunRow, torch.Tensor]:
         """Read prompts.
 
         Returns:
@@ -115,7 +115,7 @@ class Refiller:
         reader = self._reader
         logits = reader.read(inputs)
         cache, reader.cache = reader.cache, None  # which would otherwise be held while the rows go on without it
-        return Begun(cache, inputs["attention_mask"], reader.starts), logits
+        return BegunRow(cache, inputs["attention_mask"], reader.starts), logits
 
     def step(self, rows: CachedRows, tokens: Sequence[int]) -> torch.Tensor:
         """Read one more token of each row; returns the logits after it."""
