@@ -30,6 +30,7 @@ import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from tests.helpers import prepared_start  # noqa: E402
+from tests.helpers.recorded import References  # noqa: E402
 
 # How long an example takes is no property of the code: a first import or a busy machine must not fail a test.
 # Where many look at one result (CI), examples are the same each time.
@@ -43,8 +44,17 @@ settings.load_profile("polymeter")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--fresh-processes``: start every command as a user does, which takes longer."""
+    """``--fresh-processes``: start every command as a user does, which takes longer. ``--record-references``: compute
+    what other libraries give, and keep it.
+    """
     parser.addoption("--fresh-processes", action="store_true", help="fork no command from a prepared process")
+    parser.addoption("--record-references", action="store_true", help="record reference values of other libraries")
+
+
+@pytest.fixture
+def references(request: pytest.FixtureRequest) -> References:
+    """What another library gives for the cases of this test."""
+    return References(request.node.name, records=request.config.getoption("--record-references"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
