@@ -182,7 +182,7 @@ def test_the_key_comes_from_the_environment_and_is_seen_by_nobody(
 ) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
     caplog.set_level(logging.DEBUG)
-    headers = {"X-Api-Key": "other-secret", "X-Title": "Polymeter"}
+    headers = {"X-Api-Key": "other-secret", "X-Title": "a title of mine"}
     with OpenAIStub([failure(f"bad key {KEY} or other-secret", 401)]) as stub:
         model = OpenAIModel("m", base_url=stub.base_url, api_key_env="MY_KEY", headers=headers, organization="org")
         with pytest.raises(ModelError) as caught:
@@ -192,7 +192,7 @@ def test_the_key_comes_from_the_environment_and_is_seen_by_nobody(
         [received, _] = stub.received
     assert received.headers["Authorization"] == f"Bearer {KEY}"
     assert received.headers["OpenAI-Organization"] == "org"
-    assert received.headers["X-Title"] == "Polymeter"
+    assert received.headers["X-Title"] == "a title of mine"
     seen = [caught.value, refused.value, canonical(model.identity), model._client.address, caplog.text]
     for text in map(str, seen):
         assert KEY not in text
