@@ -28,9 +28,9 @@ from polymeter.core.machine.hardware import available_cores, memory_bytes
 from polymeter.core.names.installing import clone_folder, pip_install
 
 _KEYS = (
-    *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-    *("GEMINI_API_KEY", "GOOGLE_API_KEY", "HF_TOKEN"),
-)
+    "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN",
+    "GEMINI_API_KEY", "GOOGLE_API_KEY", "HF_TOKEN",
+)  # fmt: skip
 _MORE_KEYS = re.compile(r"\w+_API_KEY")
 _NOT_SHOWN = ("all", "dev", "docs")
 _TORCH_DEADLINE_S = 20.0

@@ -38,11 +38,11 @@ USAGE = 2
 PIPE_CLOSED = 141
 """What a shell reports of a program whose reader went away: 128 + ``SIGPIPE``."""
 _COMMANDS = (
-    *("run", "resume", "score", "rerun", "verify", "track"),
-    *("view", "show", "report", "compare", "leaderboard", "power", "pairwise", "agree"),
-    *("import", "export", "log"),
-    *("tasks", "fetch", "models", "check", "init", "docs", "doctor", "python"),
-)
+    "run", "resume", "score", "rerun", "verify", "track",
+    "view", "show", "report", "compare", "leaderboard", "power", "pairwise", "agree",
+    "import", "export", "log",
+    "tasks", "fetch", "models", "check", "init", "docs", "doctor", "python",
+)  # fmt: skip
 """Polymeter's own commands as ``--help`` lists them: each is the function of its name in its module of this package."""
 _MODULES = {"import": "import_logs"}
 """Where that cannot be, because the name is a word of Python's."""

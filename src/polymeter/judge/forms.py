@@ -133,35 +133,35 @@ OF_MOST = re.compile(
 
 _YES = ("yes", "是", "是的", "はい", "ええ", "예", "네", "نعم", "да", "sí", "oui", "ja", "sim", "sì")
 _NO = (
-    *("no", "否", "不是", "不", "いいえ", "아니오", "아니요", "아뇨", "لا", "كلا"),
-    *("нет", "non", "nein", "não", "nao"),
-)
+    "no", "否", "不是", "不", "いいえ", "아니오", "아니요", "아뇨", "لا", "كلا",
+    "нет", "non", "nein", "não", "nao",
+)  # fmt: skip
 _RIGHT = (
-    *("correct", "true", "right"),
-    *("正确", "正確", "对", "對"),
-    *("正解", "正しい"),
-    *("정답", "맞음", "맞습니다", "올바름", "옳음", "참"),
-    *("صحيح", "صحيحة", "صواب"),
-    *("верно", "правильно", "верный", "правильный"),
-    *("correcto", "correcta", "verdadero"),
-    *("correcte", "vrai", "exact"),
-    *("richtig", "korrekt", "wahr"),
-    *("correto", "correta", "certo", "verdadeiro"),
-    *("corretto", "corretta", "giusto", "vero"),
-)
+    "correct", "true", "right",
+    "正确", "正確", "对", "對",
+    "正解", "正しい",
+    "정답", "맞음", "맞습니다", "올바름", "옳음", "참",
+    "صحيح", "صحيحة", "صواب",
+    "верно", "правильно", "верный", "правильный",
+    "correcto", "correcta", "verdadero",
+    "correcte", "vrai", "exact",
+    "richtig", "korrekt", "wahr",
+    "correto", "correta", "certo", "verdadeiro",
+    "corretto", "corretta", "giusto", "vero",
+)  # fmt: skip
 _WRONG = (
-    *("incorrect", "false", "wrong", "not correct", "not_attempted"),
-    *("错误", "錯誤", "错", "錯", "不正确", "不正確", "不对", "不對"),
-    *("誤り", "不正解", "間違い", "正しくない"),
-    *("오답", "틀림", "틀렸습니다", "거짓"),
-    *("خطأ", "خاطئ", "خاطئة", "غير صحيح", "غير صحيحة"),
-    *("неверно", "неправильно", "неверный", "неправильный"),
-    *("incorrecto", "incorrecta", "falso"),
-    *("incorrecte", "faux", "inexact"),
-    *("falsch", "inkorrekt"),
-    *("incorreto", "incorreta", "errado"),
-    *("scorretto", "scorretta", "sbagliato", "errato"),
-)
+    "incorrect", "false", "wrong", "not correct", "not_attempted",
+    "错误", "錯誤", "错", "錯", "不正确", "不正確", "不对", "不對",
+    "誤り", "不正解", "間違い", "正しくない",
+    "오답", "틀림", "틀렸습니다", "거짓",
+    "خطأ", "خاطئ", "خاطئة", "غير صحيح", "غير صحيحة",
+    "неверно", "неправильно", "неверный", "неправильный",
+    "incorrecto", "incorrecta", "falso",
+    "incorrecte", "faux", "inexact",
+    "falsch", "inkorrekt",
+    "incorreto", "incorreta", "errado",
+    "scorretto", "scorretta", "sbagliato", "errato",
+)  # fmt: skip
 YES_NO: Mapping[str, str] = {**dict.fromkeys(_YES, "yes"), **dict.fromkeys(_NO, "no")}
 """The words for yes and no, in lower case."""
 CORRECTNESS: Mapping[str, bool] = {
@@ -170,9 +170,9 @@ CORRECTNESS: Mapping[str, bool] = {
 }
 """The words for right and wrong, with those for yes and no."""
 TIES = (
-    *("tie", "draw", "平局", "平手", "引き分け", "同点", "무승부", "동점", "تعادل", "ничья", "empate", "égalité"),
-    *("unentschieden", "gleichstand", "pareggio", "parità"),
-)
+    "tie", "draw", "平局", "平手", "引き分け", "同点", "무승부", "동점", "تعادل", "ничья", "empate", "égalité",
+    "unentschieden", "gleichstand", "pareggio", "parità",
+)  # fmt: skip
 """The words for two answers of which neither is better."""
 
 _COPULA_AT_END = re.compile(r"(?<=.)(?:です|である|だ|입니다|이다|이에요|예요)$")

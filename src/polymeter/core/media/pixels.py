@@ -29,9 +29,9 @@ _OF_ONE_SAMPLE = 4
 scanned pages has no page that is large.
 """
 FORMATS = (
-    *("AVIF", "BMP", "DDS", "DIB", "GIF", "HEIF", "ICNS", "ICO", "JPEG", "JPEG2000", "JXL", "PCX", "PNG", "PPM"),
-    *("PSD", "QOI", "SGI", "TGA", "TIFF", "WEBP"),
-)
+    "AVIF", "BMP", "DDS", "DIB", "GIF", "HEIF", "ICNS", "ICO", "JPEG", "JPEG2000", "JXL", "PCX", "PNG", "PPM",
+    "PSD", "QOI", "SGI", "TGA", "TIFF", "WEBP",
+)  # fmt: skip
 """The formats that are read, by Pillow's names: images of pixels, which a decoder turns into pixels and nothing else.
 PostScript is a program, for which Pillow starts Ghostscript; others need programs or packages of the system as well.
 HEIF and JXL are read if a package adds them."""

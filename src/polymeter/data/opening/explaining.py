@@ -16,9 +16,9 @@ Key = Literal["dataset_path", "dataset_name", "dataset_kwargs", "split"]
 """What of a task's configuration an error is about."""
 
 _SETTINGS = (
-    *("data_files", "data_dir", "revision", "token", "features", "encoding", "sep", "delimiter", "column_names"),
-    *("field", "load_from_disk", "num_proc", "trust_remote_code", "drop_labels", "drop_metadata", "columns"),
-)
+    "data_files", "data_dir", "revision", "token", "features", "encoding", "sep", "delimiter", "column_names",
+    "field", "load_from_disk", "num_proc", "trust_remote_code", "drop_labels", "drop_metadata", "columns",
+)  # fmt: skip
 _UNKNOWN_SETTING = re.compile(r"unexpected keyword argument '(\w+)'|BuilderConfig .* doesn't have a '(\w+)' key")
 _EMPTY_SLICE = re.compile(r'Instruction "(\w+\[.*\])" corresponds to no data')
 _EQUAL_NAMES = re.compile(r"Multiple matches for FieldRef\.Name\((.+?)\) in ")

@@ -41,10 +41,10 @@ _SAMPLES = re.compile(rf"(?P<time>{_TIME})_samples_(?P<task>.+)\.jsonl")
 _PARTS = ("results", "configs", "n-samples")
 _OF_LINE = frozenset(
     {
-        *("doc_id", "doc", "target", "resps", "filtered_resps", "filter", "token_counts", "doc_hash", "input"),
+        "doc_id", "doc", "target", "resps", "filtered_resps", "filter", "token_counts", "doc_hash", "input",
         "input_media",
     }
-)
+)  # fmt: skip
 _OF_CHOICES = frozenset({"multiple_choice", "loglikelihood"})
 _LONGEST_SOURCE = 300
 

@@ -10,10 +10,10 @@ from polymeter.core.errors import PlanError, did_you_mean
 _DEFAULT_REPO = "lmms-eval-results"
 _LONGEST_NAME = 40
 _HUB_KEYS = (
-    *("output_path", "hub_results_org", "hub_repo_name", "details_repo_name", "results_repo_name"),
-    *("push_results_to_hub", "push_samples_to_hub", "public_repo", "token", "leaderboard_url", "point_of_contact"),
+    "output_path", "hub_results_org", "hub_repo_name", "details_repo_name", "results_repo_name",
+    "push_results_to_hub", "push_samples_to_hub", "public_repo", "token", "leaderboard_url", "point_of_contact",
     "gated",
-)
+)  # fmt: skip
 
 
 def wandb_arguments(given: Mapping[str, Any], *, name: str, has_samples: bool) -> dict[str, Any]:

@@ -34,9 +34,9 @@ _FILTERED = ("content_filter", "content_policy", "moderation", "responsibleai", 
 _FILTERED_WORDS = ("content management policy", "content policy", "safety system", "flagged by moderation")
 _TOO_LONG = ("context_length", "string_above_max_length", "request_too_large")
 _TOO_LONG_WORDS = (
-    *("context length", "context window", "prompt is too long", "too many tokens", "max_model_len"),
+    "context length", "context window", "prompt is too long", "too many tokens", "max_model_len",
     "request too large",  # with status 429: it alone exceeds the tokens of a minute
-)
+)  # fmt: skip
 _BY_TYPE: Sequence[tuple[str, int]] = (
     ("rate_limit", 429),
     ("ratelimit", 429),

@@ -20,15 +20,15 @@ _WIDE = 100
 _ONLY_WIDE = ("n", "95 % interval")
 _OF_POINT = ("value", "stderr", "n")
 _OF_DIFFERENCE = (
-    *("difference", "stderr", "p_value", "p_corrected", "p_method", "verdict", "wins", "ties", "losses"),
-    *("n_only_first", "n_only_second"),
-)
+    "difference", "stderr", "p_value", "p_corrected", "p_method", "verdict", "wins", "ties", "losses",
+    "n_only_first", "n_only_second",
+)  # fmt: skip
 COLUMNS = (
-    *("step", "checkpoint", "kind", "name", "metric", "filter", "is_main", "value", "stderr", "interval_low"),
-    *("interval_high", "n", "against", "n_pairs", "difference", "difference_stderr", "difference_low"),
-    *("difference_high", "p_value", "p_corrected", "p_method", "verdict", "wins", "ties", "losses"),
-    *("n_only_against", "n_only_here", "run"),
-)
+    "step", "checkpoint", "kind", "name", "metric", "filter", "is_main", "value", "stderr", "interval_low",
+    "interval_high", "n", "against", "n_pairs", "difference", "difference_stderr", "difference_low",
+    "difference_high", "p_value", "p_corrected", "p_method", "verdict", "wins", "ties", "losses",
+    "n_only_against", "n_only_here", "run",
+)  # fmt: skip
 """The columns of ``to_csv``."""
 
 

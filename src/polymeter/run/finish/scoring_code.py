@@ -19,22 +19,18 @@ from polymeter.core.names.installing import installed_version
 from polymeter.core.names.registry import entry_points
 
 _PASSED = (
-    *("core", "data", "guests", "interop", "judge", "library", "metrics", "reading", "tasks"),
-    *(
-        "run/schedule/journal_lookup.py",
-        "run/schedule/role_client.py",
-        "run/schedule/rollouts.py",
-        "run/schedule/running_samples.py",
-    ),
-    *("run/dispatch/answers.py", "run/schedule/panel.py", "run/schedule/task_rows.py", "store/wire.py"),
-)
+    "core", "data", "guests", "interop", "judge", "library", "metrics", "reading", "tasks",
+    "run/dispatch/answers.py", "run/schedule/journal_lookup.py", "run/schedule/panel.py",
+    "run/schedule/role_client.py", "run/schedule/rollouts.py", "run/schedule/running_samples.py",
+    "run/schedule/task_rows.py", "store/wire.py",
+)  # fmt: skip
 """What a sample passes through on its way from a row to requests, and from answers to a score."""
 _NOT_PASSED = frozenset(("command.py", "evaluation.py", "files", "flags.py", "models", "results.py"))
 """Parts of a system that only its command line, its files or its models use; see ``docs/architecture.md``."""
 _PACKAGES = (
-    *("jieba", "latex2sympy2_extended", "numpy", "opencv-python-headless", "pillow", "rapidfuzz", "sacrebleu"),
-    *("scikit-image", "scikit-learn", "scipy", "sympy"),
-)
+    "jieba", "latex2sympy2_extended", "numpy", "opencv-python-headless", "pillow", "rapidfuzz", "sacrebleu",
+    "scikit-image", "scikit-learn", "scipy", "sympy",
+)  # fmt: skip
 """Packages with which metrics compute the score of a sample. Those that compute on a device (torch, transformers) are
 left out: their builds differ from machine to machine. ``run.json`` records their versions for every part.
 """

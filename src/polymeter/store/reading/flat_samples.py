@@ -30,9 +30,9 @@ from polymeter.store.exports.parquet import parquet_file, write_parquet
 from polymeter.store.folder import open_folder
 
 _HEAD = (
-    *("task", "id", "index", "subset", "cluster", "status", "error", "prompt", "answer", "target", "explanation"),
-    *("input_tokens", "output_tokens", "media", "images"),
-)
+    "task", "id", "index", "subset", "cluster", "status", "error", "prompt", "answer", "target", "explanation",
+    "input_tokens", "output_tokens", "media", "images",
+)  # fmt: skip
 
 
 def write_csv(job: ExportJob) -> None:

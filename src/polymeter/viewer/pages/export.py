@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 500
 _HEAD = (
-    *("run", "task", "id", "index", "subset", "status", "error", "prompt", "answer", "target", "explanation"),
-    *("input_tokens", "output_tokens", "tags", "notes"),
-)
+    "run", "task", "id", "index", "subset", "status", "error", "prompt", "answer", "target", "explanation",
+    "input_tokens", "output_tokens", "tags", "notes",
+)  # fmt: skip
 Rows = Iterator[list[dict[str, Any]]]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 _SCORES = ("score", "acc", "accuracy", "exact_match")
 _SUMS = (
-    *("docs", "docs_with_token_counts", "total_input_tokens", "total_output_tokens", "total_tokens"),
+    "docs", "docs_with_token_counts", "total_input_tokens", "total_output_tokens", "total_tokens",
     "total_correct_score",
-)
+)  # fmt: skip
 
 
 def task_efficiency(samples: Iterable[Mapping[str, Any]], score_key: str = "score") -> dict[str, Any]:

@@ -19,15 +19,15 @@ from polymeter.data.rows import Rows, is_missing
 
 _SUFFIXES: Mapping[Modality, tuple[str, ...]] = {
     "image": (
-        *(".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".avif", ".heic"),
-        *(".heif", ".jp2", ".jxl", ".tga", ".ico"),
+        ".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".avif", ".heic",
+        ".heif", ".jp2", ".jxl", ".tga", ".ico",
     ),
     "audio": (".wav", ".mp3", ".flac", ".m4a", ".ogg", ".opus", ".aac", ".wma", ".aif", ".aiff", ".amr"),
     "video": (
-        *(".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".wmv", ".flv", ".3gp", ".ts", ".mts"),
-        *(".m2ts", ".ogv", ".vob", ".asf"),
+        ".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".wmv", ".flv", ".3gp", ".ts", ".mts",
+        ".m2ts", ".ogv", ".vob", ".asf",
     ),
-}
+}  # fmt: skip
 _MEDIA_SUFFIXES = tuple(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
 _KINDS = "image, audio or video"
 _OF_KIND: Mapping[Modality, type[Image] | type[Audio] | type[Video]] = {"image": Image, "audio": Audio, "video": Video}
