@@ -33,11 +33,12 @@ from tests.helpers import prepared_start  # noqa: E402
 from tests.helpers.recorded import References  # noqa: E402
 
 # How long an example takes is no property of the code: a first import or a busy machine must not fail a test.
-# Where many look at one result (CI), examples are the same each time.
+# Where many look at one result (CI), examples are few and the same each time; the nightly tests take 1,000.
 settings.register_profile(
     "polymeter",
     deadline=None,
-    derandomize=bool(os.environ.get("CI")),
+    max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES") or (25 if os.environ.get("CI") else 100)),
+    derandomize=bool(os.environ.get("CI")) and not os.environ.get("HYPOTHESIS_EXAMPLES"),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("polymeter")
