@@ -174,3 +174,27 @@ def test_the_rooms_are_those_that_the_architecture_names() -> None:
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and (path / "__init__.py").is_file()}
     named = {line.split("/")[0] for line in text.splitlines() if "/" in line.split(" ")[0] and line[:1].isalpha()}
     assert rooms <= named
+
+
+SYSTEMS = ("lmms", "lm_eval", "lm-eval", "evalscope", "ulmeval", "vlmeval")
+WRITTEN_BY_USERS = {"lmms_eval_specific_kwargs", "VLMEVAL_MIN_IMAGE_EDGE", "VLMEVAL_MAX_IMAGE_SIZE"}
+"""Keys of task files and environment variables that keep the name of the system that introduced them."""
+
+
+def test_code_outside_interop_names_no_other_system() -> None:
+    """Docstrings and comments may: they say whose rule something follows."""
+    named = []
+    for path, tree in trees("*"):
+        if path.parts[0] in ("interop", "library"):
+            continue
+        prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            text = getattr(node, "name", None) or getattr(node, "id", None) or getattr(node, "attr", None)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+                text = node.value
+            words = str(text or "")
+            for allowed in WRITTEN_BY_USERS:
+                words = words.replace(allowed, "")
+            if any(system in words.lower() for system in SYSTEMS):
+                named.append(f"{path}:{getattr(node, 'lineno', 0)}: {words[:60]}")
+    assert named == []

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from polymeter.cli.state import Debug
+from polymeter.core.names.systems import systems
 
 
 class Media(str, Enum):
@@ -25,8 +26,8 @@ def export(
         str,
         typer.Option(
             "--to",
-            help="Whose files: lmms-eval, lm-eval, evalscope (0.17), evalscope-1 (1.x), vlmevalkit, inspect; or csv, "
-            "jsonl, parquet: one flat row for each sample. Without it, all names are listed.",
+            help=f"Whose files: {', '.join(name for system in systems() for name in system.exports)}; or csv, jsonl, "
+            "parquet: one flat row for each sample. Without it, all names are listed.",
             metavar="NAME",
             show_default=False,
         ),

@@ -16,6 +16,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.names.catalog import LIBRARY, QUALIFIES
 from polymeter.core.names.installing import packages_by_extra
 from polymeter.core.names.registries import stored_format
+from polymeter.core.names.systems import systems
 
 if TYPE_CHECKING:
     from polymeter.api import TaskOutline
@@ -53,8 +54,9 @@ def tasks(
         str | None,
         typer.Option(
             "--from",
-            help="Only the benchmarks of one installed package (lmms-eval, lm-eval, evalscope), or polymeter: those "
-            "that come with Polymeter.",
+            help="Only the benchmarks of one installed package "
+            f"({', '.join(system.log_name for system in systems() if system.installed)}), or polymeter: those that "
+            "come with Polymeter.",
             metavar="PACKAGE",
             show_default=False,
         ),

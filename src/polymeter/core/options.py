@@ -239,13 +239,13 @@ class RunOptions(Options):
     include_paths: tuple[Path, ...] = runtime(
         (),
         "A folder of benchmarks. SYSTEM:FOLDER names the system they were written for, where their files do "
-        "not show it: lm-eval:tasks.",
+        "not show it.",
         flag=flag("--include-path", panel=WHAT, metavar="FOLDER", commands=(*_RUN, "fetch", "check", SETTINGS)),
     )
     prefer: tuple[str, ...] = runtime(
         (),
-        "Packages preferred, in order, for an unqualified name that several have, by their qualifiers (lmms-eval; "
-        "polymeter: what comes with Polymeter).",
+        "Packages preferred, in order, for an unqualified name that several have, by their qualifiers, such as "
+        "polymeter for what comes with Polymeter.",
     )
     imports: tuple[Path, ...] = runtime(
         (),

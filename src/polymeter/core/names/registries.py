@@ -28,7 +28,9 @@ _TEXT_REQUESTS = ("generate", "loglikelihood")
 FORMATS: Registry[Format] = Registry(
     "format",
     {
-        "task_yaml": Target("polymeter.tasks.yaml:FORMAT", "polymeter", summary="YAML tasks of lmms-eval"),
+        "task_yaml": Target(
+            "polymeter.tasks.yaml:FORMAT", "polymeter", summary="YAML tasks, with functions beside them"
+        ),
         "table": Target("polymeter.tasks.table:FORMAT", "polymeter", summary="TSV files that need no code"),
         "pairs": Target("polymeter.tasks.pairs:FORMAT", "polymeter", summary="pairs of answers, for a judge"),
     },

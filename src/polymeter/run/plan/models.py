@@ -13,6 +13,7 @@ from polymeter.core.guest_context import weights_from
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec, ModelTraits
 from polymeter.core.names.registries import MODELS
 from polymeter.core.names.registry import place_of
+from polymeter.core.names.systems import systems
 from polymeter.guests.door import in_mode
 
 _FLAGS = {
@@ -131,8 +132,9 @@ def _no_model(text: str, path: str) -> PlanError:
         hints = [near]
     if path.endswith(".py"):
         file = Path(path).name
+        wrapped = [f"--model {name}:NAME" for system in systems() for name in system.models]
         hints.append(
-            f"--model-path is for wrappers of other systems (--model lmms:NAME or ulm:NAME). A model of your own is "
+            f"--model-path is for wrappers of other systems ({', '.join(wrapped)}). A model of your own is "
             f"registered by its file, @polymeter.register_model({backend!r}), and loaded with --import {file}."
         )
     known = f"Known: {', '.join(sorted(MODELS))}."

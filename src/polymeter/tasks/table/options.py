@@ -15,7 +15,7 @@ class TableRunOptions(Options):
 
     judge_args: dict[str, Any] = identity(dict, "Arguments of evaluate besides the judge: nproc, retry, and others.")
     failed_as_text: bool = identity(
-        False, "Pass failed samples to evaluate with the text that ULMEvalKit writes; else leave them out."
+        False, "Pass failed samples to evaluate with the text that stands for a failure; else leave them out."
     )
     circular: bool = identity(False, "Also ask every multiple-choice question with its choices in every rotation.")
     detector: str = identity("", "The detector that looks for objects in images: shapes, or hf:PATH_OR_ID.")

@@ -107,7 +107,6 @@ def class_task(config: YamlFields, locate: Locate) -> ClassTask:
         raise PlanError(
             f"Task {config.task!r} is a Python class, which this installation cannot read.",
             where=locate("class"),
-            hint="Install the system that its author wrote it for (lmms-eval's comes with Polymeter), or write the "
-            "task with the fields of a YAML.",
+            hint="Install the system that its author wrote it for, or write the task with the fields of a YAML.",
         )
     return cast(ClassTask, code)

@@ -187,7 +187,7 @@ def _crossing_model(plan: Plan, role: str) -> ModelSpec:
         raise PlanError(
             f"The {role} is a Python object of this process; replicas cannot make it again.",
             where=where,
-            hint="Give its name (hf:…, lmms:…), or register its class in a file that is named with --import.",
+            hint="Give its name (BACKEND:NAME), or register its class in a file that is named with --import.",
         )
     target = MODELS.find(spec.backend)
     if not isinstance(target.value, str) and not plan.options.imports:

@@ -101,7 +101,7 @@ def compile_agentic(setup: CompileSetup) -> TaskFunctions:
     """
     questions, scoring = text_questions(setup), text_scoring(setup)
     most = int(questions.settings.raw.get("max_agentic_steps", _MOST_STEPS))
-    ends = _as_in_lmms_eval if setup.parity.on("agentic-end") else _as_told
+    ends = _by_last_output if setup.parity.on("agentic-end") else _as_told
     rollout = one_after_another(partial(_steps, questions, setup.parts.rounds, most, ends), questions.repeats)
     return text_functions(setup, questions, scoring, rollout, partial(_score_steps, scoring))
 
@@ -271,7 +271,7 @@ def _as_told(steps: int | None, outputs: list[Any], info: Any) -> str:
     return json.dumps({**failure, **state}, ensure_ascii=False)
 
 
-def _as_in_lmms_eval(steps: int | None, outputs: list[Any], info: Any) -> str:
+def _by_last_output(steps: int | None, outputs: list[Any], info: Any) -> str:
     """The answer of a sample as lmms-eval gives it: the last output if that is JSON or the task keeps no state, else
     JSON with fixed keys, as if the steps were used up.
     """

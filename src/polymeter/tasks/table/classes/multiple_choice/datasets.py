@@ -180,7 +180,7 @@ class MultipleChoice(BuiltIn):
     def _rules(self) -> Rules:
         """Whose rules read an answer: Polymeter's, but VLMEvalKit's for guests' classes and at parity."""
         is_own = self._is_own and not guest_context().parity.on("choice-reading")
-        return "own" if is_own else "vlmeval"
+        return "own" if is_own else "published"
 
     @property
     def _is_circular(self) -> bool:

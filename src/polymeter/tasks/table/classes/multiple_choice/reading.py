@@ -49,7 +49,7 @@ declines to answer.
 """
 
 How = Literal["rules", "judge", "none"]
-Rules = Literal["own", "vlmeval"]
+Rules = Literal["own", "published"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def read_choice(
         UnscoredError: if a request to the judge failed, or three of its answers were no verdict.
     """
     letter: Inferred | None
-    if rules == "vlmeval":
+    if rules == "published":
         letter = can_infer(answer, choices) if by_letter else can_infer_text(answer, choices)
     else:
         # A known refusal is read too: it chooses none, and a judge would not find one either.

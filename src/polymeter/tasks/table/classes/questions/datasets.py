@@ -161,7 +161,7 @@ class OpenQuestions(BuiltIn):
         self, line: Mapping[str, Any], references: list[str], answer: str, is_judged: bool
     ) -> dict[str, Any]:
         is_own = self._is_own and not guest_context().parity.on("yes-no-reading")
-        rules: Literal["own", "vlmeval"] = "own" if is_own else "vlmeval"
+        rules: Literal["own", "published"] = "own" if is_own else "published"
         reading = read_yes_or_no(answer, column(line, "question"), is_judged=is_judged, rules=rules)
         is_right = reading.option is not None and reading.option.lower() == references[0].strip().lower()
         explanation = f"how read: {reading.how}; said: {reading.option or 'neither yes nor no'}; right: {references[0]}"

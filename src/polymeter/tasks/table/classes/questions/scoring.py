@@ -144,7 +144,7 @@ def infer_yes_or_no(answer: str) -> str | None:
 
 
 def read_yes_or_no(
-    answer: str, question: str, *, is_judged: bool, rules: Literal["own", "vlmeval"] = "own"
+    answer: str, question: str, *, is_judged: bool, rules: Literal["own", "published"] = "own"
 ) -> OptionRead:
     """Read one answer by the rules, else by the judge. The option of the reading is ``Yes``, ``No`` or ``None``.
 
@@ -157,7 +157,7 @@ def read_yes_or_no(
     Raises:
         UnscoredError: if the request to the judge failed, or it gave no verdict.
     """
-    word = infer_yes_or_no(answer) if rules == "vlmeval" else _WORDS[yes_no.read_yes_or_no(answer)]
+    word = infer_yes_or_no(answer) if rules == "published" else _WORDS[yes_no.read_yes_or_no(answer)]
     if word is not None:
         return OptionRead(word, "rules")
     if not is_judged or not shown(answer).strip():
