@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 # Libraries read these when they are imported, so they are set before anything else is.
@@ -75,10 +76,15 @@ def pytest_collection_finish() -> None:
     _freeze()
 
 
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Keep what a module of tests has imported out of the search for garbage."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """After a module of tests: keep what it has imported out of the search for garbage, and undo what its guests have
+    left in the environment that imports read, with which no command would be a fork any more.
+    """
+    yield
     if nextitem is None or nextitem.path != item.path:
         _freeze()
+        prepared_start.restore_environment()
 
 
 def _freeze() -> None:

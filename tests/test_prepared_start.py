@@ -85,3 +85,14 @@ def test_a_python_with_another_way_to_start_children_keeps_it(monkeypatch: pytes
         monkeypatch.setattr(prepared_start, "REAL_POPEN", real)
         prepared_start.install()
         assert subprocess.Popen is real
+
+
+def test_what_tests_leave_in_the_environment_is_undone(
+    popen: type[prepared_start.Popen], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_LEFT_BY_A_GUEST", "1")
+    monkeypatch.setenv("LEFT_FOR_OTHERS", "1")
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    prepared_start.restore_environment()
+    assert "HF_LEFT_BY_A_GUEST" not in os.environ
+    assert (os.environ["LEFT_FOR_OTHERS"], os.environ["HF_HUB_OFFLINE"]) == ("1", "1")

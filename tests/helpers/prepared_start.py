@@ -131,6 +131,14 @@ def install() -> None:
         subprocess.Popen = Popen  # type: ignore[misc]
 
 
+def restore_environment() -> None:
+    """Give each variable that imports read the value that it had when starts became forks."""
+    for name in {*os.environ, *_environment} if _environment else ():
+        if name.startswith(_READ_BY_IMPORTS) and os.environ.get(name) != _environment.get(name):
+            os.environ.pop(name, None)
+            os.environ.update({name: _environment[name]} if name in _environment else {})
+
+
 def _prepared(environment: dict[str, str]) -> _Prepared | None:
     """The prepared process, if a start in an environment would import what it has imported."""
     names = {name for name in {*environment, *_environment} if name.startswith(_READ_BY_IMPORTS)}
