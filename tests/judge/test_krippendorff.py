@@ -10,8 +10,6 @@ from polymeter.judge.krippendorff import krippendorff_alpha
 
 EXPECTED = Path(__file__).parent / "cases" / "krippendorff.json"
 N = None
-N_CASES = 300
-"""Of a thousand in the file: ours finds an interval too, which takes up to 60 ms."""
 # Krippendorff 2011, section C: four observers and twelve units, of which the last has one value.
 OBSERVERS = (
     (1, 2, 3, 3, 2, 1, 4, 1, 2, N, N, N),
@@ -28,11 +26,11 @@ def test_is_that_of_the_published_example() -> None:
     assert krippendorff_alpha(words).value == pytest.approx(0.743, abs=5e-4)  # nominal metric
 
 
-def test_random_cases_equal_those_of_another_implementation() -> None:
+def test_a_thousand_cases_equal_those_of_another_implementation() -> None:
     """By the package krippendorff 0.8.2, in the order of these draws; ``null``: all values are equal."""
     rng = np.random.default_rng(2004)
     n_none = 0
-    for number, expected in enumerate(json.loads(EXPECTED.read_text(encoding="utf-8"))[:N_CASES]):
+    for number, expected in enumerate(json.loads(EXPECTED.read_text(encoding="utf-8"))):
         n, k = int(rng.integers(5, 60)), int(rng.integers(2, 6))
         if number % 2:
             data = rng.integers(0, 2, (n, k)).astype(float)

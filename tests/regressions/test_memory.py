@@ -19,8 +19,11 @@ N_SAMPLES = 60
 SIDE_PX = 1024
 _MOST_LOADED = 44
 """Decoded images at a time: those of the budget (96 MB are 24 of these), of chunks that have begun, and copies."""
-_MOST_GROWTH_MB = 300
-"""Over what the imports take; 225 to 255 were measured. What one image of each sample takes is 190 more."""
+_MOST_GROWTH_MB = 240
+"""Over what the imports take. What one image of each sample takes is as much again. The same code takes 215 to 253 MB
+from one process to the next, so a process above the limit is measured again; images that stay are there each time.
+"""
+_MEASUREMENTS = 3
 _MOST_PREPARING_MB = 320
 """While a Parquet file of 300 MB is prepared. Reading it ahead takes that much more."""
 
@@ -191,7 +194,12 @@ def test_images_that_were_scored_do_not_stay_in_memory(tmp_path: Path, kind: str
     assert (found["status"], found["failed"]) == ("complete", 0)
     assert found["end"] == 0
     assert found["most"] <= _MOST_LOADED
-    assert found["growth_mb"] <= _MOST_GROWTH_MB
+    growth_mb = [found["growth_mb"]]
+    while min(growth_mb) > _MOST_GROWTH_MB and len(growth_mb) < _MEASUREMENTS:
+        again = tmp_path / f"again_{len(growth_mb)}"
+        again.mkdir()
+        growth_mb.append(_measured(again, kind)["growth_mb"])
+    assert min(growth_mb) <= _MOST_GROWTH_MB, growth_mb
 
 
 def test_images_that_could_not_be_decoded_do_not_stay_in_memory(tmp_path: Path) -> None:

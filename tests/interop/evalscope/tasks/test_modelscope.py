@@ -79,9 +79,9 @@ def test_single_files_are_fetched_by_name_pattern_or_folder(hub: ModelScope, tmp
 
 
 def test_a_listing_of_many_pages_is_read_whole(hub: ModelScope, tmp_path: Path) -> None:
-    files = {f"test/{i:04}.txt": str(i).encode() for i in range(210)}
+    files = {f"test/{i:04}.txt": str(i).encode() for i in range(450)}
     hub.add("made/colours", files)
-    assert len(list(Path(snapshot("made/colours", ["test/*"], str(tmp_path), "")).rglob("*.txt"))) == 210
+    assert len(list(Path(snapshot("made/colours", ["test/*"], str(tmp_path), "")).rglob("*.txt"))) == 450
 
 
 def test_a_hub_without_commits_is_read_and_nothing_is_pinned(
