@@ -30,7 +30,8 @@ Judges
     not a verdict.
 Formats
     ``Format`` with its ``PageKeys``, ``Outline``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``,
-    ``Root``.
+    ``Root``. ``Dialect`` is what a family of task YAML does differently: ``OWN_DIALECT`` is ours, ``YamlReader`` reads
+    files, and ``dialect_format`` makes a format of a dialect.
 Systems
     ``System``, ``Target`` and ``Starter``. A package names its ``System`` in the entry point group
     ``polymeter.interop``.
@@ -132,6 +133,9 @@ if TYPE_CHECKING:
     from polymeter.metrics.image import as_rgb
     from polymeter.reading.choices import read_choice
     from polymeter.stats.reduction import MetricPlan, reduce_rows
+    from polymeter.tasks.yaml.files.dialects import Dialect
+    from polymeter.tasks.yaml.files.reader import YamlReader
+    from polymeter.tasks.yaml.own import OWN_DIALECT, dialect_format
 
 _HOMES = {
     "polymeter.core.content": (
@@ -267,6 +271,9 @@ _HOMES = {
         "MetricPlan",
         "reduce_rows",
     ),
+    "polymeter.tasks.yaml.files.dialects": ("Dialect",),
+    "polymeter.tasks.yaml.files.reader": ("YamlReader",),
+    "polymeter.tasks.yaml.own": ("OWN_DIALECT", "dialect_format"),
 }
 
 __all__ = [
@@ -274,6 +281,7 @@ __all__ = [
     "ALL_READY",
     "COLOUR_NAMES",
     "METRICS",
+    "OWN_DIALECT",
     "Aggregation",
     "AsyncModel",
     "Audio",
@@ -284,6 +292,7 @@ __all__ = [
     "DataError",
     "Detection",
     "Detector",
+    "Dialect",
     "Entry",
     "Error",
     "ErrorKind",
@@ -346,10 +355,12 @@ __all__ = [
     "UnscoredError",
     "Usage",
     "Video",
+    "YamlReader",
     "as_rgb",
     "boundary",
     "colour_name",
     "current_role_client",
+    "dialect_format",
     "did_you_mean",
     "fingerprint",
     "flat",

@@ -200,9 +200,10 @@ def test_every_option_from_python_is_an_option() -> None:
     assert options_table() in (DOCS / "python.md").read_text(encoding="utf-8"), "run scripts/options_page.py"
 
 
-def test_the_system_of_the_guide_is_the_one_that_is_tested() -> None:
-    source = DOCS.parent / "tests" / "toy_system"
-    written = {block.title: block.body for block in blocks("extending.md") if block.section == "A system"}
+@pytest.mark.parametrize(("section", "folder"), [("A system", "toy_system"), ("A dialect of task YAML", "toy_dialect")])
+def test_the_packages_of_the_guide_are_those_that_are_tested(section: str, folder: str) -> None:
+    source = DOCS.parent / "tests" / folder
+    written = {block.title: block.body for block in blocks("extending.md") if block.section == section}
     files = [path for path in source.rglob("*") if path.suffix in (".py", ".toml")]
     assert written == {path.relative_to(source).as_posix(): path.read_text(encoding="utf-8") for path in files}
 

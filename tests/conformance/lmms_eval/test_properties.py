@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.core.request import ChoiceLogprob
 from polymeter.interop.lmms_eval.tasks.filter_classes import ExtendedRegexFilter, RegexFilter
+from polymeter.tasks.yaml.files.reader import Reader
 from polymeter.tasks.yaml.outputs.choices import argmax, softmax
 from polymeter.tasks.yaml.outputs.visual_cot import split_stages
-from polymeter.tasks.yaml.reader import Reader
 from polymeter.tasks.yaml.scoring.filters import FILTERS
 
 KEYS = st.sampled_from(["a", "b", "c", "d"])

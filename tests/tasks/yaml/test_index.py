@@ -7,7 +7,8 @@ import pytest
 from polymeter.core.errors import PlanError
 from polymeter.core.names.catalog import Root
 from polymeter.tasks.yaml import FORMAT
-from polymeter.tasks.yaml.load import provenance
+from polymeter.tasks.yaml.files.load import provenance
+from polymeter.tasks.yaml.own import OWN_DIALECT
 from tests.tasks.yaml.kit import catalog, spec, task_text, write, write_rows
 
 
@@ -224,7 +225,7 @@ def test_a_flattened_task_loads_again_from_elsewhere(tmp_path):
 
 def test_provenance_shows_where_each_value_was_written(tmp_path):
     write(tmp_path, {"base": "tag: x\n", "t.yaml": task_text("include: base\n")})
-    found = provenance(spec(tmp_path))
+    found = provenance(spec(tmp_path), OWN_DIALECT)
     assert found["tag"] == f"{tmp_path / 'base'}:1"
     assert found["task"] == f"{tmp_path / 't.yaml'}:1"
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError
 from polymeter.guests import FunctionRef
-from polymeter.tasks.yaml.reader import Reader, parse
+from polymeter.tasks.yaml.files.reader import YamlReader, parse
 from tests.tasks.yaml.kit import write
 
 
 def read(file: Path):
-    return Reader().read(file)
+    return YamlReader().read(file)
 
 
 def test_own_keys_win_over_includes_and_earlier_includes_over_later(tmp_path):

@@ -153,6 +153,7 @@ class System:
         absent: For a dotted prefix below the import roots, a sentence about modules that do not exist there.
         command: Its command line, if it has one.
         scripts: How scripts written for it are run.
+        dialects: Its dialects of task YAML, each as ``"module:attribute"`` (``tasks.yaml.files.dialects``).
         extensions: Code for extension points of formats that this system does not own, by the name of the point.
         library: The package whose folder holds the system's benchmarks.
         installed: The tool's own package, whose benchmarks are found where it is installed; ``None``: they are not.
@@ -176,6 +177,7 @@ class System:
     absent: Mapping[str, str] = field(default_factory=dict)
     command: Command | None = None
     scripts: Scripts = field(default_factory=Scripts)
+    dialects: tuple[str, ...] = ()
     extensions: Mapping[str, str] = field(default_factory=dict)
     library: str = ""
     installed: Installed | None = None

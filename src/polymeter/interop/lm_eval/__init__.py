@@ -13,7 +13,7 @@ SYSTEM = System(
     title="lm-eval",
     summary="task folders, LM classes and logs of lm-eval (lm-evaluation-harness)",
     formats={"lm_eval": Target(f"{_HERE}.tasks:FORMAT", "polymeter", summary="YAML tasks of lm-eval")},
-    extensions={"task_yaml.dialect": f"{_HERE}.tasks.dialect:DIALECT"},
+    dialects=(f"{_HERE}.tasks.dialect:DIALECT",),
     models={
         "lm": Target(
             f"{_HERE}.models:LmModel",

@@ -18,8 +18,10 @@ from polymeter.core.task import ReadingRules, Sample, Task, TaskSpec
 from polymeter.guests import contained
 from polymeter.guests.opened_sources import loading_sources
 from polymeter.reading.reasoning import parse_tags, tags_in_force
+from polymeter.tasks.yaml.config import config_of
 from polymeter.tasks.yaml.extensions import check_code_needs, class_task, judge_warnings
-from polymeter.tasks.yaml.load import config_of, field_locator
+from polymeter.tasks.yaml.files.dialects import Dialect
+from polymeter.tasks.yaml.files.load import field_locator
 from polymeter.tasks.yaml.outputs import image_targets
 from polymeter.tasks.yaml.outputs.generation import compile_generation
 from polymeter.tasks.yaml.outputs.image_targets import IMAGES
@@ -74,7 +76,7 @@ _OUTPUT_TYPES: Mapping[str, CompileOutput] = {
 _MOST_TRIES = 3
 
 
-def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dialect: Dialect) -> Task:
     """The task for a model with these traits. Runs its authors' code.
 
     Raises:
@@ -87,7 +89,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     config = config_at_parity(config, spec.config, context.parity)
     spec = replace(spec, version=config.version)
     prompt_key = context.prompt_key or traits.family
-    locate = field_locator(spec)
+    locate = field_locator(spec, dialect)
     check_fields(config, locate)
     check_images(config, context, locate)
     if not options.predict_only:

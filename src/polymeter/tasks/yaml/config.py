@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.task import TaskSpec
 from polymeter.guests.loading.load import name_of
 
 OutputType = Literal[
@@ -208,6 +209,16 @@ class YamlFields(BaseModel):
     def version(self) -> str:
         """The author's version, as printed."""
         return str(self.metadata.get("version", ""))
+
+    @property
+    def is_unsafe(self) -> bool:
+        """Whether its scoring runs code that a model wrote."""
+        return self.unsafe_code
+
+
+def config_of(spec: TaskSpec) -> YamlFields:
+    """The typed configuration of a spec."""
+    return validate(spec.config, lambda key: str(spec.file), spec.file)
 
 
 def validate(values: Mapping[str, Any], where: Callable[[str], str], file: Path) -> YamlFields:

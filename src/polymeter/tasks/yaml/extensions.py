@@ -23,7 +23,8 @@ from polymeter.core.names.parity import Parity
 from polymeter.core.names.systems import extension
 from polymeter.core.task import TaskSpec
 from polymeter.tasks.yaml.config import YamlFields
-from polymeter.tasks.yaml.pieces import Locate, Parts
+from polymeter.tasks.yaml.files.dialects import Locate
+from polymeter.tasks.yaml.pieces import Parts
 
 CLASS_TASK = "task_yaml.class_task"
 CODE_NEEDS = "task_yaml.code_needs"

@@ -15,6 +15,7 @@ from polymeter.core.task import TaskSpec
 from polymeter.data import Rows
 from polymeter.tasks.yaml import settings
 from polymeter.tasks.yaml.config import YamlFields
+from polymeter.tasks.yaml.files.dialects import Locate
 from polymeter.tasks.yaml.outputs import image_targets
 from polymeter.tasks.yaml.outputs.output_types import CompileOutput
 from polymeter.tasks.yaml.prompts import forms
@@ -23,9 +24,6 @@ from polymeter.tasks.yaml.prompts.target_cells import written_form
 from polymeter.tasks.yaml.registration import code_files
 from polymeter.tasks.yaml.scoring.metrics import BoundMetric, bind_metrics, metrics_at_parity
 from polymeter.tasks.yaml.scoring.readings import Scorer, own_scorer
-
-Locate = Callable[[str], str]
-"""From a field's name to its ``file:line``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from polymeter.core.request import ChoiceLogprob, Generate, Loglikelihood, Outpu
 from polymeter.core.task import ReduceContext, Rollout, SampleStatus, ScoredRow, Task
 from polymeter.interop.lm_eval.tasks.classes.class_config import FewshotConfig, TaskConfig
 from polymeter.interop.lm_eval.tasks.compile import compile_task
-from polymeter.interop.lm_eval.tasks.dialect import make_reader
-from polymeter.interop.lm_eval.tasks.load import make_spec
+from polymeter.interop.lm_eval.tasks.dialect import DIALECT, make_reader
+from polymeter.tasks.yaml.files.load import make_spec
 from polymeter.tasks.yaml.task_code import PackageScanner
 
 GUESTS = Path(__file__).parent / "guests"
@@ -44,9 +44,9 @@ def opened(folder: Path, name: str, **context: Any) -> Task:
     """The task of one of the classes."""
     file = folder / f"{name.lower()}.yaml"
     file.write_text(f"task: {name.lower()}\nclass: !function task.{name}\n")
-    spec = make_spec(make_reader().read(file), {}, PackageScanner())
+    spec = make_spec(make_reader().read(file), {}, DIALECT, PackageScanner())
     data = {"someone/animals": str(folder.parent / "animals")}
-    return compile_task(spec, ModelTraits("mock", "simple"), OpenContext(data=data, **context))
+    return compile_task(spec, ModelTraits("mock", "simple"), OpenContext(data=data, **context), DIALECT)
 
 
 def asked(task: Task, index: int) -> tuple[Request, ...]:

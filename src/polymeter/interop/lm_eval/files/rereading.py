@@ -22,10 +22,10 @@ from polymeter.guests import contained
 from polymeter.guests.door import in_mode
 from polymeter.guests.loading.load import FunctionRef
 from polymeter.interop.lm_eval.tasks.config import GENERATE, MOST_TOKENS, LmTaskConfig, config_of
-from polymeter.interop.lm_eval.tasks.dialect import NAME
+from polymeter.interop.lm_eval.tasks.dialect import DIALECT, NAME
 from polymeter.interop.lm_eval.tasks.fields import bind_fields
-from polymeter.interop.lm_eval.tasks.load import provenance
 from polymeter.interop.lm_eval.tasks.scoring.chain_scores import LmEvalScorer, TaskFacts, make_scorer
+from polymeter.tasks.yaml.files.load import field_locator
 
 _NAMES_THERE = {"max_new_tokens": "max_gen_toks", "stop": "until"}
 
@@ -142,7 +142,7 @@ def rereading_of(
     config = config_of(spec)
     try:
         with in_mode("load"), contained():
-            fields = bind_fields(config, columns, provenance(spec.file))
+            fields = bind_fields(config, columns, field_locator(spec, DIALECT))
             scorer = make_scorer(spec, config, TaskFacts(fields), parity)
     except PolymeterError:
         return None

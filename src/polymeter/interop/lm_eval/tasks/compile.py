@@ -33,7 +33,6 @@ from polymeter.interop.lm_eval.tasks.contexts.prompts import Contexts
 from polymeter.interop.lm_eval.tasks.docs import open_docs, wanted_samples
 from polymeter.interop.lm_eval.tasks.fields import FieldFunctions, bind_fields, count_inputs
 from polymeter.interop.lm_eval.tasks.instances import InstanceMaker, choice_delimiter
-from polymeter.interop.lm_eval.tasks.load import provenance
 from polymeter.interop.lm_eval.tasks.scoring.chain_scores import LmEvalScorer, TaskFacts, answers_only, make_scorer
 from polymeter.interop.lm_eval.tasks.scoring.metrics import metric_names
 from polymeter.interop.lm_eval.tasks.scoring.reduction import reduce
@@ -46,6 +45,8 @@ from polymeter.interop.lm_eval.tasks.settings import (
 )
 from polymeter.reading.reasoning import REASONING_TAGS
 from polymeter.tasks.yaml.extensions import check_code_needs
+from polymeter.tasks.yaml.files.dialects import Dialect, Locate
+from polymeter.tasks.yaml.files.load import field_locator
 from polymeter.tasks.yaml.outputs.output_types import Provenance
 from polymeter.tasks.yaml.outputs.right_choices import equal_choices
 from polymeter.tasks.yaml.prompts.rows import full_row, is_written
@@ -57,7 +58,7 @@ _LOOKED_AT = 2000
 _MUTUAL = "acc_mutual_info"
 
 
-def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dialect: Dialect) -> Task:
     """The task for a model with these traits. Runs its authors' code.
 
     Raises:
@@ -75,7 +76,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         from polymeter.interop.lm_eval.tasks.classes.class_task import compile_class
 
         return compile_class(spec, traits, context, options)
-    config, locate = config_of(spec), provenance(spec.file)
+    config, locate = config_of(spec), field_locator(spec, dialect)
     check_config(config, locate)
     if config.output_type == MULTIPLE_CHOICE:
         check_way(context, spec.name, locate("output_type"))
@@ -98,9 +99,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         *(config, docs, samples, 0 if options.samples.get(spec.name) else context.offset),
         *(n_fewshot, bool(n_inputs), is_ours),
     )
-    contexts = _contexts(spec, shown, fields, context, options)
+    contexts = _contexts(spec, shown, fields, context, options, locate)
     instances = _instances(config, contexts, sees_media=sees_media)
-    asking = _asking(spec, config, context, options, rows)
+    asking = _asking(spec, config, context, options, rows, locate("generation_kwargs"))
     with contained():
         shown_modalities = _tried(samples, lambda sample: modalities(instances.of(sample)))
     is_generated = config.output_type == GENERATE
@@ -151,12 +152,17 @@ def _equal_choices(config: LmTaskConfig, fields: FieldFunctions, samples: Sample
 
 
 def _contexts(
-    spec: TaskSpec, shown: ShownTask, fields: FieldFunctions, context: OpenContext, options: LmRunOptions
+    spec: TaskSpec,
+    shown: ShownTask,
+    fields: FieldFunctions,
+    context: OpenContext,
+    options: LmRunOptions,
+    locate: Locate,
 ) -> Contexts:
     return Contexts(
         task=spec.name,
         fields=fields,
-        examples=examples(shown, fields, context, options, provenance(spec.file)) if shown.n else None,
+        examples=examples(shown, fields, context, options, locate) if shown.n else None,
         system=context.system_prompt,
         target_delimiter=shown.config.target_delimiter,
         fewshot_delimiter=shown.config.fewshot_delimiter,
@@ -181,7 +187,9 @@ def _instances(config: LmTaskConfig, contexts: Contexts, *, sees_media: bool) ->
     )
 
 
-def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options: LmRunOptions, rows: Rows) -> Asking:
+def _asking(
+    spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options: LmRunOptions, rows: Rows, where: str
+) -> Asking:
     split = config.eval_split or ""
     metadata = run_metadata(config, options, str(spec.file))
     told = {"task": spec.name, "split": split, "repeats": config.repeats, **metadata}
@@ -195,7 +203,7 @@ def _asking(spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options:
         think_end=options.think_end_token,
         parity=context.parity,
         length=options.max_gen_toks,
-        where=provenance(spec.file)("generation_kwargs"),
+        where=where,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,12 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.task import TaskSpec
-from polymeter.interop.lm_eval.tasks.dialect import fields_of
 from polymeter.tasks.yaml.config import Code, Form
+from polymeter.tasks.yaml.files.dialects import Locate
 
 OutputType = Literal["loglikelihood", "multiple_choice", "loglikelihood_rolling", "generate_until"]
-Locate = Callable[[str], str]
-"""From a field's name to its ``file:line``."""
 GENERATE = "generate_until"
 MULTIPLE_CHOICE = "multiple_choice"
 LIKELIHOOD = "loglikelihood"
@@ -28,6 +26,8 @@ _OF_EXAMPLES = (
     "fewshot_delimiter target_delimiter"
 )
 FEWSHOT_KEYS = tuple(_OF_EXAMPLES.split())
+_NO_FIELDS = ("class", "group", "include", "tag", "task_list")
+"""Keys of a file that are no fields of a task."""
 _NULL_COUNTS = frozenset({"unsafe_code"})
 """Fields in which ``null`` is not the default."""
 
@@ -172,7 +172,7 @@ def validate(values: Mapping[str, Any], where: Locate, file: Path) -> LmTaskConf
     Raises:
         PlanError: if a key is unknown (the message names the nearest one), or a value has the wrong type.
     """
-    fields = fields_of(values)
+    fields = {key: value for key, value in values.items() if key not in _NO_FIELDS}
     unknown = next((key for key in fields if key not in LmTaskConfig.model_fields), None)
     if unknown is not None:
         hint = did_you_mean(unknown, LmTaskConfig.model_fields, n=1)

@@ -28,8 +28,9 @@ from polymeter.data import (
     rows_from_files,
 )
 from polymeter.guests import resolve, seeded
-from polymeter.interop.lm_eval.tasks.config import ExampleConfig, LmTaskConfig, Locate
+from polymeter.interop.lm_eval.tasks.config import ExampleConfig, LmTaskConfig
 from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, run_metadata, seed_of
+from polymeter.tasks.yaml.files.dialects import Locate
 from polymeter.tasks.yaml.prompts.rows import RowSamples, is_written, placed
 
 

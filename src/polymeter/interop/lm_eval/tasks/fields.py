@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, Locate
+from polymeter.interop.lm_eval.tasks.config import LmTaskConfig
 from polymeter.interop.lm_eval.tasks.contexts.named_prompts import NamedPrompt, named_prompt
 from polymeter.reading.lists import PrintedList
+from polymeter.tasks.yaml.files.dialects import Locate
 from polymeter.tasks.yaml.prompts.empty_options import listed, options_of
 from polymeter.tasks.yaml.prompts.forms import Form, guest
 from polymeter.tasks.yaml.prompts.target_cells import compared

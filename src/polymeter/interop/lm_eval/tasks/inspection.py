@@ -1,75 +1,25 @@
-"""Inspecting a task without running it: where its values come from, its whole text, and what is wrong with it."""
+"""What shows of one of lm-eval's tasks without running it: what is wrong with its fields, and its modalities."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
 
-from polymeter.core.errors import PlanError, Problem, did_you_mean
+from polymeter.core.errors import Problem, did_you_mean
 from polymeter.core.format import Outline
-from polymeter.core.names.catalog import Catalog, Entry
 from polymeter.core.task import TaskSpec
-from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, check_config, config_of, validate
-from polymeter.interop.lm_eval.tasks.dialect import make_reader
-from polymeter.interop.lm_eval.tasks.load import load
+from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, check_config, config_of
 from polymeter.interop.lm_eval.tasks.scoring.aggregations import AGGREGATIONS
 from polymeter.interop.lm_eval.tasks.scoring.filters import FILTERS
 from polymeter.interop.lm_eval.tasks.scoring.metrics import KNOWN
-from polymeter.tasks.yaml import inspection
-from polymeter.tasks.yaml.extensions import check_code_needs
-from polymeter.tasks.yaml.prompts.templates import check_syntax
-from polymeter.tasks.yaml.reader import Resolved
-
-_TEMPLATES = ("doc_to_text", "doc_to_target", "doc_to_choice", "description", "gen_prefix")
+from polymeter.tasks.yaml.files import inspection
+from polymeter.tasks.yaml.files.reader import Resolved
 
 
-def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
-    """Key, value as it is written, and the file that it came from, in the order of the merged file.
-
-    Raises:
-        PlanError: if a file is broken.
-    """
-    return inspection.described(make_reader().read(entry.file))
-
-
-def flatten(entry: Entry) -> str:
-    """A task as one YAML text that loads again from any folder of this machine.
-
-    Raises:
-        PlanError: if a file is broken.
-    """
-    return inspection.flattened(make_reader().read(entry.file))
-
-
-def check(entry: Entry, catalog: Catalog) -> list[Problem]:
-    """Every problem that can be found without running code: wrong keys and values, and names that do not exist.
-
-    Raises:
-        PlanError: if a file cannot be parsed.
-    """
-    resolved = make_reader().read(entry.file)
-    problems = inspection.file_problems(resolved)
-    # A group may override any field of its members, so only loading the members shows whether its values make sense.
-    if entry.kind == "group":
-        return problems + inspection.caught(lambda: load(entry, catalog), str(entry.file))
-    if "class" in resolved.values:
-        return problems + inspection.missing_packages(entry)
-    try:
-        config = validate(resolved.values, resolved.where, resolved.file)
-        check_config(config, resolved.where)
-    except PlanError as error:
-        return [*problems, Problem(error.where or str(entry.file), f"{error.what} {error.hint}".strip())]
-    problems.extend(_unknown_names(config, resolved))
-    for field in _TEMPLATES:
-        text = resolved.values.get(field)
-        if isinstance(text, str):
-            problems.extend(
-                inspection.caught(lambda text=text, field=field: check_syntax(text, field, resolved.where(field)), "")
-            )
-    problems.extend(inspection.missing_packages(entry))
-    return problems or inspection.caught(lambda: _check_code(entry, catalog), str(entry.file))
+def field_problems(config: LmTaskConfig, resolved: Resolved) -> Iterator[Problem]:
+    """What is wrong with the fields of a task beyond their types."""
+    found = inspection.caught(lambda: check_config(config, resolved.where), str(resolved.file))
+    yield from found or _unknown_names(config, resolved)
 
 
 def outline(spec: TaskSpec) -> Outline:
@@ -116,8 +66,3 @@ def _unknown_names(config: LmTaskConfig, resolved: Resolved) -> Iterator[Problem
             if isinstance(name, str) and name not in {*FILTERS, *registered}:
                 hint = did_you_mean(name, FILTERS)
                 yield Problem(resolved.where("filter_list"), f"There is no filter {name!r}. {hint}".strip())
-
-
-def _check_code(entry: Entry, catalog: Catalog) -> None:
-    for spec in load(entry, catalog).tasks:
-        check_code_needs(spec, catalog.parity)

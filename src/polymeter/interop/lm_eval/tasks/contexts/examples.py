@@ -11,12 +11,13 @@ from polymeter.core.errors import PlanError, PolymeterError, enumerated
 from polymeter.core.format import OpenContext
 from polymeter.core.task import Samples
 from polymeter.guests import resolve
-from polymeter.interop.lm_eval.tasks.config import LmTaskConfig, Locate
+from polymeter.interop.lm_eval.tasks.config import LmTaskConfig
 from polymeter.interop.lm_eval.tasks.contexts.prompts import PromptTurn, example_turns
 from polymeter.interop.lm_eval.tasks.contexts.samplers import FIRST_N, NAMES, ClassRows, Doc, DrawnRows, ReadAhead
 from polymeter.interop.lm_eval.tasks.docs import TaskDocs
 from polymeter.interop.lm_eval.tasks.fields import FieldFunctions, bind_examples
 from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, seed_of
+from polymeter.tasks.yaml.files.dialects import Locate
 from polymeter.tasks.yaml.prompts.same_question import as_shown
 
 _MOST_LOOKED_AT = 2000

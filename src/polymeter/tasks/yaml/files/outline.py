@@ -10,8 +10,7 @@ from polymeter.core.format import Outline
 from polymeter.core.task import TaskSpec
 from polymeter.data.opening.counting import count_rows, media_columns
 from polymeter.data.source import BUILDERS
-from polymeter.tasks.yaml.config import YamlFields
-from polymeter.tasks.yaml.load import config_of
+from polymeter.tasks.yaml.config import YamlFields, config_of
 
 _ONLY_SPLIT = "train"
 """What ``datasets`` calls the split of data files that are not assigned to any."""

@@ -6,11 +6,11 @@ Owns the safe loader, ``!function`` tags and includes. Runs no task code and kno
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -23,6 +23,7 @@ try:
 except ImportError:  # pragma: no cover  (PyYAML built without libyaml)
     from yaml import SafeLoader as _BaseLoader  # type: ignore[assignment]
 
+T = TypeVar("T")
 Place = tuple[Path, int]
 _MOST_KEPT = 256
 """Files whose documents are kept."""
@@ -155,7 +156,7 @@ def _is_flat(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class Reader:
+class YamlReader:
     """Reads files with their includes. Parses each file once, however many include it.
 
     Attributes:
@@ -164,12 +165,16 @@ class Reader:
         is_last_include_first: Whether later includes win over earlier ones, in place of earlier over later.
         is_beside_only: Whether an include is looked for beside the including file alone.
         never_included: Keys that count for the file that writes them, and not for those that include it.
+        renamed: Our names of keys that files write by other names.
+        defaults: Values of keys that a task does not write.
     """
 
     is_working_directory_first: bool = False
     is_last_include_first: bool = False
     is_beside_only: bool = False
     never_included: frozenset[str] = frozenset()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     _parsed: dict[Path, Document] = field(default_factory=dict)
     _merged: dict[Path, Resolved] = field(default_factory=dict)
 
@@ -180,7 +185,10 @@ class Reader:
         Raises:
             PlanError: if a file is broken or missing, or files include each other in a circle.
         """
-        return self._read(file, ())
+        resolved = self._read(file, ())
+        if not self.defaults or not isinstance(resolved.values.get("task"), str):
+            return resolved
+        return replace(resolved, values={**self.defaults, **resolved.values})
 
     def _read(self, file: Path, chain: tuple[Path, ...]) -> Resolved:
         merged = self._merged.get(file)
@@ -195,9 +203,21 @@ class Reader:
             )
         document = self._parsed.get(file)
         if document is None:
-            document = self._parsed[file] = parse(file)
+            document = self._parsed[file] = self._renamed(parse(file))
         resolved = self._merged[file] = self.merged(document, chain)
         return resolved
+
+    def _renamed(self, document: Document) -> Document:
+        if not self.renamed:
+            return document
+        values = self._in_our_words(document.values)
+        members = values.get("task")
+        if isinstance(members, list):  # of a group, each of which may write fields of its own
+            values["task"] = [self._in_our_words(item) if isinstance(item, dict) else item for item in members]
+        return replace(document, values=values, lines=self._in_our_words(document.lines))
+
+    def _in_our_words(self, mapping: Mapping[str, T]) -> dict[str, T]:
+        return {self.renamed.get(key, key): value for key, value in mapping.items()}
 
     def merged(self, document: Document, chain: tuple[Path, ...] = ()) -> Resolved:
         """A document with its includes merged; ``chain``: the files that have led to it by including each other.

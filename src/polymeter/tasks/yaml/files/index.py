@@ -21,12 +21,12 @@ from polymeter.core.errors import PlanError, Problem
 from polymeter.core.machine.files import replacing
 from polymeter.core.media.sources import digest
 from polymeter.core.names.catalog import Catalog, Entry, Root
-from polymeter.tasks.yaml.dialects import OWN, dialect, dialects_by_folder, duplicate_problem, shown_by
-from polymeter.tasks.yaml.reader import Reader, Resolved
+from polymeter.core.names.parity import NO_PARITY
+from polymeter.tasks.yaml.files.dialects import NAME, attached, duplicate_problem, formats_by_folder, shown_by
+from polymeter.tasks.yaml.files.reader import Resolved, YamlReader
 from polymeter.tasks.yaml.task_code import PackageScanner, function_refs
 
-NAME = "task_yaml"
-_VERSION = 3
+_VERSION = 4
 _SUFFIXES = (".yaml", ".yml")
 
 # Keys that say that a file is about tasks. Other programs have some of the others (``task``, ``include``), too.
@@ -61,10 +61,10 @@ def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
             continue
         first: dict[str, Path] = {}
         for file, name, record in reading.records(root, list(_files(root.path, catalog.problems))):
-            if name != OWN and "name" in record and first.setdefault(record["name"], file) != file:
+            if name != NAME and "name" in record and first.setdefault(record["name"], file) != file:
                 catalog.problems.append(duplicate_problem(record["name"], file, first[record["name"]]))
             else:
-                _add(catalog, file, record, root, name or NAME)
+                _add(catalog, file, record, root, name)
     memory.save()
     return catalog
 
@@ -75,34 +75,38 @@ class _Reading:
     def __init__(self, memory: _IndexMemory) -> None:
         self._memory = memory
         self._scanner = PackageScanner()
-        self._readers = {OWN: Reader()}
-        self._known = dialect()
-        if self._known is not None:
-            self._readers[self._known.format] = self._known.reader()
+        self._readers = {NAME: YamlReader()}
+        self._describe: dict[str, Callable[[Resolved, Sequence[str]], Record]] = {NAME: describe}
+        for dialect in attached():
+            self._readers[dialect.format] = dialect.make_reader(NO_PARITY)
+            self._describe[dialect.format] = dialect.describe
 
     def records(self, root: Root, files: Sequence[tuple[Path, Stamp]]) -> Iterator[tuple[Path, str, Record]]:
-        """Each file with the name of its dialect and its record in it."""
-        known = self._known
-        if known is None or not (root.is_user or root.dialect):
-            yield from ((file, OWN, self._record(file, stamp, OWN)) for file, stamp in files)
+        """Each file with the format of its dialect and its record in it."""
+        if not attached() or not (root.is_user or root.dialect):
+            yield from ((file, NAME, self._record(file, stamp, NAME)) for file, stamp in files)
             return
-        told = {file: known.format for file, _ in files if root.dialect == known.name or known.holds(file)}
-        natively = {file: self._record(file, stamp, OWN) for file, stamp in files if file not in told}
-        dialect_of = dialects_by_folder(
+        stated = {
+            file: dialect.format
+            for dialect in attached()
+            for file, _ in files
+            if root.dialect == dialect.name or dialect.holds(file)
+        }
+        natively = {file: self._record(file, stamp, NAME) for file, stamp in files if file not in stated}
+        format_of = formats_by_folder(
             Path(os.path.abspath(root.path)),
             ((file, record.get("shows")) for file, record in natively.items() if not record.get("foreign")),
         )
         for file, stamp in files:
-            name = told.get(file) or dialect_of(file)
-            yield file, name, natively[file] if name == OWN else self._record(file, stamp, name)
+            name = stated.get(file) or format_of(file)
+            yield file, name, natively[file] if name == NAME else self._record(file, stamp, name)
 
     def _record(self, file: Path, stamp: Stamp, name: str) -> Record:
-        key = f"{name}|{file}" if name else str(file)
+        key = str(file) if name == NAME else f"{name}|{file}"
         record = self._memory.get(key, stamp)
         if record is not None:
             return record
-        describing = self._known.describe if name and self._known else describe
-        return self._memory.put(key, _read(file, stamp, self._readers[name], self._scanner, describing))
+        return self._memory.put(key, _read(file, stamp, self._readers[name], self._scanner, self._describe[name]))
 
 
 def describe(resolved: Resolved, packages: Sequence[str]) -> Record:
@@ -186,7 +190,7 @@ def _names(value: Any, resolved: Resolved, key: str) -> list[str]:
 def _read(
     file: Path,
     stamp: Stamp,
-    reader: Reader,
+    reader: YamlReader,
     scanner: PackageScanner,
     describing: Callable[[Resolved, Sequence[str]], Record],
 ) -> Record:
@@ -196,7 +200,8 @@ def _read(
         resolved = reader.read(file)
         code = {source for ref in function_refs(resolved.values) if (source := ref.source_file())}
         record = describing(resolved, scanner.packages(code))
-        if not is_of_tasks(resolved.values):
+        shows = shown_by(resolved.values, scanner.roots(code))
+        if shows is None and not is_of_tasks(resolved.values):
             record["foreign"] = True
     except PlanError as error:
         message = f"{error.what} {error.hint}".strip()
@@ -209,8 +214,7 @@ def _read(
             "uncached": True,
             "shows": None if resolved is None else shown_by(resolved.values, scanner.roots(code)),
         }
-    record["stamp"] = stamp
-    record["shows"] = shown_by(resolved.values, scanner.roots(code))
+    record |= {"stamp": stamp, "shows": shows}
     others = [*resolved.files[1:], *sorted(scanner.files(code))]
     # A file that is gone by now was there a moment ago: the record is not kept, and the next listing tells.
     record["others"] = {str(other): _stamp(other.stat()) for other in others if other.exists()}

@@ -13,16 +13,18 @@ import yaml
 
 from polymeter.core.errors import PlanError, PolymeterError, Problem, did_you_mean
 from polymeter.core.names.catalog import Catalog, Entry
+from polymeter.core.names.parity import NO_PARITY
 from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.guests.loading.load import FunctionRef, check_place
 from polymeter.metrics import check_kwargs, check_pair
-from polymeter.tasks.yaml.config import YamlFields, validate
+from polymeter.tasks.yaml.config import YamlFields
 from polymeter.tasks.yaml.extensions import check_code_needs
-from polymeter.tasks.yaml.load import load
+from polymeter.tasks.yaml.files.dialects import Dialect
+from polymeter.tasks.yaml.files.load import load
+from polymeter.tasks.yaml.files.reader import Resolved
 from polymeter.tasks.yaml.outputs import image_targets
 from polymeter.tasks.yaml.prompts.misspelt import refuse_unmarked_functions
 from polymeter.tasks.yaml.prompts.templates import check_syntax
-from polymeter.tasks.yaml.reader import Reader, Resolved
 from polymeter.tasks.yaml.scoring.filters import FILTERS
 from polymeter.tasks.yaml.task_code import METRICS_FILE, function_refs
 
@@ -34,37 +36,28 @@ _DEFINES_BY_NAME = ("globals", "exec", "vars", "setattr")
 _FLAT_HEAD = (
     "# This file is complete: functions and data files beside the original are named by their absolute paths.\n"
 )
-_TEMPLATES = ("doc_to_text", "doc_to_target", "doc_to_choice", "description")
 
 
-def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
+def describe(entry: Entry, dialect: Dialect) -> list[tuple[str, Any, Path]]:
     """Key, value as it is written, and the file that it came from, in the order of the merged file.
 
     Raises:
         PlanError: if a file is broken.
     """
-    return described(Reader().read(entry.file))
-
-
-def described(resolved: Resolved) -> list[tuple[str, Any, Path]]:
-    """What ``describe`` gives for a file."""
+    resolved = dialect.make_reader(NO_PARITY).read(entry.file)
     return [
         (key, _as_written(value), resolved.places.get(key, (resolved.file, 1))[0])
         for key, value in resolved.values.items()
     ]
 
 
-def flatten(entry: Entry) -> str:
+def flatten(entry: Entry, dialect: Dialect) -> str:
     """A task as one YAML text that loads again from any folder of this machine.
 
     Raises:
         PlanError: if a file is broken.
     """
-    return flattened(Reader().read(entry.file))
-
-
-def flattened(resolved: Resolved) -> str:
-    """What ``flatten`` gives for a file."""
+    resolved = dialect.make_reader(NO_PARITY).read(entry.file)
     values = dict(resolved.values)
     kwargs = values.get("dataset_kwargs")
     if isinstance(kwargs, Mapping) and "data_files" in kwargs:
@@ -72,35 +65,41 @@ def flattened(resolved: Resolved) -> str:
     return _FLAT_HEAD + str(yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
 
 
-def check(entry: Entry, catalog: Catalog) -> list[Problem]:
+def check(entry: Entry, catalog: Catalog, dialect: Dialect) -> list[Problem]:
     """Every problem that can be found without running code: wrong keys and values, and names that do not exist.
 
     Raises:
         PlanError: if a file cannot be parsed.
     """
-    resolved = Reader().read(entry.file)
-    problems = file_problems(resolved)
+    resolved = dialect.make_reader(NO_PARITY).read(entry.file)
+    problems = _file_problems(resolved)
     # A group may override any field of its members, so only loading the members shows whether its values make sense.
     if entry.kind == "group":
-        return problems + caught(lambda: load(entry, catalog), str(entry.file))
+        return problems + caught(lambda: load(entry, catalog, dialect), str(entry.file))
+    if dialect.is_class_unchecked and "class" in resolved.values:
+        return problems + _missing_packages(entry)
     try:
-        config = validate(resolved.values, resolved.where, resolved.file)
+        config = dialect.validate(resolved.values, resolved.where, resolved.file)
     except PlanError as error:
         return [*problems, _problem(error, str(entry.file))]
-    if config.output_type == image_targets.IMAGES:
-        problems.extend(caught(lambda: image_targets.check_config(config, resolved.where), str(entry.file)))
-    problems.extend(caught(lambda: refuse_unmarked_functions(config, entry.file.parent, resolved.where), ""))
-    registered = registered_names(resolved)
-    problems.extend(_unknown_names(config, resolved, registered))
-    for field in _TEMPLATES:
+    problems.extend(dialect.problems(config, resolved))
+    for field in dialect.templates:
         text = resolved.values.get(field)
         if isinstance(text, str):
             problems.extend(caught(lambda text=text, field=field: check_syntax(text, field, resolved.where(field)), ""))
-    problems.extend(missing_packages(entry))
-    return problems or caught(lambda: _check_code_needs(entry, catalog), str(entry.file))
+    problems.extend(_missing_packages(entry))
+    return problems or caught(lambda: _check_code_needs(entry, catalog, dialect), str(entry.file))
 
 
-def file_problems(resolved: Resolved) -> list[Problem]:
+def field_problems(config: YamlFields, resolved: Resolved) -> Iterator[Problem]:
+    """What is wrong with the fields of one of our own tasks beyond their types."""
+    if config.output_type == image_targets.IMAGES:
+        yield from caught(lambda: image_targets.check_config(config, resolved.where), str(resolved.file))
+    yield from caught(lambda: refuse_unmarked_functions(config, resolved.file.parent, resolved.where), "")
+    yield from _unknown_names(config, resolved, registered_names(resolved))
+
+
+def _file_problems(resolved: Resolved) -> list[Problem]:
     """What is wrong with a file whatever its keys mean: keys that are written twice, functions that are not there."""
     twice = [
         Problem(f"{file}:{line}", f"The key {key!r} is written twice.") for key, (file, line) in resolved.duplicates
@@ -108,7 +107,7 @@ def file_problems(resolved: Resolved) -> list[Problem]:
     return [*twice, *_missing_functions(resolved)]
 
 
-def missing_packages(entry: Entry) -> list[Problem]:
+def _missing_packages(entry: Entry) -> list[Problem]:
     """The packages that the code of an entry needs and that are not installed."""
     return [
         Problem(str(entry.file), f"Its code needs the package {package!r}, which is not installed.")
@@ -117,8 +116,8 @@ def missing_packages(entry: Entry) -> list[Problem]:
     ]
 
 
-def _check_code_needs(entry: Entry, catalog: Catalog) -> None:
-    for spec in load(entry, catalog).tasks:
+def _check_code_needs(entry: Entry, catalog: Catalog, dialect: Dialect) -> None:
+    for spec in load(entry, catalog, dialect).tasks:
         check_code_needs(spec, catalog.parity)
 
 

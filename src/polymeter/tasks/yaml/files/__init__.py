@@ -1,0 +1,1 @@
+"""What task files say, found without running their code: names, groups, fields, and what is wrong with them."""
