@@ -9,29 +9,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.format import OpenContext
 from polymeter.core.task import Sample, Samples, SampleView, TaskSpec
-from polymeter.data import (
-    Opening,
-    Rows,
-    Source,
-    know_written,
-    make_rows,
-    media_folder_notes,
-    open_plain,
-    open_splits,
-    rows_from_files,
-)
+from polymeter.data import Rows, make_rows
 from polymeter.guests import resolve, seeded
 from polymeter.interop.lm_eval.tasks.config import ExampleConfig, LmTaskConfig
 from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, run_metadata, seed_of
 from polymeter.tasks.yaml.files.dialects import Locate
-from polymeter.tasks.yaml.prompts.rows import RowSamples, is_written, placed
+from polymeter.tasks.yaml.prompts.rows import RowSamples, SplitReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +58,28 @@ def open_docs(
         PlanError: if the task's code fails.
         DataError: if the dataset is missing or empty.
     """
-    opening = _Opening(spec, config, context, options, locate)
+    reader = _LmSplits(spec, config, context, options, locate)
     measured = _Split(str(config.eval_split), config.process_docs)
     told = config.examples
     pool = _pool_split(config, told)
     has_rows_of_its_own = pool is None
     wanted = [measured] if not n_fewshot or pool is None or pool == measured else [pool, measured]
-    with opening.seeds():
+    with reader.seeds():
         before = random.getstate()
-        opened = opening.splits(wanted)
+        opened = reader.splits(wanted)
         is_drawn = random.getstate() != before
-        fixed = opening.samples(told) if n_fewshot and has_rows_of_its_own else None
+        fixed = reader.samples(told) if n_fewshot and has_rows_of_its_own else None
     if is_drawn and not n_fewshot and pool is not None and pool != measured:
         # Where process_docs draws, rows rest on what was drawn before: examples are read even if none is shown.
-        with opening.seeds():
-            opened = opening.splits([pool, measured])
+        with reader.seeds():
+            opened = reader.splits([pool, measured])
     rows = opened[measured]
     if not n_fewshot:
-        return TaskDocs(rows, notes=opening.notes)
+        return TaskDocs(rows, notes=reader.notes)
     if fixed is not None:
-        return TaskDocs(rows, fixed, notes=opening.notes)
+        return TaskDocs(rows, fixed, notes=reader.notes)
     assert pool is not None
-    return TaskDocs(rows, opened[pool], pool == measured, opening.notes)
+    return TaskDocs(rows, opened[pool], pool == measured, reader.notes)
 
 
 def _pool_split(config: LmTaskConfig, told: ExampleConfig) -> _Split | None:
@@ -102,15 +92,16 @@ def _pool_split(config: LmTaskConfig, told: ExampleConfig) -> _Split | None:
     return _Split(str(split), config.process_docs)
 
 
-class _Opening:
-    """Opens the splits of one task."""
+class _LmSplits(SplitReader):
+    """The splits of one of lm-eval's tasks, whose code may make the dataset."""
+
+    _config: LmTaskConfig
 
     def __init__(
         self, spec: TaskSpec, config: LmTaskConfig, context: OpenContext, options: LmRunOptions, locate: Locate
     ) -> None:
-        self._spec, self._config, self._context, self._options = spec, config, context, options
-        self._locate = locate
-        self.notes: tuple[str, ...] = ()
+        super().__init__(spec, config, context, locate, as_read=context.parity.on("written-rows"))
+        self._options = options
 
     @contextmanager
     def seeds(self) -> Iterator[None]:
@@ -122,35 +113,22 @@ class _Opening:
             numpy.random.seed(seed % 2**32)  # noqa: NPY002  (task code draws from this generator)
             yield
 
-    def splits(self, wanted: list[_Split]) -> dict[_Split, Rows]:
+    def seeding(self, split: str) -> AbstractContextManager[Any]:
+        """None for a split of its own: all are read inside ``seeds``, one after the other."""
+        return nullcontext()
+
+    def splits(self, wanted: list[_Split]) -> Mapping[_Split, Rows]:
         """The rows of splits, as their functions leave them; the last one is measured."""
         names = list(dict.fromkeys(split.name for split in wanted))
-        plain = None if any(split.process for split in wanted) else self._plain(names)
+        is_plain = self._config.custom_dataset is None and not any(split.process for split in wanted)
+        plain = self.plain(names) if is_plain else None
         if plain is not None:
-            for name, rows in plain.items():
-                self._know(rows, None, name)
             return {split: plain[split.name] for split in wanted}
-        try:
-            opened = self._opened(names)
-        except DataError:
-            # Each row alone can be read where no type fits a whole column.
-            held = rows_from_files(self._source(), names, self._context.data) if self._is_written else None
-            if held is None:
-                raise
-            return {split: held[split.name] for split in wanted}
-        self.notes = media_folder_notes(opened[wanted[-1].name])
-        return {split: self._rows(split, opened[split.name]) for split in wanted}
+        return self.read(names, wanted[-1].name, [(split, split.name, split.process) for split in wanted])
 
-    @property
-    def _is_written(self) -> bool:
-        return is_written(self._spec, as_read=self._context.parity.on("written-rows"))
-
-    def _know(self, rows: Rows, dataset: Any, split: str) -> None:
-        """Let rows that no code sees hold what is written in their files."""
-        if self._is_written:
-            context = self._context
-            with placed(self._config, self._locate):
-                know_written(rows, dataset, Opening(self._source(), split, context.data, context.cache_dir))
+    def opened(self, names: list[str]) -> Mapping[str, Any]:
+        """The splits as datasets, or as the task's code makes them."""
+        return super().opened(names) if self._config.custom_dataset is None else self._custom(names)
 
     def samples(self, told: ExampleConfig) -> Rows:
         """The rows that ``fewshot_config`` lists under ``samples``, or that a function there returns."""
@@ -166,25 +144,6 @@ class _Opening:
             )
         base = f"{self._spec.source_hash}:samples"
         return make_rows(samples, what=what, base_fingerprint=base, cache_dir=self._context.cache_dir)
-
-    def _source(self) -> Source:
-        config = self._config
-        return Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, self._spec.file.parent)
-
-    def _plain(self, names: list[str]) -> Mapping[str, Rows] | None:
-        """The splits as files that are read without the library for datasets, where they are such files."""
-        if self._config.custom_dataset is not None:
-            return None
-        with placed(self._config, self._locate):
-            context = self._context
-            return open_plain(self._source(), names, overrides=context.data, cache_dir=context.cache_dir)
-
-    def _opened(self, names: list[str]) -> Mapping[str, Any]:
-        context = self._context
-        if self._config.custom_dataset is not None:
-            return self._custom(names)
-        with placed(self._config, self._locate):
-            return open_splits(self._source(), names, overrides=context.data, cache_dir=context.cache_dir)
 
     def _custom(self, names: list[str]) -> Mapping[str, Any]:
         """The splits of a dataset that the task's code makes."""
@@ -202,24 +161,6 @@ class _Opening:
                     hint=did_you_mean(split, splits) or f"It gives: {', '.join(map(str, splits)) or 'no splits'}.",
                 )
         return splits
-
-    def _rows(self, split: _Split, data: Any) -> Rows:
-        name, context = self._spec.name, self._context
-        if split.process is not None:
-            with boundary(PlanError, f"process_docs of task {name!r}"):
-                data = resolve(split.process)(data)
-                # A generator is exhausted here, where its author's failures are attributed.
-                if not hasattr(data, "features"):
-                    data = list(data)
-        with placed(self._config, self._locate, "dataset_path" if split.process is None else "process_docs"):
-            rows = make_rows(
-                data,
-                what=f"split {split.name!r} of task {name!r}",
-                base_fingerprint=f"{self._spec.source_hash}:{split.name}:{context.seed}",
-                cache_dir=context.cache_dir,
-            )
-        self._know(rows, data, split.name)
-        return rows
 
 
 class _Chosen(SampleView):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, overload
+from typing import Any, Protocol, TypeVar, overload
 
 from polymeter.core.errors import DataError, PlanError, boundary
 from polymeter.core.format import HubSource, OpenContext
@@ -27,10 +27,23 @@ from polymeter.data import (
 from polymeter.data.source import is_hub_id
 from polymeter.guests import resolve, seeded
 from polymeter.tasks.yaml.config import YamlFields
+from polymeter.tasks.yaml.files.dialects import Locate
 from polymeter.tasks.yaml.prompts.target_cells import know_targets
 from polymeter.tasks.yaml.task_code import function_refs
 
+K = TypeVar("K")
 _SPLITS = ("test_split", "validation_split", "training_split", "fewshot_split")
+
+
+class DatasetFields(Protocol):
+    """The fields that name a task's dataset."""
+
+    @property
+    def dataset_path(self) -> str | None: ...
+    @property
+    def dataset_name(self) -> str | None: ...
+    @property
+    def dataset_kwargs(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +78,7 @@ class TaskRows:
             raise DataError(error.what, where=error.where, hint=" ".join((error.hint, *self.notes))) from error
 
 
-def open_rows(
-    spec: TaskSpec, config: YamlFields, context: OpenContext, n_fewshot: int, locate: Callable[[str], str]
-) -> TaskRows:
+def open_rows(spec: TaskSpec, config: YamlFields, context: OpenContext, n_fewshot: int, locate: Locate) -> TaskRows:
     """The rows of a task that names a dataset. An error says which line of the YAML it is about.
 
     Raises:
@@ -79,18 +90,13 @@ def open_rows(
     is_any = context.parity.on("fewshot-split")
     example_split = None if fixed is not None else _example_split(config, n_fewshot, locate, is_any=is_any)
     wanted = list(dict.fromkeys(item for item in (split, example_split) if item))
-    source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
-    with placed(config, locate):
-        # What process_docs takes is a dataset of the library.
-        plain = None
-        if config.process_docs is None:
-            plain = open_plain(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
-        for name, found in (plain or {}).items():
-            _know_written(found, None, spec, config, context, Opening(source, name, context.data, context.cache_dir))
-    rows: Mapping[str, Rows]
-    rows, notes = (plain, ()) if plain else _dataset_rows(spec, config, context, locate, source, wanted)
+    reader = _OwnSplits(spec, config, context, locate, as_read=context.parity.on("written-values"))
+    # What process_docs takes is a dataset of the library.
+    rows = reader.plain(wanted) if config.process_docs is None else None
+    if not rows:
+        rows = reader.read(wanted, split, [(name, name, config.process_docs) for name in wanted])
     examples = fixed or (rows[example_split] if example_split else None)
-    return TaskRows(rows[split], examples, example_split == split, notes)
+    return TaskRows(rows[split], examples, example_split == split, reader.notes)
 
 
 def hub_sources(spec: TaskSpec) -> tuple[HubSource, ...] | None:
@@ -108,51 +114,111 @@ def hub_sources(spec: TaskSpec) -> tuple[HubSource, ...] | None:
     )
 
 
-def _dataset_rows(
-    spec: TaskSpec,
-    config: YamlFields,
-    context: OpenContext,
-    locate: Callable[[str], str],
-    source: Source,
-    wanted: Sequence[str],
-) -> tuple[dict[str, Rows], tuple[str, ...]]:
-    """The rows of the wanted splits, as ``datasets`` opens them and ``process_docs`` leaves them; and what a folder of
-    media leaves out. The first split is the measured one.
+class SplitReader:
+    """Reads the splits of a dataset, as ``process_docs`` leaves them. An error names the line of the YAML that it is
+    about.
+
+    Args:
+        spec: The task.
+        config: Its fields.
+        context: The run.
+        locate: From a field's name to its ``file:line``.
+        as_read: Whether the run is at parity, and rows hold what the loader makes of their files.
     """
-    with placed(config, locate):
+
+    def __init__(
+        self, spec: TaskSpec, config: DatasetFields, context: OpenContext, locate: Locate, *, as_read: bool
+    ) -> None:
+        self._spec, self._config, self._context, self._locate = spec, config, context, locate
+        self._source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
+        self.is_written = is_written(spec, as_read=as_read)
+        self.notes: tuple[str, ...] = ()
+        """What a folder of media leaves out."""
+
+    def plain(self, names: Sequence[str]) -> Mapping[str, Rows] | None:
+        """The splits as files that are read without the library for datasets, where they are such files."""
+        context = self._context
+        with placed(self._config, self._locate):
+            found = open_plain(self._source, list(names), overrides=context.data, cache_dir=context.cache_dir)
+            for name, rows in (found or {}).items():
+                self.know(rows, None, name)
+        return found
+
+    def read(self, names: Sequence[str], measured: str, wanted: Sequence[tuple[K, str, Any]]) -> Mapping[K, Rows]:
+        """Rows of splits, as their functions leave them.
+
+        Args:
+            names: The splits.
+            measured: The one that is measured.
+            wanted: For each key of the result the split, and its function; ``None``: it has none.
+        """
         try:
-            opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
+            opened = self.opened(list(names))
         except DataError:
             # Each row alone can be read where no type fits a whole column.
-            is_ours = is_written(spec, as_read=context.parity.on("written-values"))
-            held = rows_from_files(source, wanted, context.data) if is_ours else None
+            with placed(self._config, self._locate):
+                held = rows_from_files(self._source, list(names), self._context.data) if self.is_written else None
             if held is None:
                 raise
-            return held, ()
-        notes = media_folder_notes(opened[wanted[0]])
-    process = resolve(config.process_docs) if config.process_docs is not None else None
-    rows: dict[str, Rows] = {}
-    for name in wanted:
-        data: Any = opened[name]
+            return {key: held[name] for key, name, _ in wanted}
+        self.notes = media_folder_notes(opened[measured])
+        return {key: self._processed(name, opened[name], process) for key, name, process in wanted}
+
+    def opened(self, names: list[str]) -> Mapping[str, Any]:
+        """The splits as datasets."""
+        context = self._context
+        with placed(self._config, self._locate):
+            return open_splits(self._source, names, overrides=context.data, cache_dir=context.cache_dir)
+
+    def seeding(self, split: str) -> AbstractContextManager[Any]:
+        """The state of random generators in which the function of a split is called. One seed for each: what it draws
+        for one split does not depend on whether another is opened.
+        """
+        return seeded(seed_for(self._context.seed, self._spec.name, "process_docs", split))
+
+    def know(self, rows: Rows, dataset: Any, split: str) -> None:
+        """Let rows that no code sees hold what is written in their files."""
+        if self.is_written:
+            know_written(rows, dataset, self._opening(split))
+
+    def _opening(self, split: str) -> Opening:
+        return Opening(self._source, split, self._context.data, self._context.cache_dir)
+
+    def _processed(self, name: str, dataset: Any, process: Any) -> Rows:
+        data, spec, context = dataset, self._spec, self._context
         if process is not None:
-            # A seed for each split: what process_docs draws for one does not depend on whether the other is opened.
-            seed = seed_for(context.seed, spec.name, "process_docs", name)
-            with seeded(seed), boundary(PlanError, f"process_docs of task {spec.name!r}"):
-                data = process(data)
+            with self.seeding(name), boundary(PlanError, f"process_docs of task {spec.name!r}"):
+                data = resolve(process)(dataset)
                 # A generator is exhausted here, where its author's failures are attributed.
-                if data is not opened[name] and not hasattr(data, "features"):
+                if data is not dataset and not hasattr(data, "features"):
                     data = list(data)
-        with placed(config, locate, "dataset_path" if process is None else "process_docs"):
-            rows[name] = make_rows(
+        with placed(self._config, self._locate, "dataset_path" if process is None else "process_docs"):
+            rows = make_rows(
                 data,
                 what=f"split {name!r} of task {spec.name!r}",
                 base_fingerprint=f"{spec.source_hash}:{name}:{context.seed}",
                 cache_dir=context.cache_dir,
             )
-        with placed(config, locate):
-            opening = Opening(source, name, context.data, context.cache_dir)
-            _know_written(rows[name], opened[name], spec, config, context, opening)
-    return rows, notes
+        with placed(self._config, self._locate):
+            self.know(rows, dataset, name)
+        return rows
+
+
+class _OwnSplits(SplitReader):
+    """As for any task; where rows cannot hold what is written in their files, at least their targets do."""
+
+    _config: YamlFields
+
+    def know(self, rows: Rows, dataset: Any, split: str) -> None:
+        try:
+            super().know(rows, dataset, split)
+            if self.is_written:
+                return
+        except DataError as error:
+            if error.where:  # a file is at fault
+                raise
+            # A CSV that is read by settings of its own may have no text that fits its rows. Its targets need one.
+        know_targets(rows, dataset, self._config, self._opening(split), self._context.parity)
 
 
 def is_written(spec: TaskSpec, *, as_read: bool) -> bool:
@@ -166,22 +232,8 @@ def is_written(spec: TaskSpec, *, as_read: bool) -> bool:
     return not has_code and not as_read
 
 
-def _know_written(
-    rows: Rows, dataset: Any, spec: TaskSpec, config: YamlFields, context: OpenContext, opening: Opening
-) -> None:
-    if is_written(spec, as_read=context.parity.on("written-values")):
-        try:
-            know_written(rows, dataset, opening)
-            return
-        except DataError as error:
-            if error.where:  # a file is at fault
-                raise
-            # A CSV that is read by settings of its own may have no text that fits its rows. Its targets need one.
-    know_targets(rows, dataset, config, opening, context.parity)
-
-
 @contextmanager
-def placed(config: Any, locate: Callable[[str], str], key: str = "dataset_path") -> Iterator[None]:
+def placed(config: Any, locate: Locate, key: str = "dataset_path") -> Iterator[None]:
     """Open data inside this, and an error without a place of its own gets the line of the YAML that it is about: of the
     field of its configuration that the error names, else of ``key``.
     """
@@ -199,7 +251,7 @@ def placed(config: Any, locate: Callable[[str], str], key: str = "dataset_path")
         raise DataError(error.what, where=locate(about if is_written else "dataset_path"), hint=error.hint) from error
 
 
-def _example_split(config: YamlFields, n: int, locate: Callable[[str], str], *, is_any: bool) -> str | None:
+def _example_split(config: YamlFields, n: int, locate: Locate, *, is_any: bool) -> str | None:
     """The split that examples come from, the training split before the validation split; ``None``: no examples.
 
     Args:
