@@ -5,6 +5,7 @@ functions that need them.
 """
 
 from polymeter.data.opening.explaining import refuse_equal_names
+from polymeter.data.opening.map_cache import mapped_anew
 from polymeter.data.opening.media_folders import media_folder_notes
 from polymeter.data.opening.plain import PlainRows, open_plain
 from polymeter.data.rows import DatasetRows, ListRows, Rows, make_rows
@@ -21,6 +22,7 @@ __all__ = [
     "Source",
     "know_written",
     "make_rows",
+    "mapped_anew",
     "media_folder_notes",
     "open_plain",
     "open_splits",

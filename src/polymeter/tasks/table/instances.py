@@ -18,6 +18,7 @@ from polymeter.core.guest_context import guest_context_with
 from polymeter.core.machine.opened_files import is_of_row
 from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
+from polymeter.data import mapped_anew
 from polymeter.guests import contained, seeded
 from polymeter.guests.loading.load import authors_code
 from polymeter.guests.loading.packages import GUEST_LOCK
@@ -58,6 +59,7 @@ def make_instance(
         GUEST_LOCK,
         contained(),
         seeded(context.seed),
+        mapped_anew(spec.sources),
         guest_context_with(data=data, folder=spec.file.parent),
         loading_sources(is_data=lambda path: path.endswith(_TABLES) or is_of_row(path, "")),
         authors_code(DataError, f"Loading the data of benchmark {spec.name!r}"),

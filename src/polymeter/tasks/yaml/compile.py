@@ -15,6 +15,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.request import RequestKind
 from polymeter.core.settings.needs import Needs
 from polymeter.core.task import ReadingRules, Sample, Task, TaskSpec
+from polymeter.data import mapped_anew
 from polymeter.guests import contained
 from polymeter.guests.opened_sources import loading_sources
 from polymeter.reading.reasoning import parse_tags, tags_in_force
@@ -98,7 +99,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
     # Its parts. From here on the author's code runs; a class may change its own configuration.
     read = yaml_parts if config.class_ is None else class_task(config, locate)
     has_code = load_task_code(spec)
-    parts = read(spec, config, context, prompt_key, locate)
+    with mapped_anew(spec.sources if config.class_ is not None else ()):
+        parts = read(spec, config, context, prompt_key, locate)
     config = parts.config
     check_images(config, context, locate)
     check_rounds(parts)

@@ -19,6 +19,7 @@ from polymeter.core.machine.opened_files import is_of_row
 from polymeter.core.model import ModelTraits
 from polymeter.core.names.parity import Parity
 from polymeter.core.task import TaskSpec
+from polymeter.data import mapped_anew
 from polymeter.guests import contained, seeded
 from polymeter.guests.held import file_of
 from polymeter.guests.loading.load import authors_code, load_authors_file
@@ -125,7 +126,7 @@ def open_benchmark(
     meta = load_meta(spec)
     changes = _changes(meta, options, context)
     adapter, mode = _make_adapter(meta, changes, traits, options, context.parity)
-    with naming_its_place(spec.file, partial(line_of_data, spec.file, spec.name)):
+    with naming_its_place(spec.file, partial(line_of_data, spec.file, spec.name)), mapped_anew(spec.sources):
         records = list(_limited(_make_prompts(meta, adapter, options, context), context.limit))
     if not records:
         raise DataError(

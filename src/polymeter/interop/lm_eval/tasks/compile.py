@@ -16,7 +16,7 @@ from polymeter.core.request import Loglikelihood, Tags
 from polymeter.core.rows import RowFunctions
 from polymeter.core.settings.needs import Needs
 from polymeter.core.task import ReadingRules, Rollout, RolloutSteps, Sample, Samples, Score, Task, TaskSpec
-from polymeter.data import Rows
+from polymeter.data import Rows, mapped_anew
 from polymeter.guests import contained
 from polymeter.guests.opened_sources import loading_sources
 from polymeter.interop.lm_eval.tasks.asking import Asking, ask, modalities
@@ -75,7 +75,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
     if "class" in spec.config:
         from polymeter.interop.lm_eval.tasks.classes.class_task import compile_class
 
-        return compile_class(spec, traits, context, options)
+        with mapped_anew(spec.sources):
+            return compile_class(spec, traits, context, options)
     config, locate = config_of(spec), field_locator(spec, dialect)
     check_config(config, locate)
     if config.output_type == MULTIPLE_CHOICE:

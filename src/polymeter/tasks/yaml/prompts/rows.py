@@ -19,6 +19,7 @@ from polymeter.data import (
     Source,
     know_written,
     make_rows,
+    mapped_anew,
     media_folder_notes,
     open_plain,
     open_splits,
@@ -187,7 +188,8 @@ class SplitReader:
     def _processed(self, name: str, dataset: Any, process: Any) -> Rows:
         data, spec, context = dataset, self._spec, self._context
         if process is not None:
-            with self.seeding(name), boundary(PlanError, f"process_docs of task {spec.name!r}"):
+            whose = boundary(PlanError, f"process_docs of task {spec.name!r}")
+            with self.seeding(name), mapped_anew(spec.sources), whose:
                 data = resolve(process)(dataset)
                 # A generator is exhausted here, where its author's failures are attributed.
                 if data is not dataset and not hasattr(data, "features"):
