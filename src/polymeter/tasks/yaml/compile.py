@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 from polymeter.core.content import Modality
-from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
-from polymeter.core.machine.opened_files import is_of_row
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import RequestKind
 from polymeter.core.settings.needs import Needs
 from polymeter.core.task import ReadingRules, Sample, Task, TaskSpec
 from polymeter.data import mapped_anew
 from polymeter.guests import contained
-from polymeter.guests.opened_sources import loading_sources
 from polymeter.reading.reasoning import parse_tags, tags_in_force
 from polymeter.tasks.yaml.config import config_of
 from polymeter.tasks.yaml.extensions import check_code_needs, class_task, judge_warnings
@@ -49,7 +45,7 @@ from polymeter.tasks.yaml.prompts.misspelt import (
     refuse_unread_columns,
 )
 from polymeter.tasks.yaml.prompts.prompt import PromptBuilder, drawn_examples, make_prompt, media_folders
-from polymeter.tasks.yaml.prompts.rows import RowSamples, full_row
+from polymeter.tasks.yaml.prompts.rows import RowSamples, full_row, tried
 from polymeter.tasks.yaml.prompts.same_question import repeated_example_notes
 from polymeter.tasks.yaml.prompts.target_cells import missing_target_notes, target_cells
 from polymeter.tasks.yaml.registration import code_files
@@ -74,7 +70,6 @@ _OUTPUT_TYPES: Mapping[str, CompileOutput] = {
     VISUAL_COT: compile_visual_cot,
     IMAGES: compile_images,
 }
-_MOST_TRIES = 3
 
 
 def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dialect: Dialect) -> Task:
@@ -119,7 +114,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         if not options.predict_only:
             refuse_unread_columns(parts, code_files(spec))
     with contained():
-        modalities = _try_prompt(samples, prompt, parts, is_scored=not options.predict_only)
+        right = None if options.predict_only else right_choices(parts)
+        modalities = tried(samples, lambda sample: _try_row(sample, prompt, parts, right))
         if not options.predict_only and not context.is_begun:
             check_targets(parts, prompt, samples, context)
     cells = target_cells(parts, context.parity, is_compared=not options.predict_only and reads_target(parts))
@@ -211,27 +207,8 @@ def _requests(output_type: str, traits: ModelTraits) -> frozenset[RequestKind]:
     return frozenset({"loglikelihood"}) if output_type in _LIKELIHOODS else frozenset({"generate"})
 
 
-def _try_prompt(samples: RowSamples, prompt: PromptBuilder, parts: Parts, *, is_scored: bool) -> frozenset[Modality]:
-    """Try the task's forms on a row; returns the modalities that a model must take.
-
-    One broken row is no problem: further ones are tried, and only if all fail is the first failure raised.
-    """
-    first_error: PolymeterError | None = None
-    n = len(samples)
-    right = right_choices(parts) if is_scored else None
-    for index in dict.fromkeys(round(i * (n - 1) / (_MOST_TRIES - 1)) for i in range(_MOST_TRIES)):
-        sample: Sample = samples[index]
-        try:
-            # A file that a hook opens, and that is none of this row's, may be kept for all rows.
-            with loading_sources(is_data=partial(is_of_row, row=str(sample.doc))):
-                return _try_row(sample, prompt, parts, right)
-        except (DataError, ScoreError) as error:
-            first_error = first_error or error
-    assert first_error is not None
-    raise PlanError(first_error.what, where=first_error.where, hint=first_error.hint) from first_error
-
-
 def _try_row(sample: Sample, prompt: PromptBuilder, parts: Parts, right: RightChoices | None) -> frozenset[Modality]:
+    """Try the task's forms on a row; returns the modalities that a model must take."""
     row = prompt.row(sample)
     if parts.config.output_type == IMAGES:
         _try_image_targets(sample, parts)

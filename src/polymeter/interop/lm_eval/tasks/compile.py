@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import TypeVar
 
-from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError, UnfitError
+from polymeter.core.errors import UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
-from polymeter.core.machine.opened_files import is_of_row
 from polymeter.core.model import ModelTraits
 from polymeter.core.names.parity import Parity
 from polymeter.core.request import Loglikelihood, Tags
@@ -18,7 +16,6 @@ from polymeter.core.settings.needs import Needs
 from polymeter.core.task import ReadingRules, Rollout, RolloutSteps, Sample, Samples, Score, Task, TaskSpec
 from polymeter.data import Rows, mapped_anew
 from polymeter.guests import contained
-from polymeter.guests.opened_sources import loading_sources
 from polymeter.interop.lm_eval.tasks.asking import Asking, ask, modalities
 from polymeter.interop.lm_eval.tasks.config import (
     GENERATE,
@@ -49,11 +46,9 @@ from polymeter.tasks.yaml.files.dialects import Dialect, Locate
 from polymeter.tasks.yaml.files.load import field_locator
 from polymeter.tasks.yaml.outputs.output_types import Provenance
 from polymeter.tasks.yaml.outputs.right_choices import equal_choices
-from polymeter.tasks.yaml.prompts.rows import full_row, is_written
+from polymeter.tasks.yaml.prompts.rows import full_row, is_written, tried
 from polymeter.tasks.yaml.task_code import load_task_code
 
-T = TypeVar("T")
-_MOST_TRIES = 3
 _LOOKED_AT = 2000
 _MUTUAL = "acc_mutual_info"
 
@@ -92,7 +87,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
     fields = bind_fields(config, rows.columns, locate, has_blanks=rows.has_blanks or is_ours, is_written=is_ours)
     sees_media = bool(rows.media) and (has_code or config.doc_to_image is not None or config.doc_to_audio is not None)
     with contained():
-        n_inputs, n_targets = _tried(samples, partial(_counts, fields, sees_media))
+        n_inputs, n_targets = tried(samples, partial(_counts, fields, sees_media))
     facts = TaskFacts(fields, n_inputs, n_targets)
     # Answers alone need no metric, and so none of what metrics need.
     scorer = None if options.predict_only else make_scorer(spec, config, facts, context.parity)
@@ -104,7 +99,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
     instances = _instances(config, contexts, sees_media=sees_media)
     asking = _asking(spec, config, context, options, rows, locate("generation_kwargs"))
     with contained():
-        shown_modalities = _tried(samples, lambda sample: modalities(instances.of(sample)))
+        shown_modalities = tried(samples, lambda sample: modalities(instances.of(sample)))
     is_generated = config.output_type == GENERATE
     notes = (*docs.notes, *(example_notes(shown, context) if n_fewshot else ()))
     notes += (*(_equal_choices(config, fields, samples) if is_ours else ()),)
@@ -237,26 +232,6 @@ def _generation_kwargs(config: LmTaskConfig) -> dict[str, object]:
         greedy: dict[str, object] = {"temperature": 0.0, "do_sample": False, "max_gen_toks": MOST_TOKENS}
         return {**greedy, "until": [config.fewshot_delimiter]}
     return {**config.generation_kwargs, "until": config.generation_kwargs.get("until", [config.fewshot_delimiter])}
-
-
-def _tried(samples: Samples, make: Callable[[Sample], T]) -> T:
-    """What can be made of the first row, or of a later one: one broken row is no problem.
-
-    Raises:
-        PlanError: if all that are tried fail.
-    """
-    first_error: PolymeterError | None = None
-    n = len(samples)
-    for index in dict.fromkeys(round(i * (n - 1) / (_MOST_TRIES - 1)) for i in range(_MOST_TRIES)):
-        sample = samples[index]
-        try:
-            # A file that a hook opens, and that is none of this row's, may be kept for all rows.
-            with loading_sources(is_data=partial(is_of_row, row=str(sample.doc))):
-                return make(sample)
-        except (DataError, ScoreError) as error:
-            first_error = first_error or error
-    assert first_error is not None
-    raise PlanError(first_error.what, where=first_error.where, hint=first_error.hint) from first_error
 
 
 def _rollout(asking: Asking, instances: InstanceMaker, sample: Sample) -> RolloutSteps:

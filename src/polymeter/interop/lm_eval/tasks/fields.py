@@ -7,20 +7,25 @@ row is checked as it is rendered.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from polymeter.core.errors import DataError, PlanError
+from polymeter.core.errors import PlanError
 from polymeter.interop.lm_eval.tasks.config import LmTaskConfig
 from polymeter.interop.lm_eval.tasks.contexts.named_prompts import NamedPrompt, named_prompt
-from polymeter.reading.lists import PrintedList
 from polymeter.tasks.yaml.files.dialects import Locate
-from polymeter.tasks.yaml.prompts.empty_options import listed, options_of
-from polymeter.tasks.yaml.prompts.forms import Form, guest
+from polymeter.tasks.yaml.prompts.forms import (
+    Binding,
+    Form,
+    choice_form,
+    column,
+    guest,
+    items_of,
+    literal,
+    template,
+)
 from polymeter.tasks.yaml.prompts.target_cells import compared
-from polymeter.tasks.yaml.prompts.templates import compile_template
 
 Doc = Mapping[str, Any]
 
@@ -85,16 +90,6 @@ def count_inputs(fields: AskedRow, doc: Any) -> int:
     return len(fields.choices(doc)) if fields.has_choices and isinstance(fields.text(doc), int) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Binding:
-    task: str
-    columns: frozenset[str]
-    has_choices: bool
-    where: Locate
-    has_blanks: bool
-    is_written: bool
-
-
 def bind_fields(
     config: LmTaskConfig,
     columns: tuple[str, ...],
@@ -129,7 +124,7 @@ def bind_fields(
     return FieldFunctions(
         _text(config.doc_to_text, binding),
         _target(config.doc_to_target, binding),
-        _choices(config.doc_to_choice, binding) or (lambda doc: []),
+        choice_form(config.doc_to_choice, binding) or (lambda doc: []),
         binding.has_choices,
         _own_column(config.description, "description", binding),
         _field(config.gen_prefix, "gen_prefix", binding),
@@ -162,7 +157,7 @@ def bind_examples(
     return ExampleFields(
         _text(told.doc_to_text, binding),
         _target(told.doc_to_target, binding),
-        _choices(told.doc_to_choice, binding) if told.doc_to_choice else None,
+        choice_form(told.doc_to_choice, binding) if told.doc_to_choice else None,
         prefix,
         has_code=any(callable(value) for value in written),
     )
@@ -170,8 +165,20 @@ def bind_examples(
 
 def _binding(
     config: LmTaskConfig, columns: tuple[str, ...], where: Locate, has_blanks: bool, is_written: bool
-) -> _Binding:
-    return _Binding(config.task, frozenset(columns), config.doc_to_choice is not None, where, has_blanks, is_written)
+) -> Binding:
+    return Binding(
+        task=config.task,
+        columns=columns,
+        media=frozenset(),
+        prompt_kwargs=None,
+        target_kwargs=None,
+        has_choices=config.doc_to_choice is not None,
+        where=where,
+        has_blanks=has_blanks,
+        is_written=is_written,
+        have_rows_own_columns=True,
+        keeps_newline=True,
+    )
 
 
 def _prompt_of(config: LmTaskConfig, where: Locate) -> NamedPrompt | None:
@@ -180,64 +187,41 @@ def _prompt_of(config: LmTaskConfig, where: Locate) -> NamedPrompt | None:
     return named_prompt(config.use_prompt, config.dataset_path, config.dataset_name, where("use_prompt"))
 
 
-def _text(value: Any, binding: _Binding) -> Form:
+def _text(value: Any, binding: Binding) -> Form:
     if isinstance(value, int):
         return lambda doc: value
     if not isinstance(value, str):
         return _function(value, "doc_to_text", binding)
     if value in binding.columns:
-        return _as_text(value) if binding.has_blanks and not binding.has_choices else _column(value)
-    render = _template(value, "doc_to_text", binding)
+        is_text = binding.has_blanks and not binding.has_choices
+        return _as_text(value) if is_text else column(value, "doc_to_text", binding)
+    render = template(value, "doc_to_text", binding)
     if not binding.has_choices:
         return render
     return _numbered(render, "doc_to_text", binding)
 
 
-def _target(value: Any, binding: _Binding) -> Form:
+def _target(value: Any, binding: Binding) -> Form:
     if isinstance(value, (int, list)):
         return lambda doc: value
     if not isinstance(value, str):
         return _function(value, "doc_to_target", binding)
     if value in binding.columns:
-        column = _column(value)
-        return lambda doc: compared(column(doc), has_choices=binding.has_choices)
-    render = _template(value, "doc_to_target", binding)
+        cell = column(value, "doc_to_target", binding)
+        return lambda doc: compared(cell(doc), has_choices=binding.has_choices)
+    render = template(value, "doc_to_target", binding)
     numbered = _numbered(render, "doc_to_target", binding) if binding.has_choices else render
 
     def target(doc: Doc) -> Any:
         text = numbered(doc)
         if text == "" and binding.has_blanks:
             return None  # nothing to compare with
-        if type(text) is not str or len(text) < 2 or text[0] != "[" or text[-1] != "]":
-            return text
-        try:
-            items = ast.literal_eval(text)
-        except (SyntaxError, ValueError, MemoryError, RecursionError):
-            return text
-        return PrintedList(items, text) if isinstance(items, list) else items
+        return items_of(text) if isinstance(text, str) else text
 
     return target
 
 
-def _choices(value: Any, binding: _Binding) -> Form | None:
-    if value is None:
-        return None
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        texts = [item if isinstance(item, str) else str(item) for item in value]
-        return lambda doc: texts
-    if not isinstance(value, str):
-        return _checked(_function(value, "doc_to_choice", binding), binding)
-    if value in binding.columns:
-        return _checked(_column(value), binding, made=options_of if binding.is_written else _texts)
-    render = _template(value, "doc_to_choice", binding)
-    if binding.is_written:
-        return _checked(lambda doc: listed(render(doc)), binding, made=options_of)
-    return _checked(_literal(render, "doc_to_choice", binding), binding)
-
-
-def _media(value: Any, field: str, binding: _Binding) -> Form | None:
+def _media(value: Any, field: str, binding: Binding) -> Form | None:
     if not value:
         return None
     if isinstance(value, list):
@@ -246,26 +230,27 @@ def _media(value: Any, field: str, binding: _Binding) -> Form | None:
     if not isinstance(value, str):
         return _function(value, field, binding)
     if value in binding.columns:
-        return _column(value)
-    return _literal(_template(value, field, binding), field, binding)
+        return column(value, field, binding)
+    render = template(value, field, binding)
+    return lambda doc: literal(render(doc), field, binding)
 
 
-def _field(value: str | None, field: str, binding: _Binding) -> Form | None:
+def _field(value: str | None, field: str, binding: Binding) -> Form | None:
     """A field that is a column of the measured rows, or a template."""
     if value is None:
         return None
-    return _column(value) if value in binding.columns else _template(value, field, binding)
+    return column(value, field, binding) if value in binding.columns else template(value, field, binding)
 
 
-def _own_column(value: str | None, field: str, binding: _Binding) -> Form | None:
+def _own_column(value: str | None, field: str, binding: Binding) -> Form | None:
     """A field that is a column of the row itself, or a template; an empty one is none."""
     if not value:
         return None
-    render = _template(value, field, binding)
+    render = template(value, field, binding)
     return lambda doc: doc[value] if value in doc else render(doc)
 
 
-def _function(value: Any, field: str, binding: _Binding) -> Form:
+def _function(value: Any, field: str, binding: Binding) -> Form:
     if not callable(value):
         raise PlanError(
             f"{field} of task {binding.task!r} must be a column, a template or a !function, not {value!r:.60}.",
@@ -279,50 +264,11 @@ def _as_text(name: str) -> Form:
     return lambda doc: "" if (value := doc[name]) is None else str(value)
 
 
-def _column(name: str) -> Form:
-    return lambda doc: doc[name]
-
-
-def _template(text: str, field: str, binding: _Binding) -> Callable[[Doc], str]:
-    return compile_template(
-        text, None, field=field, where=binding.where(field), keeps_newline=True, has_blanks=binding.has_blanks
-    )
-
-
-def _numbered(render: Callable[[Doc], str], field: str, binding: _Binding) -> Form:
+def _numbered(render: Callable[[Doc], str], field: str, binding: Binding) -> Form:
     """A template whose digits are the number of a choice."""
 
     def number_or_text(doc: Doc) -> Any:
         text = render(doc)
-        return _literal_of(text, field, binding) if text.isdigit() else text
+        return literal(text, field, binding) if text.isdigit() else text
 
     return number_or_text
-
-
-def _literal(render: Callable[[Doc], str], field: str, binding: _Binding) -> Form:
-    return lambda doc: _literal_of(render(doc), field, binding)
-
-
-def _literal_of(text: str, field: str, binding: _Binding) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        what = f"{field} of task {binding.task!r} gives {text!r:.80}, which is no Python value."
-        raise DataError(what, where=binding.where(field)) from error
-
-
-def _texts(items: Any) -> list[str]:
-    return [item if isinstance(item, str) else str(item) for item in items]
-
-
-def _checked(form: Form, binding: _Binding, *, made: Callable[[Any], list[str]] = _texts) -> Form:
-    def choices(doc: Doc) -> list[str]:
-        texts = form(doc)
-        if not isinstance(texts, (list, tuple)):
-            raise DataError(
-                f"doc_to_choice of task {binding.task!r} must give a list of texts, not {texts!r:.80}.",
-                where=binding.where("doc_to_choice"),
-            )
-        return made(texts)
-
-    return choices

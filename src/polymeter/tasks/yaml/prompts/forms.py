@@ -10,17 +10,21 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from polymeter.core.errors import DataError, PolymeterError, boundary, did_you_mean
 from polymeter.data.media import names_nothing
 from polymeter.guests.loading.load import resolve
 from polymeter.reading.lists import PrintedList
+from polymeter.tasks.yaml.files.dialects import Locate
 from polymeter.tasks.yaml.prompts.empty_options import listed, options_of
 from polymeter.tasks.yaml.prompts.templates import compile_template, one_column_hint
 
 Doc = Mapping[str, Any]
 Form = Callable[[Any], Any]
+_NO_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+"""What ``ast.literal_eval`` raises."""
 ROUND_ARGUMENTS = ("previous_output", "round_idx", "previous_round_info")
 
 
@@ -38,6 +42,9 @@ class Binding:
         where: ``file:line`` of a field.
         has_blanks: Whether a cell without a value is shown as nothing, and not as ``None``.
         is_written: Whether rows hold what is written in their files, and empty options are none.
+        have_rows_own_columns: Whether a template may use columns that only some rows have, as examples from another
+            split may. Each row is then checked as it is rendered.
+        keeps_newline: Whether a line break at the very end of a template counts.
     """
 
     task: str
@@ -46,9 +53,11 @@ class Binding:
     prompt_kwargs: Any
     target_kwargs: Any
     has_choices: bool
-    where: Callable[[str], str]
+    where: Locate
     has_blanks: bool = False
     is_written: bool = False
+    have_rows_own_columns: bool = False
+    keeps_newline: bool = False
 
     @property
     def plain_columns(self) -> tuple[str, ...]:
@@ -79,9 +88,9 @@ def text_form(value: Any, binding: Binding) -> Form:
     if callable(value):
         return _function(value, "doc_to_text", binding, binding.prompt_kwargs)
     if value in binding.columns:
-        cell = _column(value, "doc_to_text", binding)
+        cell = column(value, "doc_to_text", binding)
         return (lambda doc: _blank(cell(doc))) if binding.has_blanks else cell
-    render = _template(value, "doc_to_text", binding)
+    render = template(value, "doc_to_text", binding)
     if not binding.has_choices:
         return render
 
@@ -101,18 +110,15 @@ def target_form(value: Any, binding: Binding) -> Form:
     if callable(value):
         return _function(value, "doc_to_target", binding, binding.target_kwargs)
     if value in binding.columns:
-        return _column(value, "doc_to_target", binding)
-    render = _template(value, "doc_to_target", binding)
+        return column(value, "doc_to_target", binding)
+    render = template(value, "doc_to_target", binding)
     has_choices = binding.has_choices
 
     def target(doc: Doc) -> Any:
         text = render(doc)
         if has_choices and text.isdigit():  # the number of a choice; elsewhere digits are an answer like any other
             return int(text)
-        if text.startswith("[") and text.endswith("]"):
-            items = _literal(text, text)
-            return PrintedList(items, text) if isinstance(items, list) else items
-        return text
+        return items_of(text)
 
     return target
 
@@ -128,10 +134,12 @@ def choice_form(value: Any, binding: Binding) -> Form | None:
     if isinstance(value, list):
         texts = [str(item) for item in value]
         return lambda doc: texts
-    read: Callable[[str], Any] = listed if binding.is_written else lambda text: _literal(text, None)
+    read: Callable[[str], Any] = listed
+    if not binding.is_written:
+        read = partial(literal, field="doc_to_choice", binding=binding)
     if value in binding.columns:
-        return _checked(_column(value, "doc_to_choice", binding), binding, made=_options_made(binding))
-    render = _template(value, "doc_to_choice", binding)
+        return _checked(column(value, "doc_to_choice", binding), binding, made=_options_made(binding))
+    render = template(value, "doc_to_choice", binding)
     return _checked(lambda doc: read(render(doc)), binding, made=_options_made(binding))
 
 
@@ -149,7 +157,7 @@ def visual_form(value: Any, binding: Binding) -> Form | None:
     if value not in binding.columns:
         if not is_template(value):
             raise _no_column(value, "doc_to_visual", binding)
-        render = _template(value, "doc_to_visual", binding)
+        render = template(value, "doc_to_visual", binding)
         return lambda doc: [] if names_nothing(path := render(doc)) else [path]
     return lambda doc: [doc[value]]
 
@@ -239,7 +247,7 @@ def description_form(value: Any, binding: Binding) -> Form | None:
         return None
     if callable(value):
         return _function(value, "description", binding, None)
-    return _template(value, "description", binding)
+    return template(value, "description", binding)
 
 
 def _function(ref: Callable[..., Any], field: str, binding: Binding, kwargs: Any) -> Form:
@@ -248,7 +256,12 @@ def _function(ref: Callable[..., Any], field: str, binding: Binding, kwargs: Any
     return call if kwargs is None else lambda doc: call(doc, kwargs)
 
 
-def _column(name: str, field: str, binding: Binding) -> Form:
+def column(name: str, field: str, binding: Binding) -> Form:
+    """A column: row → its cell.
+
+    Raises:
+        DataError: if it holds media, which prompts do not see.
+    """
     if name in binding.media:
         raise DataError(
             f"{field} of task {binding.task!r} names the media column {name!r}.",
@@ -258,21 +271,51 @@ def _column(name: str, field: str, binding: Binding) -> Form:
     return lambda doc: doc[name]
 
 
-def _template(text: Any, field: str, binding: Binding) -> Callable[[Doc], str]:
+def template(text: Any, field: str, binding: Binding) -> Callable[[Doc], str]:
+    """A template: row → text.
+
+    Raises:
+        PlanError: if it is not valid.
+        DataError: if it uses a column that does not exist; so does the function that is returned.
+    """
     return compile_template(
-        str(text), binding.plain_columns, field=field, where=binding.where(field), has_blanks=binding.has_blanks
+        str(text),
+        None if binding.have_rows_own_columns else binding.plain_columns,
+        field=field,
+        where=binding.where(field),
+        keeps_newline=binding.keeps_newline,
+        has_blanks=binding.has_blanks,
     )
+
+
+def literal(text: str, field: str, binding: Binding) -> Any:
+    """The Python value that a text is written as.
+
+    Raises:
+        DataError: if it is none.
+    """
+    try:
+        return ast.literal_eval(text)
+    except _NO_LITERAL as error:
+        raise DataError(
+            f"{field} of task {binding.task!r} gives {text!r:.80}, which is no Python value.",
+            where=binding.where(field),
+        ) from error
+
+
+def items_of(text: str) -> Any:
+    """What a text in brackets lists; the text itself if it is no list."""
+    if not (text.startswith("[") and text.endswith("]")):
+        return text
+    try:
+        items = ast.literal_eval(text)
+    except _NO_LITERAL:
+        return text
+    return PrintedList(items, text) if isinstance(items, list) else items
 
 
 def _blank(value: Any) -> Any:
     return "" if value is None else value
-
-
-def _literal(text: str, default: Any) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return default
 
 
 def _texts(items: Any) -> list[str]:

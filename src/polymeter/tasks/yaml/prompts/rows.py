@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar, overload
 
-from polymeter.core.errors import DataError, PlanError, boundary
+from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.format import HubSource, OpenContext
 from polymeter.core.identity import seed_for
+from polymeter.core.machine.opened_files import is_of_row
 from polymeter.core.names.installed import is_guests_place
-from polymeter.core.task import Sample, TaskSpec
+from polymeter.core.task import Sample, Samples, TaskSpec
 from polymeter.data import (
     Opening,
     Rows,
@@ -27,12 +28,14 @@ from polymeter.data import (
 )
 from polymeter.data.source import is_hub_id
 from polymeter.guests import resolve, seeded
+from polymeter.guests.opened_sources import loading_sources
 from polymeter.tasks.yaml.config import YamlFields
 from polymeter.tasks.yaml.files.dialects import Locate
 from polymeter.tasks.yaml.prompts.target_cells import know_targets
 from polymeter.tasks.yaml.task_code import function_refs
 
 K = TypeVar("K")
+_MOST_TRIES = 3
 _SPLITS = ("test_split", "validation_split", "training_split", "fewshot_split")
 
 
@@ -350,3 +353,24 @@ def full_row(sample: Sample) -> dict[str, Any]:
     if row is not sample.doc:
         row.update(sample.doc)
     return row
+
+
+def tried(samples: Samples, make: Callable[[Sample], K]) -> K:
+    """What can be made of a row, to see before anything is spent that it can. One broken row is no problem: a few are
+    tried.
+
+    Raises:
+        PlanError: if all that are tried fail.
+    """
+    first_error: PolymeterError | None = None
+    n = len(samples)
+    for index in dict.fromkeys(round(i * (n - 1) / (_MOST_TRIES - 1)) for i in range(_MOST_TRIES)):
+        sample = samples[index]
+        try:
+            # A file that a hook opens, and that is none of this row's, may be kept for all rows.
+            with loading_sources(is_data=partial(is_of_row, row=str(sample.doc))):
+                return make(sample)
+        except (DataError, ScoreError) as error:
+            first_error = first_error or error
+    assert first_error is not None
+    raise PlanError(first_error.what, where=first_error.where, hint=first_error.hint) from first_error
