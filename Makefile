@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-t2i test test-fast check docs mutants regressions soak fuzz without conformance readers bench bench-peers dist format clean
+.PHONY: help demo demo-t2i test test-fast check docs mutants regressions soak fuzz without conformance lowest readers bench bench-peers dist format clean
 
 # What a demo says at its end: two commands to go on with, each after what it does.
 define next
@@ -69,6 +69,10 @@ conformance: $(SUITES:%=.venv-%/.installed) ## compare with the installed origin
 		.venv-$$suite/bin/python -m conformance $$suite --seed $(SEED) $(CONFORMANCE_ARGS) || failed="$$failed $$suite"; \
 	done; test -z "$$failed" || { echo "differs:$$failed"; exit 1; }
 
+# The lowest versions need wheels, so an older Python: make lowest PYTHON=python3.10
+lowest: .venv-lowest/.installed ## run the tests of the base install with the lowest versions that pyproject.toml allows
+	.venv-lowest/bin/python -m pytest -n auto -q tests/core tests/reading tests/tasks/yaml
+
 READERS ?= lmms-eval lm-eval evalscope evalscope-1 inspect vlmevalkit
 readers: .venv/.installed $(READERS:%=.venv-%/.installed) ## open exported runs with each tool's own readers (READERS="inspect")
 	$(BIN)/python -m conformance.readers $(READERS)
@@ -101,6 +105,14 @@ clean: ## remove caches and build output; keep .venv and runs/
 	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,serve,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,viewer,ray,wandb,mlflow,tensorboard,hub,modelscope,docs,dev]' --constraint constraints.txt
 	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i .venv/.installed-dist
+
+.venv-lowest/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct \
+		--only-binary :all: --no-binary polymeter --editable .
+	.venv-lowest/bin/python -m pip install --quiet grimp hypothesis pytest pytest-xdist --constraint constraints.txt
+	@touch $@
 
 .venv-%/.installed: conformance/requirements-%.txt constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv-$*

@@ -213,8 +213,9 @@ def test_a_format_that_is_not_read_is_named(data: bytes, found: str, tmp_path: P
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "BMP", "DIB", "GIF", "PPM", "JPEG2000", "TGA", "ICO"])
 def test_formats_of_pixels_are_read_from_bytes_and_files(kind: str, tmp_path: Path) -> None:
-    (tmp_path / "photo.xyz").write_bytes(file_bytes(kind))
-    for source in (file_bytes(kind), tmp_path / "photo.xyz"):
+    encoded = file_bytes(kind, sizes=[SIZE]) if kind == "ICO" else file_bytes(kind)
+    (tmp_path / "photo.xyz").write_bytes(encoded)
+    for source in (encoded, tmp_path / "photo.xyz"):
         with opened_image(source) as image:
             assert (image.format, image.size) == (kind, SIZE)
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 
 from polymeter.core.names.parity import parity_with
@@ -126,5 +127,7 @@ _THERE = {
 
 @pytest.mark.parametrize("name", _THERE)
 def test_parity_gives_what_the_library_reads(tmp_path: Path, name: str) -> None:
+    if name == "text_of_digits_beside_number_target" and int(datasets.__version__.partition(".")[0]) < 5:
+        pytest.skip("older versions of datasets cannot read it")
     case = next(case for case in CASES if case["name"] == name)
     assert found(tmp_path, case, parity=parity_with("lmms_eval")) == _THERE[name]

@@ -23,7 +23,7 @@ import typer
 from polymeter import __version__
 from polymeter.cli.foreign import SETTINGS, as_typer_command
 from polymeter.cli.printing import say
-from polymeter.cli.run_flags import with_flags
+from polymeter.cli.run_flags import with_flags, without_flags
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PlanError, PolymeterError
@@ -70,16 +70,17 @@ def build_app(only: str = "", *, with_options: bool = True) -> typer.Typer:
         module = _MODULES.get(name, name)
         function = getattr(importlib.import_module(f"polymeter.cli.{module}"), module)
         # The list of all commands shows no options, and making those of a run's commands takes pydantic.
-        app.command(name, context_settings=_SETTINGS.get(name))(with_flags(function) if with_options else function)
+        command = with_flags(function) if with_options else without_flags(function)
+        app.command(name, context_settings=_SETTINGS.get(name))(command)
     for system in systems():
-        command = system.command
-        if command is None:
+        theirs = system.command
+        if theirs is None:
             continue
-        if command.name in _COMMANDS:
-            raise PlanError(f"The system {system.name!r} defines a command that Polymeter has: {command.name!r}.")
+        if theirs.name in _COMMANDS:
+            raise PlanError(f"The system {system.name!r} defines a command that Polymeter has: {theirs.name!r}.")
         if only:
             continue
-        app.command(command.name, help=command.help, context_settings=SETTINGS)(as_typer_command(command))
+        app.command(theirs.name, help=theirs.help, context_settings=SETTINGS)(as_typer_command(theirs))
     return app
 
 

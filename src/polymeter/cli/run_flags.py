@@ -8,7 +8,7 @@ called: the list of all commands needs none, and reading the fields takes pydant
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import wraps
 from pathlib import Path
@@ -69,7 +69,7 @@ def with_flags(function: Command) -> Command:
         return function
     from polymeter.core.options import RunOptions
 
-    own = [one for one in inspect.signature(function, eval_str=True).parameters.values() if one.name != "options"]
+    own = _own_parameters(function)
     names = {one.name for one in own}
     flags = {name: flag for name, flag in RunOptions.flags(command).items() if name not in names}
     readers = {}
@@ -77,16 +77,32 @@ def with_flags(function: Command) -> Command:
     for name, flag in flags.items():
         kind, readers[name] = _kind(name, RunOptions.model_fields[name])
         made.append(_parameter(name, flag, RunOptions.model_fields[name], kind))
-    parameters = [*(one for one in own if one.kind is not one.VAR_KEYWORD), *made]
 
-    @wraps(function)
     def called(**words: Any) -> int:
         given = {name: words.pop(name) for name in flags}
         return function(**words, options=_read(given, readers, flags))
 
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in parameters}
-    return called
+    return _declared(function, called, [*own, *made])
+
+
+def without_flags(function: Command) -> Command:
+    """A command with its own parameters alone, for a list of commands, which shows none."""
+    if not hasattr(function, "takes_options_of"):
+        return function
+    return _declared(function, lambda **words: function(**words, options={}), _own_parameters(function))
+
+
+def _own_parameters(function: Command) -> list[inspect.Parameter]:
+    listed = inspect.signature(function, eval_str=True).parameters.values()
+    return [one for one in listed if one.name != "options" and one.kind is not one.VAR_KEYWORD]
+
+
+def _declared(function: Command, called: Command, parameters: Sequence[inspect.Parameter]) -> Command:
+    """What is called in the place of a command, with the parameters that typer is to read."""
+    made = wraps(function)(called)
+    made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    made.__annotations__ = {one.name: one.annotation for one in parameters}
+    return made
 
 
 def _read(given: Mapping[str, Any], readers: Mapping[str, _Read], flags: Mapping[str, OptionFlag]) -> dict[str, Any]:
@@ -152,4 +168,4 @@ def _word(value: Enum, flag: str) -> str:
     return str(value.value)
 
 
-__all__ = ["takes_options", "with_flags"]
+__all__ = ["takes_options", "with_flags", "without_flags"]

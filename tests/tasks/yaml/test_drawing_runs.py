@@ -141,6 +141,8 @@ def test_shapes_draws_what_a_yaml_asks_for(task, tmp_path):
 
 @pytest.mark.parametrize("model", ["ocr", pytest.param("lmms", marks=pytest.mark.needs_system("lmms_eval"))])
 def test_a_model_that_cannot_draw_is_refused_before_anything_is_asked(task, tmp_path, model):
+    if model == "ocr":
+        pytest.importorskip("rapidocr")
     wrapper = """
         from lmms_eval.api.model import lmms
         from lmms_eval.api.registry import register_model
