@@ -3,8 +3,7 @@
 It is a plain child with two pipes, not a worker of ``multiprocessing``: that would import the user's main script again,
 which a script without a ``__main__`` guard does not survive, and forking a process with threads is not safe.
 
-The child is told how long each call may take and ends itself if its owner no longer can, so that a killed run leaves
-nothing behind that computes for ever.
+How long a call may take is counted here, and the child is killed when it takes longer.
 """
 
 from __future__ import annotations
@@ -13,23 +12,20 @@ import importlib
 import os
 import pickle
 import queue
-import signal
 import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal
+from typing import IO, Any, Literal
+
+from polymeter.core.children.child import Child
 
 _LENGTH = struct.Struct(">Q")
-_GRACE_S = 5.0
-"""How much longer than its owner the child waits before it ends itself."""
-_BOOTSTRAP = (
-    "import sys; sys.path[:] = sys.argv[2:];"
-    "from polymeter.metrics.scoring_process import serve; serve(int(sys.argv[1]))"
-)
+_ENDING_S = 5.0
+"""How long a child that closed its pipe may take to end with a status of its own."""
+_BOOTSTRAP = "import sys; sys.path[:] = sys.argv[1:]; from polymeter.metrics.scoring_process import serve; serve()"
 # Threads of numerical libraries reserve address space, which counts as memory, and nothing here uses them.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -65,12 +61,13 @@ class ScoringProcess:
         self.n_calls = 0
         self._ready: set[str] = set()
         self._replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
-        self._child = subprocess.Popen(
-            [sys.executable, "-I", "-c", _BOOTSTRAP, str(memory_mb), *sys.path],
+        self._child = Child(
+            [sys.executable, "-I", "-c", _BOOTSTRAP, *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, **_ONE_THREAD},
+            memory_mb=memory_mb,
         )
         # A pipe cannot be read with a time limit on every system; a queue can.
         threading.Thread(target=self._read, name="polymeter-scoring", daemon=True).start()
@@ -88,9 +85,9 @@ class ScoringProcess:
             timeout_s: How long it may take, in seconds.
         """
         self.n_calls += 1
-        message = pickle.dumps((timeout_s, module, function, tuple(args), dict(kwargs)))
+        message = pickle.dumps((module, function, tuple(args), dict(kwargs)))
         try:
-            _write(self._pipe(self._child.stdin), message)
+            _write(self._child.stdin, message)
         except OSError:  # it died between two calls
             return self._ended("died")
         try:
@@ -110,35 +107,22 @@ class ScoringProcess:
     def kill(self) -> None:
         """End the child at once."""
         self._child.kill()
-        self._child.wait()
-        for pipe in (self._child.stdin, self._child.stdout):
-            if pipe is not None:
-                with suppress(OSError):  # what was not sent yet cannot be sent any more
-                    pipe.close()
 
     def _ended(self, outcome: Outcome) -> Reply:
         if outcome == "died":
-            with suppress(subprocess.TimeoutExpired):  # it gets a moment to end with a status of its own
-                self._child.wait(_GRACE_S)
+            self._child.wait(_ENDING_S)
         self.kill()
-        return Reply(outcome, self._child.returncode)
+        return Reply(outcome, self._child.status)
 
     def _read(self) -> None:
-        pipe = self._pipe(self._child.stdout)
         while True:
             try:
-                message = _read(pipe)
+                message = _read(self._child.stdout)
             except (OSError, ValueError):  # killed
                 message = None
             self._replies.put(None if message is None else pickle.loads(message))  # noqa: S301  (our own child's)
             if message is None:
                 return
-
-    @staticmethod
-    def _pipe(pipe: Any) -> BinaryIO:
-        assert pipe is not None
-        found: BinaryIO = pipe
-        return found
 
 
 def is_scoring_process() -> bool:
@@ -152,33 +136,22 @@ class _ScoringChild:
     is_here = False
 
 
-def serve(memory_mb: int) -> None:
-    """The child's side: run what arrives until the owner is gone.
-
-    Args:
-        memory_mb: The limit of this process's memory, in MB.
-    """
+def serve() -> None:
+    """The child's side: run what arrives until the owner is gone."""
     _ScoringChild.is_here = True
-    # Ctrl-C reaches every process of a terminal; the owner decides what ends.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # What a function prints must not get between the replies.
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     out_of_memory = pickle.dumps(Reply("memory"))
-    _limit_memory(memory_mb)
     ready: set[str] = set()
     while (message := _read(requests)) is not None:
-        timeout_s, module, function, args, kwargs = pickle.loads(message)  # noqa: S301  (from our own owner)
+        module, function, args, kwargs = pickle.loads(message)  # noqa: S301  (from our own owner)
         if module not in ready:
-            _end_after(_START_S)
             _prepare(module)
             ready.add(module)
             _write(replies, pickle.dumps(Reply("ready")))
-        _end_after(timeout_s + _GRACE_S)
-        reply = _carried_out(module, function, args, kwargs, out_of_memory)
-        _end_after(0)
-        _write(replies, reply)
+        _write(replies, _carried_out(module, function, args, kwargs, out_of_memory))
 
 
 def _carried_out(
@@ -203,31 +176,13 @@ def _prepare(module: str) -> None:
         prepare()
 
 
-def _limit_memory(memory_mb: int) -> None:
-    try:
-        import resource
-    except ImportError:  # this system has no such limits
-        return
-    size = memory_mb * 2**20
-    try:
-        resource.setrlimit(resource.RLIMIT_AS, (size, size))
-    except (OSError, ValueError):  # refused, or below a limit that holds already
-        return
-
-
-def _end_after(seconds: float) -> None:
-    """Let the system end this process after some time, whatever it computes; 0: not any more."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-
-
-def _write(pipe: BinaryIO, message: bytes) -> None:
+def _write(pipe: IO[bytes], message: bytes) -> None:
     pipe.write(_LENGTH.pack(len(message)))
     pipe.write(message)
     pipe.flush()
 
 
-def _read(pipe: BinaryIO) -> bytes | None:
+def _read(pipe: IO[bytes]) -> bytes | None:
     """The next message; ``None`` if the other side is gone."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
