@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.children import child
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.names.registries import METRICS
@@ -226,7 +227,7 @@ def test_a_process_that_is_gone_before_it_is_told_is_no_answer(monkeypatch: pyte
         return process
 
     monkeypatch.setattr(code_process.sys, "executable", shutil.which("true"))
-    monkeypatch.setattr(code_process, "subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": gone}))
+    monkeypatch.setattr(child, "subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": gone}))
     with pytest.raises(ScoreError, match="could not be started"):
         run_program("", LIMITS, Walls("limits"))
 

@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
+from polymeter.core.children.child import Child
 from polymeter.core.errors import ScoreError
 from polymeter.metrics.code_filter import ALONE, NO_ATTRIBUTES, filter_of
 from polymeter.metrics.code_use import (
@@ -41,6 +42,7 @@ _WALL_FACTOR = 4
 """How much longer than its processor time a program may take by the clock: a busy machine must not decide."""
 _LOOK_S = 0.05
 _END_S = 60.0
+_SAID_BYTES = 2000
 _FILE_MB = 64
 _N_FILES = 256
 _MOST_REPORT_BYTES = 65_536
@@ -116,7 +118,7 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, Walls]:
     """What became of a program, and the walls that held it."""
     with program_folder() as folder:
         token = secrets.token_hex(16)
-        child = Path(__file__).with_name("code_child.py").read_text("utf-8")
+        inside = Path(__file__).with_name("code_child.py").read_text("utf-8")
         text = program.encode("utf-8", "surrogatepass")
         settings: dict[str, Any] = {
             "n_bytes": len(text),
@@ -136,50 +138,42 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, Walls]:
         }
         message = json.dumps(settings).encode() + b"\n" + text + token.encode() + b"\n"
         try:
-            process = subprocess.Popen(
-                [*walls.command(folder, limits.disk_mb), sys.executable, "-s", "-B", "-c", child],
+            # No guard: it would count as one of the program's processes. The walls and the child itself see to its end.
+            child = Child(
+                [*walls.command(folder, limits.disk_mb), sys.executable, "-s", "-B", "-c", inside],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE if walls.name != "limits" else subprocess.DEVNULL,
                 cwd=folder,
                 env={**_ENVIRONMENT, "HOME": str(folder), "TMPDIR": str(folder)},
-                start_new_session=True,
+                is_guarded=False,
             )
         except OSError as error:
             raise _not_started(walls, str(error)) from None
         try:
-            return _watched(process, message, token, folder, limits, walls)
+            return _watched(child, message, token, folder, limits, walls)
         finally:
-            _end(process, walls)
-            # Not by the context manager of Popen: what could not be written to a process that is gone would raise here.
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe is not None:
-                    with suppress(OSError):
-                        pipe.close()
+            _end(child, walls)
 
 
 def _watched(
-    process: subprocess.Popen[bytes], message: bytes, token: str, folder: Path, limits: CodeLimits, walls: Walls
+    child: Child, message: bytes, token: str, folder: Path, limits: CodeLimits, walls: Walls
 ) -> tuple[str, Walls]:
-    assert process.stdin is not None
-    assert process.stdout is not None
     with suppress(OSError):  # it is gone already; its report says so
-        process.stdin.write(message)
-        process.stdin.flush()
-    reports = _Reports(process.stdout)
+        child.stdin.write(message)
+        child.stdin.flush()
+    reports = _Reports(child.stdout)
     first = reports.next_before(time.monotonic() + _START_S)
     ready = _parsed(first)
     if ready.get("ready") is not True:
-        _end(process, walls)
-        said = b"" if process.stderr is None else process.stderr.read(2000)
-        raise _not_started(walls, said.decode("utf-8", "replace").strip())
+        _end(child, walls)
+        raise _not_started(walls, child.said(_SAID_BYTES).strip())
     found = walls.with_what_was_found(ready)
     began = time.monotonic()
     deadline = began + _WALL_FACTOR * limits.timeout_s
     while True:
         now = time.monotonic()
         report = reports.next_before(min(deadline, now + _LOOK_S))
-        if exceeded := excess(process.pid, folder, limits.memory_mb, limits.disk_mb):
+        if exceeded := excess(child.pid, folder, limits.memory_mb, limits.disk_mb):
             return f"failed: {exceeded}", found
         if report is not None:
             told = _parsed(report)
@@ -187,8 +181,8 @@ def _watched(
             is_own = secrets.compare_digest(str(told.get("token")), token)
             return str(told["outcome"]) if is_own else "failed: it wrote a report of its own", found
         if reports.is_closed:
-            with suppress(subprocess.TimeoutExpired):  # it may have closed what it reports on, and live on
-                status = process.wait(_LOOK_S)
+            status = child.wait(_LOOK_S)
+            if status is not None:  # it may have closed what it reports on, and live on
                 # The system ends a process that has used up its time; behind walls the signal does not reach us.
                 is_late = now - began >= limits.timeout_s
                 return TIMED_OUT if is_late else f"failed: it ended with status {status}", found
@@ -226,26 +220,19 @@ def _parsed(line: bytes | None) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-def _end(process: subprocess.Popen[bytes], walls: Walls) -> None:
-    """Kill a process with all that it started. Behind walls its child is the first process of a namespace: when that is
-    killed the kernel kills all others in it, and the process itself ends after them.
+def _end(child: Child, walls: Walls) -> None:
+    """Kill a process with all that it started, also what left its group. Behind walls its child is the first process of
+    a namespace: when that is killed the kernel kills all others in it, and the process itself ends after them.
     """
-    if process.returncode is None:
-        _kill_tree(process, walls)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)  # those that have lost their parent
-    process.wait()
-
-
-def _kill_tree(process: subprocess.Popen[bytes], walls: Walls) -> None:
-    for number in () if walls.name == "limits" else children(process.pid):
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(number, signal.SIGKILL)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_END_S)
-    for number in [*descendants(process.pid, 10 * N_PROCESSES), process.pid]:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(number, signal.SIGKILL)
+    if child.status is None:
+        for number in () if walls.name == "limits" else children(child.pid):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
+                child.wait(_END_S)
+        for number in descendants(child.pid, 10 * N_PROCESSES):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
+    child.kill()
 
 
 def _not_started(walls: Walls, said: str) -> ScoreError:
