@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import polymeter
 from polymeter.core.errors import ScoreError
 from polymeter.metrics import code_process, code_use
 from polymeter.metrics.code_filter import ALONE, NO_ATTRIBUTES, OWN_PROCESS, Rule, filter_of
@@ -357,6 +358,35 @@ def test_no_child_outlives_its_program(walls: Walls, tmp_path: Path, monkeypatch
         if _link(path).startswith(str(tmp_path)):  # it is killed, and may not be gone yet
             with suppress(ProcessLookupError):
                 assert select.select([os.pidfd_open(int(path.parent.name))], [], [], 30)[0], "it lives on"
+
+
+SLEEPS = """\
+import sys, tempfile
+from polymeter.metrics.code_process import CodeLimits, run_program
+from polymeter.metrics.code_walls import ALL_WALLS
+tempfile.tempdir = sys.argv[2]
+(walls,) = (walls for walls in ALL_WALLS if walls.name == sys.argv[1])
+program = "import time\\nopen('begun', 'w').close()\\nwhile True: time.sleep(60)"
+run_program(program, CodeLimits(timeout_s=600.0, memory_mb=512), walls)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked for in /proc")
+def test_a_program_that_sleeps_ends_with_whoever_runs_it(walls: Walls, tmp_path: Path) -> None:
+    words = [sys.executable, "-c", SLEEPS, walls.name, str(tmp_path)]
+    with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(Path(polymeter.__file__).parents[1])}) as run:
+        while not (inside := _begun_in(tmp_path)):
+            assert run.poll() is None
+        run.kill()
+    for number in inside:
+        with suppress(ProcessLookupError):
+            assert select.select([os.pidfd_open(number)], [], [], 30)[0], "it lives on"
+
+
+def _begun_in(folder: Path) -> list[int]:
+    """The processes in a folder, once a program there has begun."""
+    found = [path for path in Path("/proc").glob("[0-9]*/cwd") if _link(path).startswith(str(folder))]
+    return [int(path.parent.name) for path in found] if any((path / "begun").exists() for path in found) else []
 
 
 def _link(path: Path) -> str:

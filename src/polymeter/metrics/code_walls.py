@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import site
+import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +86,7 @@ class Walls:
             return _bwrap(folder, disk_mb)
         if self.name == "namespaces":
             flags = ("--user", "--map-root-user", "--net", "--pid", "--ipc", "--uts", "--fork", "--mount-proc")
-            return [_found("unshare"), *flags, "--kill-child"]
+            return [*_ended_with_us(), _found("unshare"), *flags, "--kill-child"]
         return []
 
 
@@ -127,6 +129,20 @@ def _bwrap(folder: Path, disk_mb: int) -> list[str]:
             words += ["--ro-bind", path, path]
     words += ["--size", str(disk_mb * 2**20), "--tmpfs", str(folder), "--remount-ro", "/dev", "--remount-ro", "/"]
     return [*words, "--chdir", str(folder), "--"]
+
+
+# Kept for the life of the process: a fact of the machine.
+@lru_cache(maxsize=1)
+def _ended_with_us() -> list[str]:
+    """The words before ``unshare`` that have it, and with it the program, end with the thread that starts and awaits
+    it; none where there is no such program. A program that sleeps does not notice by itself that nobody awaits it.
+    """
+    words = [_found("setpriv") or "setpriv", "--pdeathsig", "KILL"]
+    try:
+        done = subprocess.run([*words, "true"], capture_output=True, check=False)
+    except OSError:
+        return []
+    return words if done.returncode == 0 else []
 
 
 def _found(program: str) -> str:
