@@ -95,7 +95,7 @@ def test_a_replica_that_is_started_while_the_host_closes_is_ended(monkeypatch: p
     monkeypatch.setattr(processes, "_ReplicaChild", Late)
     heard.host.start(0, 0)
     (child,) = started
-    is_ended = child._process.poll() is not None
+    is_ended = child._child.status is not None
     child.kill()
     assert is_ended
     heard.host.start(1, 0)

@@ -1,8 +1,7 @@
 """Replicas in processes of this machine: children that are started, fed through a socket, and ended.
 
 A child is a fresh interpreter, not a fork, and not a worker of ``multiprocessing``, which would import the user's main
-script again. It lives no longer than this process: when the socket closes, it ends itself and what it has started; on
-Linux a process beside it (``watching``) sees to that while it lets no thread of its own run.
+script again.
 """
 
 from __future__ import annotations
@@ -12,17 +11,15 @@ import pickle
 import queue
 import signal
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, Literal
 
+from polymeter.core.children.child import Child
 from polymeter.core.errors import ModelError, PlanError, Raised, attempt
 from polymeter.core.options import RunOptions
 from polymeter.core.request import Response
@@ -44,9 +41,7 @@ from polymeter.run.dispatch.replicas.wire import packed, unpacked
 from polymeter.run.schedule.running_samples import MODEL_ROLE
 
 _BOOTSTRAP = (
-    "import sys; sys.path[:] = sys.argv[3:];"
-    "from polymeter.run.dispatch.replicas.watching import watch; watch(int(sys.argv[2]), int(sys.argv[1]));"
-    "from polymeter.run.dispatch.replicas.processes import serve; serve(int(sys.argv[1]))"
+    "import sys; sys.path[:] = sys.argv[1:]; from polymeter.run.dispatch.replicas.processes import serve; serve()"
 )
 _ENDING_S = 5.0
 """How long a child that computes may take to end when it is told to."""
@@ -161,22 +156,12 @@ class _ReplicaChild:
     ) -> None:
         self._number = number
         self._listener = listener
-        self._is_ended = self._is_killed = self._is_loaded = False
+        self._is_ended = self._is_loaded = False
         self._n_sent = self._n_computed = 0
-        self._killing = threading.Lock()
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115  (open for as long as the child lives)
         ours, theirs = socket.socketpair()
-        watched, held = os.pipe()
-        self._held = open(held, "wb", buffering=0)  # noqa: SIM115  (its end is the end of this process, or of the child)
-        with theirs, open(watched, "rb", buffering=0):
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOTSTRAP, str(theirs.fileno()), str(watched), *sys.path],
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                env={**os.environ, **environment},
-                pass_fds=(theirs.fileno(), watched),
-                start_new_session=True,  # Ctrl-C is for this process, and what a child starts ends with it
+        with theirs:
+            self._child = Child(
+                [sys.executable, "-c", _BOOTSTRAP, *sys.path], stdin=theirs, env={**os.environ, **environment}
             )
         self._connection = Connection(ours.detach())
         self._to_send: queue.SimpleQueue[Work | Literal["setup", "close"]] = queue.SimpleQueue()
@@ -191,7 +176,6 @@ class _ReplicaChild:
         """End it instead of ``begin``."""
         self.kill()
         self._connection.close()
-        self._log.close()
 
     def send(self, work: Work) -> None:
         self._n_sent += 1
@@ -207,20 +191,12 @@ class _ReplicaChild:
         """
         is_idle = self._n_sent == self._n_computed
         patience_s = 0.0 if not self._is_loaded else CLOSE_S if is_idle else _ENDING_S
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(max(0.0, began + patience_s - time.monotonic()))
+        self._child.wait(max(0.0, began + patience_s - time.monotonic()))
         self.kill()
 
     def kill(self) -> None:
         self._is_ended = True
-        with self._killing:
-            if self._is_killed:  # its number may be another process's by now
-                return
-            self._is_killed = True
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._held.close()
+        self._child.kill()
         self._to_send.put("close")  # so that the thread that sends comes to an end
 
     def _send_all(self) -> None:
@@ -264,32 +240,21 @@ class _ReplicaChild:
             pass
         if not self._is_ended:
             self._is_ended = True
-            with suppress(subprocess.TimeoutExpired):  # it gets a moment to end with a status of its own
-                self._process.wait(_ENDING_S)
-            status = self._process.poll()
+            status = self._child.wait(_ENDING_S)  # it gets a moment to end with a status of its own
             self.kill()
             self._listener.lost(self._number, _reason(status, self.last_lines()))
         self._connection.close()
-        self._log.close()
 
     def last_lines(self) -> str:
-        """The end of what it has printed; empty once its log is closed."""
-        if self._log.closed:
-            return ""
-        log = self._log.fileno()
-        size = os.fstat(log).st_size
-        text = os.pread(log, _LAST_BYTES, max(0, size - _LAST_BYTES)).decode(errors="replace")
-        return scrubbed("\n".join(text.strip().splitlines()[-_LAST_LINES:]))
+        """The end of what it has printed."""
+        return scrubbed("\n".join(self._child.said(_LAST_BYTES).strip().splitlines()[-_LAST_LINES:]))
 
 
-def serve(file: int) -> None:
-    """The child's side: load the model, and answer work until there is none.
-
-    Args:
-        file: The number of the socket's file.
-    """
+def serve() -> None:
+    """The child's side: load the model, and answer work until there is none. Standard input is the socket."""
     sys.argv = sys.argv[:1]
-    connection = Connection(file)
+    connection = Connection(os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     _, _, _, body, beside = _receive(connection)
     arrived: queue.SimpleQueue[tuple[Work, Any] | Computed | None] = queue.SimpleQueue()
     made: list[Computer] = []
@@ -298,8 +263,7 @@ def serve(file: int) -> None:
         while True:
             try:
                 kind, lease, n_requests, body, beside = _receive(connection)
-            except (EOFError, OSError):  # whoever asked is gone, and so is everything that was started for it
-                os.killpg(0, signal.SIGKILL)
+            except (EOFError, OSError):  # whoever asked is gone, and this process is about to be killed
                 return
             if kind == "close":
                 arrived.put(None)
