@@ -99,16 +99,6 @@ def test_it_sees_its_own_environment_and_no_key_of_a_server(
     assert server.lines() == ["['3', None]"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
-def test_it_ends_with_its_keeper(make: Callable[..., ServerProcess]) -> None:
-    server = make("import os, time; print(os.getpid(), flush=True); time.sleep(600)")
-    assert soon(lambda: bool(server.lines()))
-    pid = int(server.lines()[0])
-    assert server._keeper is not None
-    server._keeper.kill()
-    assert soon(lambda: not Path(f"/proc/{pid}").exists() or "\tZ" in Path(f"/proc/{pid}/status").read_text())
-
-
 @pytest.mark.parametrize(
     "line",
     [

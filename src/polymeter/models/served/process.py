@@ -8,19 +8,17 @@ import os
 import re
 import shlex
 import socket
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
+from polymeter.core.children.child import Child
 from polymeter.core.text.secrets import hide_secrets
 from polymeter.models.served.kinds import HOST
 
 GRACE_S = 10.0
 """How long a server may take to end before it is killed, in seconds."""
 
-_KEEPER = Path(__file__).with_name("keeper.py")
 _ASK_S = 5.0
 _TAIL_BYTES = 64 * 1024
 _SHOWN_LINES = 12
@@ -57,8 +55,7 @@ class ServerProcess:
             "PYTHONUNBUFFERED": "1",
             **environment,
         }
-        self._keeper: subprocess.Popen[bytes] | None = None
-        self._began_at = 0
+        self._child: Child | None = None
 
     def start(self) -> None:
         """Start it.
@@ -69,21 +66,13 @@ class ServerProcess:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             log.write(f"$ {hide_secrets(shlex.join(self.command))}\n".encode())
-            log.flush()
-            self._began_at = log.tell()
-            self._keeper = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_KEEPER), str(GRACE_S), *self.command],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=self._environment,
-                start_new_session=True,  # Ctrl-C is for the run, which ends its servers in order
-            )
+        self._child = Child(self.command, log=self.log, env=self._environment, grace_s=GRACE_S)
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended; ``None`` as long as it runs, or before it was started."""
-        return None if self._keeper is None else self._keeper.poll()
+        """How it ended, as a shell says it; ``None`` as long as it runs, or before it was started."""
+        status = None if self._child is None else self._child.status
+        return status if status is None or status >= 0 else 128 - status
 
     def is_healthy(self, name: str) -> bool:
         """Whether it answers, and serves a model under this name; an empty name is not looked for. Once it was, it is
@@ -115,13 +104,7 @@ class ServerProcess:
 
     def _printed(self, n_bytes: int) -> list[str]:
         """The lines in the last bytes of what it printed since it was started."""
-        try:
-            with self.log.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(self._began_at, size - n_bytes))
-                text = file.read().decode(errors="replace")
-        except OSError:
-            return []
+        text = "" if self._child is None else self._child.said(n_bytes)
         lines = [
             _CONTROL.sub("", line.rpartition("\r")[2] if "\r" in line.rstrip("\r") else line)
             for line in text.split("\n")
@@ -135,17 +118,8 @@ class ServerProcess:
 
     def stop(self) -> None:
         """Have it ended, at the latest after the grace; waits for the end."""
-        keeper = self._keeper
-        if keeper is None:
-            return
-        if keeper.stdin is not None:
-            with suppress(OSError):
-                keeper.stdin.close()
-        try:
-            keeper.wait(GRACE_S + _ASK_S)
-        except subprocess.TimeoutExpired:
-            keeper.kill()
-            keeper.wait()
+        if self._child is not None:
+            self._child.stop()
 
     def _get(self, path: str) -> tuple[int, bytes]:
         """The status and body of one request; 0 if there is no answer."""
