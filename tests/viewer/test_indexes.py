@@ -116,7 +116,7 @@ def test_what_is_being_made_ends_with_the_viewer(run, tmp_path, monkeypatch):
     indexes.find(run, TASK)
     (making,) = indexes._making.values()
     indexes.close()
-    assert making.process.returncode is not None
+    assert making.child.status is not None
     assert [*(tmp_path / "cache").iterdir()] == []
 
 

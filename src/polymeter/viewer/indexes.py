@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.children.child import Child
 from polymeter.core.errors import PolymeterError, StorageError
 from polymeter.core.media.sources import digest
 from polymeter.store.exports.export import sample_file
@@ -38,6 +38,7 @@ _SMALL_BYTES = 16_000_000
 _MOST_SELECTIONS = 8
 _MOST_PROCESSES = 2
 """Indexes that are made at once by processes of their own."""
+_SAID_BYTES = 64_000
 _LEAST_AGE_S = 3.0
 _TIMES_ITS_WORK = 5.0
 """An index of a run that goes on is made anew when it is this many times as old as making it takes."""
@@ -62,7 +63,7 @@ class Found:
 
 @dataclass(slots=True)
 class _Making:
-    process: subprocess.Popen[bytes]
+    child: Child
     folder: Path
     n_all: int
     began: float
@@ -196,8 +197,7 @@ class Indexes:
         """End what is being made."""
         with self._lock:
             for making in self._making.values():
-                making.process.kill()
-                making.process.wait()
+                making.child.kill()
                 shutil.rmtree(making.folder, ignore_errors=True)
             self._making.clear()
 
@@ -238,14 +238,8 @@ class Indexes:
         draft = self._draft()
         journal_dir = "" if run.journal_dir is None else str(run.journal_dir)
         words = (str(run.path), journal_dir, task, str(draft), state)
-        with (draft / "errors").open("wb") as errors:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "polymeter.viewer.index_making", *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-            )
-        self._making[key] = _Making(process, draft, _count(run, task), time.monotonic())
+        child = Child([sys.executable, "-m", "polymeter.viewer.index_making", *words])
+        self._making[key] = _Making(child, draft, _count(run, task), time.monotonic())
 
     def _collect(self, asked: str) -> None:
         """Keep the indexes whose processes have ended.
@@ -254,17 +248,18 @@ class Indexes:
             StorageError: if that of the one that is asked for failed. Others are made again when they are asked for.
         """
         for key, making in [*self._making.items()]:
-            if making.process.poll() is None:
+            if making.child.status is None:
                 continue
             del self._making[key]
             made = SampleIndex.at(making.folder)
             try:
-                if making.process.returncode == 0 and made is not None:
+                if making.child.status == 0 and made is not None:
                     self._took_s[key] = time.monotonic() - making.began
                     self._keep(making.folder, key, str(made.facts["state"]))
                 elif key == asked:
                     raise _failure(making)
             finally:
+                making.child.kill()
                 shutil.rmtree(making.folder, ignore_errors=True)
 
     def _keep(self, draft: Path, key: str, state: str) -> SampleIndex:
@@ -324,10 +319,10 @@ def _read(making: _Making) -> int:
 
 
 def _failure(making: _Making) -> StorageError:
-    text = (making.folder / "errors").read_text(encoding="utf-8", errors="replace")
+    text = making.child.said(_SAID_BYTES)
     for line in reversed(text.splitlines()):
         with contextlib.suppress(ValueError, TypeError, KeyError):
             told = json.loads(line)
             return StorageError(told["what"], where=told["where"], hint=told["hint"])
-    why = text.strip().splitlines()[-1] if text.strip() else f"its process ended with {making.process.returncode}"
+    why = text.strip().splitlines()[-1] if text.strip() else f"its process ended with {making.child.status}"
     return StorageError(f"The index of samples could not be made: {why}.", hint="Open the page again to try once more.")
