@@ -98,7 +98,7 @@ def test_a_measurement_that_cannot_start_leaves_the_training_alone(
         return process
 
     ours = SimpleNamespace(**vars(subprocess) | {"Popen": gone})
-    monkeypatch.setattr("polymeter.analysis.tracking.trainer_callback.subprocess", ours)
+    monkeypatch.setattr("polymeter.core.children.child.subprocess", ours)
     training = Training(made(output="curve"), tmp_path / "out")
     training.save(10, 30)
     assert training.logged() == []

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.analysis.tracking.child import ANSWER
+from polymeter.core.children.child import Child
 from polymeter.core.errors import PlanError
 from polymeter.core.settings.arguments import Names, names_of
 
@@ -156,31 +157,21 @@ class _TrackingChild:
     def __init__(self, asked: Mapping[str, Any], environment: Mapping[str, str], timeout_s: float | None) -> None:
         self._timeout_s = timeout_s
         self._place = tempfile.TemporaryDirectory(prefix="polymeter-track-", ignore_cleanup_errors=True)
-        self._answer, self._said = (Path(self._place.name) / name for name in ("curve.json", "said.txt"))
-        with self._said.open("wb") as said:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", _CHILD],
-                stdin=subprocess.PIPE,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                env={**_environment(), **environment},
-            )
-        stdin = self._process.stdin
-        if stdin is not None:
-            with suppress(BrokenPipeError), stdin:  # it is gone already; 'document' says with what
-                stdin.write(json.dumps({**asked, ANSWER: str(self._answer)}).encode())
+        self._answer = Path(self._place.name) / "curve.json"
+        self._child = Child(
+            [sys.executable, "-m", _CHILD], stdin=subprocess.PIPE, env={**_environment(), **environment}
+        )
+        with suppress(BrokenPipeError), self._child.stdin as stdin:  # it is gone already; 'document' says with what
+            stdin.write(json.dumps({**asked, ANSWER: str(self._answer)}).encode())
 
     def has_ended(self, *, waits: bool) -> bool:
         """Whether it has ended; one that takes too long is ended."""
         if not waits:
-            return self._process.poll() is not None
+            return self._child.status is not None
         try:
-            self._process.wait(self._timeout_s)
-        except BaseException as error:
-            self._process.kill()
-            self._process.wait()
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise  # of the training itself, as by Ctrl-C
+            self._child.wait(self._timeout_s)
+        finally:  # also if the training itself is ended, as by Ctrl-C
+            self._child.kill()
         return True
 
     def document(self) -> dict[str, Any]:
@@ -191,11 +182,11 @@ class _TrackingChild:
         """
         try:
             if not self._answer.exists():
-                said = self._said.read_text(encoding="utf-8", errors="replace").strip()
-                code = self._process.returncode
-                raise RuntimeError(f"the measurement ended with {code}: …{said[-_TAIL:]}")
+                said = self._child.said(4 * _TAIL).strip()  # a character has up to four bytes
+                raise RuntimeError(f"the measurement ended with {self._child.status}: …{said[-_TAIL:]}")
             return dict(json.loads(self._answer.read_text(encoding="utf-8")))
         finally:
+            self._child.kill()
             self._place.cleanup()
 
 
