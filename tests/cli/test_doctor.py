@@ -92,7 +92,7 @@ def test_a_broken_torch_is_a_line_and_no_failure(
 
 def test_without_torch_none_is_started(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "find_spec", lambda name: None)
-    monkeypatch.setattr(machine.subprocess, "Popen", None)
+    monkeypatch.setattr(machine, "Child", None)
     assert "torch      not installed" in said(capsys)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.api.partial import partial_results
+from polymeter.core.children.child import Child
 from polymeter.core.errors import PlanError
 from polymeter.core.machine.places import naming_places
 from polymeter.store.folder import RunFolder
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _LARGE_BYTES = 100_000_000
 """Journals that are compared by a process of their own are larger than this together."""
+_SAID_BYTES = 64_000
 
 
 @naming_places()
@@ -79,17 +81,15 @@ def _compare_apart(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, A
     words = ["compare", *(str(run.absolute()) for run in runs), "--json"]
     if allow:
         words += ["--allow", ",".join(allow)]
-    done = subprocess.run(
-        [sys.executable, "-m", "polymeter", *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        told = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        raise PlanError(" ".join(told).removeprefix("Error: ") or f"It ended with {done.returncode}.")
-    document: dict[str, Any] = json.loads(done.stdout)
+    child = Child([sys.executable, "-m", "polymeter", *words], stdout=subprocess.PIPE)
+    try:
+        text = child.stdout.read()
+        if child.wait() != 0:
+            told = [line.strip() for line in child.said(_SAID_BYTES).splitlines() if line.strip()]
+            raise PlanError(" ".join(told).removeprefix("Error: ") or f"It ended with {child.status}.")
+    finally:
+        child.kill()
+    document: dict[str, Any] = json.loads(text)
     return document
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import polymeter
+from polymeter.core.children.child import Child
 from polymeter.core.errors import PolymeterError
 from polymeter.core.machine.hardware import available_cores, memory_bytes
 from polymeter.core.names.installing import clone_folder, pip_install
@@ -34,6 +35,7 @@ _KEYS = (
 _MORE_KEYS = re.compile(r"\w+_API_KEY")
 _NOT_SHOWN = ("all", "dev", "docs")
 _TORCH_DEADLINE_S = 20.0
+_SAID_BYTES = 64_000
 _PROGRAM_DEADLINE_S = 5.0
 _MEASURING_S = 1.0
 _ASK_TORCH = (
@@ -194,25 +196,24 @@ def _gpus() -> Iterator[str]:
         yield from (line.strip() for line in done.stdout.splitlines() if line.strip())
 
 
-def _start_torch() -> subprocess.Popen[str] | None:
+def _start_torch() -> Child | None:
     if find_spec("torch") is None:
         return None
-    words = [sys.executable, "-c", _ASK_TORCH]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return Child([sys.executable, "-c", _ASK_TORCH], stdout=subprocess.PIPE)
 
 
-def _finish_torch(process: subprocess.Popen[str] | None) -> dict[str, Any]:
-    if process is None:
+def _finish_torch(child: Child | None) -> dict[str, Any]:
+    if child is None:
         return {}
     try:
-        said, complaint = process.communicate(timeout=_TORCH_DEADLINE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return {"problem": f"importing it took more than {_TORCH_DEADLINE_S:.0f} s"}
-    if process.returncode != 0:
-        return {"problem": (complaint.strip().splitlines() or ["it cannot be imported"])[-1]}
-    return dict(json.loads(said.splitlines()[-1]))
+        status = child.wait(_TORCH_DEADLINE_S)
+        if status is None:
+            return {"problem": f"importing it took more than {_TORCH_DEADLINE_S:.0f} s"}
+        if status != 0:
+            return {"problem": (child.said(_SAID_BYTES).strip().splitlines() or ["it cannot be imported"])[-1]}
+        return dict(json.loads(child.stdout.read().splitlines()[-1]))
+    finally:
+        child.kill()
 
 
 def _folders() -> Iterator[KeptFolder]:
