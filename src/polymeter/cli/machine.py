@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import polymeter
+from polymeter.core.children.asked import printed_by
 from polymeter.core.children.child import Child
 from polymeter.core.errors import PolymeterError
 from polymeter.core.machine.hardware import available_cores, memory_bytes
@@ -188,12 +189,7 @@ def _gpus() -> Iterator[str]:
     if program is None:
         return
     words = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_PROGRAM_DEADLINE_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    if done.returncode == 0:
-        yield from (line.strip() for line in done.stdout.splitlines() if line.strip())
+    yield from filter(None, map(str.strip, printed_by(words, _PROGRAM_DEADLINE_S).splitlines()))
 
 
 def _start_torch() -> Child | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from typing import Literal
 
+from polymeter.core.children.asked import printed_by
 from polymeter.core.errors import PlanError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -68,9 +68,5 @@ def _listed() -> list[tuple[str, str]]:
     if program is None:
         return []
     words = [program, "--query-gpu=index,name", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    pairs = [line.partition(",") for line in done.stdout.splitlines()] if done.returncode == 0 else []
+    pairs = [line.partition(",") for line in printed_by(words, _LIMIT_S).splitlines()]
     return [(index.strip(), name.strip()) for index, _, name in pairs if index.strip()]

@@ -11,9 +11,11 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from polymeter.core.children.asked import printed_by
 from polymeter.core.errors import PlanError
 from polymeter.core.names.installing import installed_version, pip_install
 from polymeter.core.names.registry import missing_package
@@ -106,13 +108,10 @@ def _said(program: Program) -> str:
 
 
 def _versions(python: str, packages: tuple[str, ...]) -> dict[str, str]:
-    try:
-        done = subprocess.run(
-            [python, "-c", _ASK, *packages], capture_output=True, text=True, timeout=_LIMIT_S, check=False
-        )
-        return {str(name): str(version) for name, version in json.loads(done.stdout).items()}
-    except (OSError, subprocess.TimeoutExpired, ValueError, AttributeError):
-        return {}
+    with suppress(ValueError, AttributeError):
+        told = json.loads(printed_by([python, "-c", _ASK, *packages], _LIMIT_S))
+        return {str(name): str(version) for name, version in told.items()}
+    return {}
 
 
 def _executable(text: str) -> str:

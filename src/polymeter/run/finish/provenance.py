@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import polymeter
+from polymeter.core.children.asked import printed_by
 from polymeter.core.machine.hardware import available_cores, memory_bytes
 from polymeter.core.names.installing import installed_version
 
@@ -55,15 +55,9 @@ def git_state(folder: Path) -> dict[str, Any]:
     if not _may_be_checkout(where):
         return {}
     words = ("status", "--porcelain=v2", "--branch", "--", ".")  # one process tells both
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(where), *words], capture_output=True, text=True, timeout=10, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    lines = done.stdout.splitlines()
+    lines = printed_by(["git", "-C", str(where), *words], 10.0).splitlines()
     commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "(initial)")
-    if done.returncode != 0 or commit == "(initial)":
+    if commit == "(initial)":
         return {}
     return {"commit": commit, "is_dirty": any(not line.startswith("#") for line in lines)}
 
