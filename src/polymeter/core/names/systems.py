@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _BUILT_IN = "polymeter.interop"
+_FAMILY = "_family"
+"""How the names of folders end that are no system: what several systems share."""
 _GROUP = "polymeter.interop"
 
 
@@ -329,7 +331,7 @@ def _built_in() -> list[System]:
     # Found by their folders and not through installation metadata, which a checkout on PYTHONPATH does not have.
     spec = importlib.util.find_spec(_BUILT_IN)
     names = sorted(info.name for info in pkgutil.iter_modules(spec.submodule_search_locations if spec else []))
-    return [importlib.import_module(f"{_BUILT_IN}.{name}").SYSTEM for name in names]
+    return [importlib.import_module(f"{_BUILT_IN}.{name}").SYSTEM for name in names if not name.endswith(_FAMILY)]
 
 
 def _loaded(point: EntryPoint, package: str) -> System:

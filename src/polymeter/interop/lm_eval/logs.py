@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from polymeter.core.errors import PlanError
 from polymeter.core.logs import (
     LoggedChoice,
     LoggedExchange,
@@ -29,8 +28,8 @@ from polymeter.core.logs import (
     damaged,
     generation_settings,
     is_whole,
-    lines_by_row,
 )
+from polymeter.interop.lm_family.logs import Lines, LogFiles, choice_text, likeliest
 from polymeter.tasks.yaml.stated_results import StatedResults
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
@@ -40,11 +39,6 @@ _PARTS = ("results", "configs")
 _NAMED_RESULTS = "results_"
 
 
-def recognise(path: Path) -> bool:
-    """Whether a path is a file of results or samples, or a folder with one, that lm-eval has written."""
-    return any(_is_ours(file) for file in _candidates(path))
-
-
 def read(path: Path) -> LoggedRun:
     """The log at a path: a file of results, a file of samples, or the folder of one run.
 
@@ -52,7 +46,7 @@ def read(path: Path) -> LoggedRun:
         PlanError: if the folder holds several runs, or none.
         DataError: if a file is damaged.
     """
-    file = _results_file(path)
+    file = _FILES.results_at(path)
     stated = StatedResults.of(file, _PARTS)
     stamp = _RESULTS.fullmatch(file.name)
     samples_in = partial(_samples_file, file, stamp["time"] if stamp else "")
@@ -75,17 +69,6 @@ def read(path: Path) -> LoggedRun:
     )
 
 
-READER = LogReader(recognise, read, "the folder with results_….json and samples_….jsonl")
-
-
-def _candidates(path: Path) -> list[Path]:
-    """The files at a path that have the names of lm-eval's: at the path, or in it and up to two folders below."""
-    if path.is_file():
-        return [path] if _SAMPLES.fullmatch(path.name) or _RESULTS.fullmatch(path.name) else []
-    found = [file for below in ("", "*/", "*/*/") for file in path.glob(f"{below}*.json")] if path.is_dir() else []
-    return sorted(file for file in found if _RESULTS.fullmatch(file.name))
-
-
 def _is_ours(file: Path) -> bool:
     """Whether a file of such a name is lm-eval's by its content. Results that are cut off are, unless another tool
     names files so: reading them says what is wrong.
@@ -104,29 +87,6 @@ def _is_ours(file: Path) -> bool:
     return False
 
 
-def _results_file(path: Path) -> Path:
-    """The file of results that a path means."""
-    if path.is_file():
-        named = _SAMPLES.fullmatch(path.name)
-        if named is None:
-            return path
-        beside = [file for file in path.parent.glob(f"*_{named['time']}.json") if _RESULTS.fullmatch(file.name)]
-        if not beside:
-            raise PlanError(
-                f"The file of results that belongs to {path.name} is not beside it.",
-                where=str(path.parent),
-                hint=f"Put results_{named['time']}.json there: it says what the samples come to.",
-            )
-        return beside[0]
-    found = [file for file in _candidates(path) if _is_ours(file)]
-    if len(found) > 1:
-        names = ", ".join(str(file.relative_to(path)) for file in found[-3:])
-        raise PlanError(f"{path} holds {len(found)} runs of lm-eval.", hint=f"Name the file of one: {names}.")
-    if not found:
-        raise PlanError(f"There are no results of lm-eval in {path}.", hint="Name the folder with results_….json.")
-    return found[0]
-
-
 def _samples_file(results: Path, time: str, task: str) -> Path:
     return results.with_name(f"samples_{task}_{time}.jsonl")
 
@@ -135,7 +95,10 @@ def _samples_of(
     samples_in: Callable[[str], Path], name: str, config: Mapping[str, Any], stated: Sequence[StatedResult]
 ) -> Callable[[], Iterator[LoggedSample]] | None:
     place = samples_in(name)
-    return partial(_samples, place, config, frozenset(one.metric for one in stated)) if place.is_file() else None
+    if not place.is_file():
+        return None
+    metrics = frozenset(one.metric for one in stated)
+    return partial(_FILES.samples_in, place, partial(_sample, place, config, metrics))
 
 
 def _notes(document: Mapping[str, Any]) -> Iterator[str]:
@@ -149,21 +112,12 @@ def _moment(seconds: Any) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
 
 
-def _samples(path: Path, config: Mapping[str, Any], metrics: frozenset[str]) -> Iterator[LoggedSample]:
-    """The samples in a file, by the number of their row."""
-    for row, lines in lines_by_row(path, "doc_id"):
-        try:
-            yield _sample(path, row, lines, config, metrics)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise damaged(path, f"line {lines[0][0]} is not a sample of lm-eval: {error!r}", lines[0][0]) from None
-
-
 def _sample(
     path: Path,
-    row: int,
-    lines: Sequence[tuple[int, Mapping[str, Any]]],
     config: Mapping[str, Any],
     metrics: frozenset[str],
+    row: int,
+    lines: Lines,
 ) -> LoggedSample:
     scores: dict[tuple[str, str], Any] = {}
     seen: set[str] = set()
@@ -185,22 +139,9 @@ def _sample(
         doc if isinstance(doc, dict) else None,
         exchanges,
         {key: value for key, value in scores.items() if value is not None},
-        target=_choice_text(exchanges[0], target) if is_choice else target,
-        answer=_likeliest(exchanges[0]) if is_choice else _answer(first),
+        target=choice_text(exchanges[0], target) if is_choice else target,
+        answer=likeliest(exchanges[0]) if is_choice else _answer(first),
     )
-
-
-def _choice_text(exchange: LoggedExchange, target: str) -> str:
-    """A target that is the number of a choice, as the choice."""
-    if target.isdecimal() and int(target) < len(exchange.continuations):
-        return exchange.continuations[int(target)].strip()
-    return target
-
-
-def _likeliest(exchange: LoggedExchange) -> str:
-    """The continuation with the largest log-probability."""
-    choices = exchange.outputs[0].choices
-    return exchange.continuations[max(range(len(choices)), key=lambda place: choices[place].logprob)].strip()
 
 
 def _answer(line: Mapping[str, Any]) -> str | None:
@@ -276,3 +217,7 @@ def _choice(answer: Any) -> LoggedChoice:
     if isinstance(answer, (list, tuple)):
         return LoggedChoice(float(answer[0]), str(answer[1]) == "True")
     return LoggedChoice(float(answer))
+
+
+_FILES = LogFiles("lm-eval", _RESULTS, _SAMPLES, "*_{time}.json", "results_{time}.json", _is_ours)
+READER = LogReader(_FILES.recognise, read, "the folder with results_….json and samples_….jsonl")

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from polymeter.core.errors import PlanError
 from polymeter.core.logs import (
     LoggedChoice,
     LoggedExchange,
@@ -31,8 +30,8 @@ from polymeter.core.logs import (
     damaged,
     generation_settings,
     is_whole,
-    lines_by_row,
 )
+from polymeter.interop.lm_family.logs import Lines, LogFiles, choice_text, likeliest
 from polymeter.tasks.yaml.stated_results import StatedResults
 
 _TIME = r"\d{8}_\d{6}"
@@ -49,11 +48,6 @@ _OF_CHOICES = frozenset({"multiple_choice", "loglikelihood"})
 _LONGEST_SOURCE = 300
 
 
-def recognise(path: Path) -> bool:
-    """Whether a path is a file of results or samples, or a folder with one, that lmms-eval has written."""
-    return any(_is_ours(file) for file in _candidates(path))
-
-
 def read(path: Path) -> LoggedRun:
     """The log at a path: a file of results, a file of samples, or the folder of one run.
 
@@ -61,7 +55,7 @@ def read(path: Path) -> LoggedRun:
         PlanError: if the folder holds several runs, or none.
         DataError: if a file is damaged.
     """
-    file = _results_file(path)
+    file = _FILES.results_at(path)
     stated = StatedResults.of(file, _PARTS)
     groups = stated.groups()
     tasks = tuple(stated.tasks(groups, partial(_samples_of, file)))
@@ -84,17 +78,6 @@ def read(path: Path) -> LoggedRun:
     )
 
 
-READER = LogReader(recognise, read, "the folder with …_results.json and …_samples_….jsonl")
-
-
-def _candidates(path: Path) -> list[Path]:
-    """The files at a path that have the names of lmms-eval's: at the path, or in it and up to two folders below."""
-    if path.is_file():
-        return [path] if _SAMPLES.fullmatch(path.name) or _RESULTS.fullmatch(path.name) else []
-    found = [file for below in ("", "*/", "*/*/") for file in path.glob(f"{below}*.json")] if path.is_dir() else []
-    return sorted(file for file in found if _RESULTS.fullmatch(file.name))
-
-
 def _is_ours(file: Path) -> bool:
     """Whether a file of such a name is lmms-eval's by its content. Results that are cut off are: reading them says what
     is wrong.
@@ -107,29 +90,6 @@ def _is_ours(file: Path) -> bool:
         text = file.read_bytes()
         return not is_whole(text) or (b'"lmms_eval_version"' in text and b'"n-samples"' in text)
     return False
-
-
-def _results_file(path: Path) -> Path:
-    """The file of results that a path means."""
-    if path.is_file():
-        named = _SAMPLES.fullmatch(path.name)
-        if named is None:
-            return path
-        beside = path.with_name(f"{named['time']}_results.json")
-        if not beside.is_file():
-            raise PlanError(
-                f"The file of results that belongs to {path.name} is not beside it.",
-                where=str(path.parent),
-                hint=f"Put {beside.name} there: it says what the samples come to.",
-            )
-        return beside
-    found = [file for file in _candidates(path) if _is_ours(file)]
-    if len(found) > 1:
-        names = ", ".join(str(file.relative_to(path)) for file in found[-3:])
-        raise PlanError(f"{path} holds {len(found)} runs of lmms-eval.", hint=f"Name the file of one: {names}.")
-    if not found:
-        raise PlanError(f"There are no results of lmms-eval in {path}.", hint="Name the folder with …_results.json.")
-    return found[0]
 
 
 def _samples_file(results: Path, task: str) -> Path | None:
@@ -147,8 +107,10 @@ def _samples_of(
     file: Path, name: str, config: Mapping[str, Any], stated: Sequence[StatedResult]
 ) -> Callable[[], Iterator[LoggedSample]] | None:
     place = _samples_file(file, name)
+    if place is None:
+        return None
     metrics = frozenset(one.metric for one in stated)
-    return None if place is None else partial(_samples, place, config, _filters(config, stated), metrics)
+    return partial(_FILES.samples_in, place, partial(_sample, place, config, _filters(config, stated), metrics))
 
 
 def _filters(config: Mapping[str, Any], stated: Sequence[StatedResult]) -> tuple[str, ...]:
@@ -174,35 +136,26 @@ def _notes(document: Mapping[str, Any]) -> Iterator[str]:
         yield "The log's numbers of choices are taken for losses, as lmms-eval scores them, unless they are negative."
 
 
-def _samples(
-    path: Path, config: Mapping[str, Any], filters: Sequence[str], metrics: frozenset[str]
-) -> Iterator[LoggedSample]:
-    """The samples in a file, by the number of their row."""
-    for row, lines in lines_by_row(path, "doc_id"):
-        if len(lines) > len(filters):
-            number = lines[len(filters)][0]
-            raise damaged(path, f"line {number} has row {row} once more", number)
-        try:
-            yield _sample(row, [line for _, line in lines], config, filters, metrics)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise damaged(path, f"line {lines[0][0]} is not a sample of lmms-eval: {error!r}", lines[0][0]) from None
-
-
 def _sample(
-    row: int,
-    lines: Sequence[Mapping[str, Any]],
+    path: Path,
     config: Mapping[str, Any],
     filters: Sequence[str],
     metrics: frozenset[str],
+    row: int,
+    lines: Lines,
 ) -> LoggedSample:
+    if len(lines) > len(filters):
+        number = lines[len(filters)][0]
+        raise damaged(path, f"line {number} has row {row} once more", number)
     scores = {
         (metric, str(line.get("filter", name))): value
-        for name, line in zip(filters, lines, strict=False)
+        for name, (_, line) in zip(filters, lines, strict=False)
         for metric, value in line.items()
         if metric in metrics and metric not in _OF_LINE and value is not None
     }
-    first = lines[0]
+    _, first = lines[0]
     exchanges = tuple(_exchanges(first, config))
+    asked = exchanges[0] if exchanges else LoggedExchange()
     doc = first.get("doc")
     return LoggedSample(
         str(row),
@@ -210,8 +163,8 @@ def _sample(
         doc if isinstance(doc, dict) else None,
         exchanges,
         scores,
-        target=_target(str(first.get("target")), exchanges),
-        answer=_answer(first, exchanges),
+        target=choice_text(asked, str(first.get("target"))),
+        answer=likeliest(asked) if asked.kind == "loglikelihood" else _answer(first),
         log={name: value for name, value in first.items() if name not in _OF_LINE and name not in metrics},
     )
 
@@ -273,18 +226,11 @@ def _choices(config: Mapping[str, Any], pairs: Sequence[Any]) -> tuple[str, ...]
     return tuple(f"{delimiter}{choice}" for choice in listed)
 
 
-def _target(target: str, exchanges: Sequence[LoggedExchange]) -> str:
-    """A target that is the number of a choice, as the choice."""
-    choices = exchanges[0].continuations if exchanges else ()
-    return choices[int(target)].strip() if target.isdecimal() and int(target) < len(choices) else target
-
-
-def _answer(line: Mapping[str, Any], exchanges: Sequence[LoggedExchange]) -> str | None:
-    """What was scored, by the first filter; of choices the likeliest."""
-    first = exchanges[0] if exchanges else LoggedExchange()
-    if first.kind == "loglikelihood":
-        choices = first.outputs[0].choices
-        best = max(range(len(choices)), key=lambda place: choices[place].logprob, default=None)
-        return None if best is None or not first.continuations else first.continuations[best].strip()
+def _answer(line: Mapping[str, Any]) -> str:
+    """What was scored, by the first filter."""
     filtered = line["filtered_resps"]
     return " | ".join(map(str, filtered)) if isinstance(filtered, list) else str(filtered)
+
+
+_FILES = LogFiles("lmms-eval", _RESULTS, _SAMPLES, "{time}_results.json", "{time}_results.json", _is_ours)
+READER = LogReader(_FILES.recognise, read, "the folder with …_results.json and …_samples_….jsonl")
