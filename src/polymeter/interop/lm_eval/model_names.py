@@ -354,7 +354,7 @@ def route(name: str, arguments: Mapping[str, Any], *, model_path: str = "", is_c
     Raises:
         PlanError: if there is no such model, or an argument is unknown or cannot be honoured.
     """
-    if model_path or name in LM_MODELS.names():
+    if model_path or name in LM_MODELS:
         routed = LmEvalRoute(name if name.startswith("lm:") else f"lm:{name}")
         for key, value in arguments.items():
             rule = _option("batch_size") if key == "batch_size" else _as(key)
@@ -368,7 +368,7 @@ def route(name: str, arguments: Mapping[str, Any], *, model_path: str = "", is_c
     backend, colon, _ = name.partition(":")
     if backend in MODELS:
         return _ours(name, has_name=bool(colon), arguments=arguments)
-    names = [*_NAMES, *_ELSEWHERE, *LM_MODELS.names(), *MODELS]
+    names = [*_NAMES, *_ELSEWHERE, *LM_MODELS, *MODELS]
     more = "Name the file of a subclass of LM with --model_path; 'polymeter models' lists Polymeter's own."
     hint = f"{did_you_mean(name, names, n=2)} {more}".strip()
     raise PlanError(f"There is no model {name!r}.", where="--model", hint=hint)

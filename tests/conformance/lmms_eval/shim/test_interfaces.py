@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import PlanError
+from polymeter.interop.lm_family.models.base import CacheHook
 from polymeter.interop.lmms_eval.models.base import (
     LMMS_MODELS,
-    CacheHook,
     GenerationResult,
     TokenCounts,
     lmms,

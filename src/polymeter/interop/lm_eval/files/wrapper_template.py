@@ -34,7 +34,7 @@ def kept_wrapper(routed: LmEvalRoute, path: str, model: Model | None) -> LmModel
         PlanError: if it cannot be made.
     """
     name = routed.spec.removeprefix(_BACKEND)
-    if model is None and name != routed.spec and (path or name in LM_MODELS.names()):
+    if model is None and name != routed.spec and (path or name in LM_MODELS):
         spec = model_of(routed.spec, path, routed.arguments)
         if isinstance(spec, ModelSpec):
             model = make_model(spec, read_settings().weights)

@@ -11,21 +11,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.guests.wrappers import Wrapper, registering
 from polymeter.interop.lm_eval.models.arguments import simple_parse_args_string
+from polymeter.interop.lm_family.models.base import CacheHook, FamilyModel, RegisteredNames, given
 
 Self = TypeVar("Self", bound="LM")
-
-
-class CacheHook:
-    """Takes each answer from a model and does nothing with it: Polymeter journals every response itself."""
-
-    def __init__(self, cachinglm: Any = None) -> None:
-        self.dbdict: Any = None
-
-    def add_partial(self, attr: str, req: Iterable[Any], res: Any) -> None:
-        """Called by models for each answer."""
 
 
 class CachingLM:
@@ -48,28 +38,11 @@ def hash_args(attr: str, args: Iterable[Any]) -> str:
     return hashlib.sha256(json.dumps([attr, *args]).encode()).hexdigest()
 
 
-class LM(abc.ABC):
-    """A language model as lm-eval calls it.
-
-    No method is abstract: a model supports those that it overrides, which is known before the first request. What
-    lm-eval's constructor sets exists before a model's own constructor runs, since some never call it.
-    """
+class LM(FamilyModel):
+    """A language model as lm-eval calls it."""
 
     MULTIMODAL = False
-    _rank: int
-    _world_size: int
-    _device: Any
-    cache_hook: CacheHook
-
-    def __new__(cls: type[Self], *args: Any, **kwargs: Any) -> Self:
-        model = super().__new__(cls)
-        LM.__init__(model)
-        return model
-
-    def __init__(self) -> None:
-        self._rank, self._world_size = 0, 1
-        self._device = None
-        self.cache_hook = CacheHook(None)
+    _device: Any = None
 
     def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         """For each request, the sum of the continuation's log-probabilities and whether greedy decoding gives it."""
@@ -92,29 +65,19 @@ class LM(abc.ABC):
         cls: type[Self], arg_string: str, additional_config: Mapping[str, Any] | None = None
     ) -> Self:
         """An instance from ``name=value,…`` and further settings; settings that are ``None`` are left out."""
-        return cls(**simple_parse_args_string(arg_string), **_given(additional_config))
+        return cls(**simple_parse_args_string(arg_string), **given(additional_config))
 
     @classmethod
     def create_from_arg_obj(
         cls: type[Self], arg_dict: Mapping[str, Any], additional_config: Mapping[str, Any] | None = None
     ) -> Self:
         """An instance from arguments and further settings; settings that are ``None`` are left out."""
-        return cls(**arg_dict, **_given(additional_config))
+        return cls(**arg_dict, **given(additional_config))
 
     @property
     def device(self) -> Any:
         """Where the model computes."""
         return self._device
-
-    @property
-    def rank(self) -> int:
-        """Number of this process among those that share the work."""
-        return self._rank
-
-    @property
-    def world_size(self) -> int:
-        """How many processes share the work."""
-        return self._world_size
 
     def all_gather(self, tensor: Any) -> Any:
         """The tensor of this process, which is the only one."""
@@ -136,10 +99,6 @@ class LM(abc.ABC):
     def chat_template(self, chat_template: bool | str = False) -> str | None:
         """The text of the chat template; empty if there is none."""
         return ""
-
-    def set_cache_hook(self, cache_hook: CacheHook) -> None:
-        """Set the hook that each answer is passed to."""
-        self.cache_hook = cache_hook
 
 
 class TemplateLM(LM):
@@ -213,32 +172,10 @@ class TemplateLM(LM):
         return str(template[name])
 
 
-class LmNames:
-    """Models by the names that ``register_model`` gave them. A later one takes a name over from an earlier one, because
-    the file that a run names decides which of them it means.
-    """
+class LmNames(RegisteredNames[type[LM]]):
+    """Subclasses of ``LM`` by their names."""
 
-    def __init__(self) -> None:
-        self._models: dict[str, type[LM]] = {}
-
-    def add(self, name: str, cls: type[LM]) -> None:
-        """Give a model a name."""
-        self._models[name] = cls
-
-    def get(self, name: str) -> type[LM]:
-        """The model of a name.
-
-        Raises:
-            PlanError: if there is none; the message suggests the nearest names.
-        """
-        if name not in self._models:
-            hint = did_you_mean(name, self._models) or "Name the file that registers it with --model-path."
-            raise PlanError(f"There is no LM {name!r}.", where="--model", hint=hint)
-        return self._models[name]
-
-    def names(self) -> tuple[str, ...]:
-        """All names."""
-        return tuple(self._models)
+    kind = "LM"
 
 
 LM_MODELS = LmNames()
@@ -261,7 +198,3 @@ def register_model(*names: str) -> Callable[[Wrapper], Wrapper]:
         TypeError: if what is registered is not a subclass of ``LM``.
     """
     return registering(LM, LM_MODELS.add, names)
-
-
-def _given(settings: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: value for name, value in (settings or {}).items() if value is not None}

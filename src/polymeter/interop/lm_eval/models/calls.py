@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from polymeter.core.content import Audio, Image
@@ -20,6 +21,7 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.request import ChoiceLogprob, Generate, Loglikelihood, Message, Origin, Output, Request, Response
 from polymeter.core.rows import RowAccess
 from polymeter.interop.lm_eval.instance import Instance
+from polymeter.interop.lm_family.models.answers import logprob_of, named
 
 Render = Callable[[list[dict[str, str]], bool], str]
 """A conversation, and whether an answer is to begin, as text."""
@@ -104,7 +106,7 @@ def read_answers(request: Request, answers: Sequence[Any]) -> Response:
         with boundary(ModelError, "Reading the model's answer"):
             if isinstance(request.parameters, Loglikelihood):
                 is_rolling = request.parameters.is_rolling
-                read = _rolling if is_rolling else _logprob
+                read = _rolling if is_rolling else partial(logprob_of, giver="The model")
                 return Response((Output(logprobs=tuple([read(answer) for answer in answers])),))
             return Response(tuple([Output(text=_text(answer)) for answer in answers]))
     except PolymeterError as error:
@@ -124,25 +126,11 @@ def _media_of(request: Request) -> Mapping[str, list[Any]]:
 
 def _text(answer: Any) -> str:
     if not isinstance(answer, str):
-        raise ModelError(f"The model gave {_named(answer)} in place of text.", hint="generate_until returns texts.")
+        raise ModelError(f"The model gave {named(answer)} in place of text.", hint="generate_until returns texts.")
     return answer
-
-
-def _logprob(answer: Any) -> ChoiceLogprob:
-    """A pair of numbers, which may be tensors. The number of tokens is unknown: 0."""
-    if not isinstance(answer, (list, tuple)) or len(answer) != 2:
-        raise ModelError(
-            f"The model gave {_named(answer)} in place of (log-probability, is_greedy).",
-            hint="loglikelihood returns such a pair for each request.",
-        )
-    return ChoiceLogprob(float(answer[0]), bool(answer[1]), 0)
 
 
 def _rolling(answer: Any) -> ChoiceLogprob:
     """A number, or as lm-eval's documentation says it, a tuple that begins with it."""
     number = answer[0] if isinstance(answer, (list, tuple)) and answer else answer
     return ChoiceLogprob(float(number), False, 0)
-
-
-def _named(value: Any) -> str:
-    return "nothing" if value is None else f"a {type(value).__name__}"

@@ -6,25 +6,25 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from polymeter.core.errors import ModelError, PlanError, boundary
-from polymeter.core.identity import source_hash
-from polymeter.core.model import ALL_READY, BatchModel, ModelTraits
+from polymeter.core.model import ALL_READY, ModelTraits
 from polymeter.core.names.registry import missing_package
 from polymeter.core.request import Loglikelihood, Request, RequestKind, Response
 from polymeter.guests.contain import without_chatter
-from polymeter.guests.opened_sources import opened_behind
-from polymeter.guests.wrappers import check_arguments, is_stub, parameters, plain
+from polymeter.guests.wrappers import check_arguments, parameters
 from polymeter.interop.lm_eval.instance import Instance
 from polymeter.interop.lm_eval.models.arguments import written
 from polymeter.interop.lm_eval.models.base import LM
 from polymeter.interop.lm_eval.models.calls import Render, instances_of, method_of, read_answers
-from polymeter.interop.lm_eval.models.loading import FoundLm, find_lm, found_class
+from polymeter.interop.lm_eval.models.loading import FoundLm, find_lm
+from polymeter.interop.lm_family.models.answers import as_list, check_count
+from polymeter.interop.lm_family.models.loading import found_class
+from polymeter.interop.lm_family.models.model import RUNTIME, FamilyBackend, is_written
 from polymeter.models.memory import free_memory
 
-_RUNTIME = ("batch_size", "max_batch_size", "device")
 _SIZES = ("batch_size", "max_batch_size")
 
 
-class LmModel(BatchModel):
+class LmModel(FamilyBackend):
     """A subclass of ``LM``, unmodified. It gets all requests of one kind that are ready and batches them itself.
 
     Args:
@@ -47,7 +47,7 @@ class LmModel(BatchModel):
 
     def __init__(self, name: str = "", path: str = "", apply_chat_template: bool = False, **arguments: Any) -> None:
         found = find_lm(name, path)
-        check_arguments(found.cls, arguments, _RUNTIME)
+        check_arguments(found.cls, arguments, RUNTIME)
         self._set_up(found, arguments, uses_template=bool(apply_chat_template))
 
     @classmethod
@@ -66,20 +66,7 @@ class LmModel(BatchModel):
         self._callers_lm: LM | None = None
         self._lm: LM | None = None
         self.traits = _traits(found)
-        self.opened_sources = opened_behind(found.sources)
-        self._identity = {
-            "backend": "lm",
-            "name": found.name,
-            "class": found.cls.__qualname__,
-            "sources": source_hash(found.sources),
-            "arguments": {key: plain(value) for key, value in arguments.items() if key not in _RUNTIME},
-            "apply_chat_template": uses_template,
-        }
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """The class's sources, its name and arguments."""
-        return self._identity
+        self.identify("lm", found, arguments, apply_chat_template=uses_template)
 
     def load(self) -> None:
         """Construct the model, which reads its weights.
@@ -117,10 +104,6 @@ class LmModel(BatchModel):
             for request, each in zip(requests, instances, strict=True)
         ]
 
-    def relieve(self) -> None:
-        """Free the memory that torch holds but does not need, if torch is in use."""
-        free_memory()
-
     def close(self) -> None:
         """Drop the object, unless it is to be kept."""
         if not self.keeps_object:
@@ -150,7 +133,7 @@ class LmModel(BatchModel):
             return None
         if template != "chat" and not (template == "auto" and self._uses_template):
             return None
-        if not _is_written(type(lm), "apply_chat_template"):
+        if not is_written(type(lm), LM, "apply_chat_template"):
             raise ModelError(
                 f"The model {self._found.name!r} has no apply_chat_template, and a conversation is to go through it.",
                 hint="Write that method, or run without the chat template.",
@@ -173,17 +156,10 @@ def _construct(cls: type[LM], arguments: Mapping[str, Any], planned_size: int | 
 
 
 def _answers(lm: LM, method: str, instances: list[Instance]) -> list[Any]:
-    with boundary(ModelError, f"{method} of {type(lm).__name__}"), without_chatter():
-        returned = getattr(lm, method)(instances)
-        if returned is None or isinstance(returned, (str, dict)) or not hasattr(returned, "__iter__"):
-            kind = "nothing" if returned is None else f"a {type(returned).__name__}"
-            raise ModelError(f"{method} of {type(lm).__name__} gave {kind} in place of a list.")
-        answers = list(returned)
-    if len(answers) != len(instances):
-        raise ModelError(
-            f"{method} of {type(lm).__name__} gave {len(answers)} answers to {len(instances)} requests.",
-            hint="Return one answer for each request, in their order.",
-        )
+    where = f"{method} of {type(lm).__name__}"
+    with boundary(ModelError, where), without_chatter():
+        answers = as_list(getattr(lm, method)(instances), where, hint="")
+    check_count(answers, len(instances), where)
     return answers
 
 
@@ -197,7 +173,7 @@ def _traits(found: FoundLm) -> ModelTraits:
     """What a model's class shows: it cannot do what it does not write. Media only where it says so."""
     supported: dict[RequestKind, bool] = {"generate_image": False}
     for kind, methods in _METHODS.items():
-        supported[kind] = any(_is_written(found.cls, method) for method in methods)
+        supported[kind] = any(is_written(found.cls, LM, method) for method in methods)
     is_multimodal = bool(getattr(found.cls, "MULTIMODAL", False))
     return ModelTraits(
         family=found.name,
@@ -207,9 +183,3 @@ def _traits(found: FoundLm) -> ModelTraits:
         is_completion=True,
         is_foreign=True,
     )
-
-
-def _is_written(cls: type[LM], method: str) -> bool:
-    """Whether a model overrides a method with more than a stub."""
-    function = getattr(cls, method)
-    return function is not getattr(LM, method) and not is_stub(function)

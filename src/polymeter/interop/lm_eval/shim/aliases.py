@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from polymeter.core.names.systems import same_names
 
 _HERE = "polymeter.interop.lm_eval"
+_FAMILY = "polymeter.interop.lm_family"
 _SHIM = f"{_HERE}.shim.lm_eval"
 _TASKS = f"{_HERE}.tasks"
 
@@ -42,7 +43,11 @@ LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
         "pooled_sample_stderr": f"{_TASKS}.groups:pooled_stderr",
         "unweighted_mean_stderr": f"{_TASKS}.groups:unweighted_stderr",
     },
-    "lm_eval.api.model": {**_LM, **same_names(f"{_HERE}.models.base", "CacheHook CachingLM hash_args")},
+    "lm_eval.api.model": {
+        **_LM,
+        **same_names(f"{_FAMILY}.models.base", "CacheHook"),
+        **same_names(f"{_HERE}.models.base", "CachingLM hash_args"),
+    },
     "lm_eval.api.registry": {"*": f"{_SHIM}.registry"},
     "lm_eval.api.samplers": same_names(f"{_TASKS}.contexts.samplers", "ContextSampler FirstNSampler"),
     "lm_eval.api.task": {

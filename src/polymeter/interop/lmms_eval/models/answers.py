@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.request import ChoiceLogprob, Output, Request, Response, Usage
+from polymeter.core.request import Output, Request, Response, Usage
+from polymeter.interop.lm_family.models.answers import as_list, check_count, logprob_of, named
 from polymeter.interop.lmms_eval.models.base import unwrap_generation_output
 from polymeter.interop.lmms_eval.models.calls import Call
 
@@ -35,19 +36,10 @@ def read_answers(call: Call, returned: Any, reading: AnswerReading) -> list[Resp
         ModelError: if the wrapper returned no list, or not one answer for each instance: no answer can then be
             assigned to its request.
     """
-    if not isinstance(returned, (list, tuple)):
-        if returned is None or isinstance(returned, (str, dict)) or not hasattr(returned, "__iter__"):
-            raise ModelError(
-                f"The wrapper's {call.method} gave {_named(returned)} in place of a list.",
-                hint="Return one answer for each request, in their order.",
-            )
-        returned = list(returned)
-    if len(returned) != len(call.instances):
-        raise ModelError(
-            f"The wrapper's {call.method} gave {len(returned)} answers to {len(call.instances)} requests.",
-            hint="Return one answer for each request, in their order.",
-        )
-    return list(_responses(call, returned, reading))
+    method = f"The wrapper's {call.method}"
+    answers = as_list(returned, method)
+    check_count(answers, len(call.instances), method)
+    return list(_responses(call, answers, reading))
 
 
 def _responses(call: Call, answers: Sequence[Any], reading: AnswerReading) -> Iterator[Response]:
@@ -64,7 +56,9 @@ def _responses(call: Call, answers: Sequence[Any], reading: AnswerReading) -> It
 
 def _outputs(call: Call, request: Request, answers: Sequence[Any], reading: AnswerReading) -> tuple[Output, ...]:
     if call.method == "loglikelihood":
-        return (Output(logprobs=tuple(_logprob(item, reading) for item in answers)),)
+        return (
+            Output(logprobs=tuple(logprob_of(item, "The wrapper", is_loss=reading.returns_loss) for item in answers)),
+        )
     if call.method == "generate_until_multi_round":
         answer = answers[0]
         pair = unwrap_generation_output(answer)
@@ -77,7 +71,7 @@ def _output(answer: Any, prompt: str, reading: AnswerReading) -> Output:
     text, counts = unwrap_generation_output(answer)
     if not isinstance(text, str):
         raise ModelError(
-            f"The wrapper gave {_named(text)} in place of text.",
+            f"The wrapper gave {named(text)} in place of text.",
             hint="An answer is a text, a GenerationResult, or a pair of a text and its token counts.",
         )
     if text.startswith(_FAILURES):
@@ -90,18 +84,3 @@ def _without(prompt: str, text: str) -> str:
     """The text after the prompt, before which a chat template may stand; all of it if the prompt is not in it."""
     _, separator, answer = text.partition(prompt) if prompt else ("", "", "")
     return answer if separator else text
-
-
-def _logprob(item: Any, reading: AnswerReading) -> ChoiceLogprob:
-    """Read a pair of numbers, which may be tensors. The number of tokens is unknown: 0."""
-    if not isinstance(item, (list, tuple)) or len(item) != 2:
-        raise ModelError(
-            f"The wrapper gave {_named(item)} in place of (log-probability, is_greedy).",
-            hint="loglikelihood returns such a pair for each request.",
-        )
-    value, is_greedy = float(item[0]), bool(item[1])
-    return ChoiceLogprob(-value if reading.returns_loss else value, is_greedy, 0)
-
-
-def _named(value: Any) -> str:
-    return "nothing" if value is None else f"a {type(value).__name__}"

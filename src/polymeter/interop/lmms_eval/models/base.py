@@ -6,16 +6,15 @@ This module owns what authors of wrappers import; the other modules of the packa
 
 from __future__ import annotations
 
-import abc
 import gc
 import sys
-from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.guests.wrappers import Wrapper, registering
+from polymeter.interop.lm_family.models.base import FamilyModel, RegisteredNames, given
 from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_string
 
 Self = TypeVar("Self", bound="lmms")
@@ -62,39 +61,16 @@ def unwrap_generation_output(output: Any) -> tuple[Any, TokenCounts | None]:
     return output, None
 
 
-class CacheHook:
-    """Takes each answer from a wrapper and does nothing with it: Polymeter journals every response itself."""
-
-    def __init__(self, cachinglm: Any = None) -> None:
-        self.dbdict: Any = None
-
-    def add_partial(self, attr: str, req: Any, res: Any) -> None:
-        """Called by wrappers for each answer."""
-
-
-class lmms(abc.ABC):
-    """A model wrapper. ``is_simple`` says whether its requests carry a text and media, or messages.
-
-    No method is abstract: a wrapper supports the methods it overrides, which is known before the first request. The
-    attributes that lmms-eval's constructor sets exist before a wrapper's own constructor runs, since many never call
-    it.
-    """
+class lmms(FamilyModel):
+    """A model wrapper. ``is_simple`` says whether its requests carry a text and media, or messages."""
 
     is_simple: bool = True
-    _rank: int
-    _world_size: int
-    cache_hook: CacheHook
     task_dict: dict[str, Any]
 
     def __new__(cls: type[Self], *args: Any, **kwargs: Any) -> Self:
         wrapper = super().__new__(cls)
-        lmms.__init__(wrapper)
+        wrapper.task_dict = {}
         return wrapper
-
-    def __init__(self) -> None:
-        self._rank, self._world_size = 0, 1
-        self.cache_hook = CacheHook(None)
-        self.task_dict = {}
 
     def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         """For each request, the sum of the continuation's log-probabilities and whether greedy decoding produces it."""
@@ -117,22 +93,7 @@ class lmms(abc.ABC):
         cls: type[Self], arg_string: str, additional_config: Mapping[str, Any] | None = None
     ) -> Self:
         """An instance from ``name=value,…`` and further settings; settings that are ``None`` are left out."""
-        further = {name: value for name, value in (additional_config or {}).items() if value is not None}
-        return cls(**simple_parse_args_string(arg_string), **further)
-
-    @property
-    def rank(self) -> int:
-        """Number of this process among those that share the work."""
-        return self._rank
-
-    @property
-    def world_size(self) -> int:
-        """How many processes share the work."""
-        return self._world_size
-
-    def set_cache_hook(self, cache_hook: CacheHook) -> None:
-        """Set the hook that each answer is passed to."""
-        self.cache_hook = cache_hook
+        return cls(**simple_parse_args_string(arg_string), **given(additional_config))
 
     def clean(self) -> None:
         """Drop every network that the wrapper holds, and free the memory that torch no longer needs."""
@@ -181,18 +142,17 @@ class ModelManifest:
     aliases: tuple[str, ...] = ()
 
 
-class WrapperNames:
-    """Wrappers by the names that ``register_model`` gave them. A later wrapper takes a name over from an earlier one,
-    because the file that a run names decides which of them it means.
-    """
+class WrapperNames(RegisteredNames[type[lmms]]):
+    """Wrappers by their names. A name can stand for two: one that takes messages, and one for a text and media."""
+
+    kind = "lmms model"
 
     def __init__(self) -> None:
-        self._wrappers: dict[str, type[lmms]] = {}
+        super().__init__()
         self._simple: dict[str, type[lmms]] = {}
 
     def add(self, name: str, cls: type[lmms]) -> None:
-        """Give a wrapper a name."""
-        self._wrappers[name] = cls
+        super().add(name, cls)
         if cls.is_simple:
             self._simple[name] = cls
 
@@ -202,34 +162,12 @@ class WrapperNames:
         Raises:
             PlanError: if there is none; the message suggests the nearest names.
         """
-        if name not in self._wrappers:
-            hint = did_you_mean(name, self._wrappers) or "Name the file that registers it with --model-path."
-            raise PlanError(f"There is no lmms model {name!r}.", where="--model", hint=hint)
-        return self._simple.get(name, self._wrappers[name]) if force_simple else self._wrappers[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._wrappers
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._wrappers)
-
-    def __len__(self) -> int:
-        return len(self._wrappers)
-
-    def __getitem__(self, name: str) -> type[lmms]:
-        return self._wrappers[name]
-
-    def __setitem__(self, name: str, cls: type[lmms]) -> None:
-        self.add(name, cls)
+        latest = super().get(name)
+        return self._simple.get(name, latest) if force_simple else latest
 
     def __delitem__(self, name: str) -> None:
-        """Remove a name; some wrappers' files do so before they register it again."""
-        del self._wrappers[name]
+        super().__delitem__(name)
         self._simple.pop(name, None)
-
-    def keys(self) -> KeysView[str]:
-        """All names."""
-        return self._wrappers.keys()
 
 
 LMMS_MODELS = WrapperNames()

@@ -4,9 +4,7 @@ wrappers.
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeGuard
@@ -16,7 +14,9 @@ from polymeter.guests import contained
 from polymeter.guests.loading.imports import guest_import_module
 from polymeter.guests.loading.packages import GUEST_LOCK
 from polymeter.guests.shims.finder import switch_on_shims
-from polymeter.guests.wrappers import modules_at, registered_names, sources_of
+from polymeter.guests.wrappers import modules_at, registered_names
+from polymeter.interop.lm_family.models.base import CacheHook
+from polymeter.interop.lm_family.models.loading import TYPING, FoundModel, found_class, leaves, names_of, only_candidate
 from polymeter.interop.lmms_eval.instance import Instance
 from polymeter.interop.lmms_eval.models import base as lmms_base
 from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, lmms
@@ -33,27 +33,15 @@ SUPPLIED: Mapping[str, Any] = {
     "LM": lmms,
     "Instance": Instance,
     "register_model": lmms_base.register_model,
-    "CacheHook": lmms_base.CacheHook,
+    "CacheHook": CacheHook,
     "GenerationResult": lmms_base.GenerationResult,
     "TokenCounts": lmms_base.TokenCounts,
-    **{name: getattr(typing, name) for name in ("Any", "Dict", "List", "Optional", "Tuple", "Union")},
+    **TYPING,
 }
 """Names that the code in lmms-eval's documentation uses without importing them."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundLmms:
-    """A wrapper's class.
-
-    Attributes:
-        cls: The class.
-        name: Its name: as the user wrote it, else as it is registered, else the class's own name.
-        sources: The files that define it.
-    """
-
-    cls: type[lmms]
-    name: str
-    sources: tuple[Path, ...]
+FoundLmms = FoundModel[lmms]
 
 
 def find_wrapper(name: str, path: str, *, force_simple: bool = False) -> FoundLmms:
@@ -77,13 +65,13 @@ def find_wrapper(name: str, path: str, *, force_simple: bool = False) -> FoundLm
         if name and name not in table:
             announced = _announced(name, modules, path, force_simple=force_simple)
             if announced is not None:
-                return FoundLmms(announced, name, sources_of(announced, modules))
+                return found_class(announced, name, modules)
             files = [file.stem for kind in _KINDS for file in Path(path, kind).glob("*.py")]
             if not table and files:
                 hint = did_you_mean(name, [*files, *MODEL_REGISTRY_V2.announced()]) or f"It has {len(files)} files."
                 raise PlanError(f"{path!r} has no model {name!r}.", where="--model", hint=hint)
     cls, name = _choose(name, table, path, {module.__name__ for module in modules})
-    return FoundLmms(cls, name, sources_of(cls, modules))
+    return found_class(cls, name, modules)
 
 
 def known_wrappers() -> list[str]:
@@ -96,11 +84,6 @@ def known_wrappers() -> list[str]:
         if are_plugins_there():
             switch_on_shims()
         return [*LMMS_MODELS, *MODEL_REGISTRY_V2.announced(), *plugin_names()]
-
-
-def found_class(cls: type[lmms]) -> FoundLmms:
-    """A class that is loaded already, by the first name that it is registered under, else by its own."""
-    return FoundLmms(cls, _names_of(cls)[0], sources_of(cls, []))
 
 
 def models_of_checkout(name: str) -> str:
@@ -189,7 +172,7 @@ def _registered(name: str, *, force_simple: bool) -> FoundLmms:
         known = [*LMMS_MODELS, *MODEL_REGISTRY_V2.announced(), *plugin_names()]
         hint = did_you_mean(name, known) or "Name the file that defines it with --model-path."
         raise PlanError(f"There is no lmms model {name!r}.", where="--model", hint=hint)
-    return FoundLmms(cls, name, sources_of(cls, []))
+    return found_class(cls, name)
 
 
 def _table(modules: Iterable[ModuleType], *, force_simple: bool = False) -> dict[str, type[lmms]]:
@@ -204,12 +187,12 @@ def _table(modules: Iterable[ModuleType], *, force_simple: bool = False) -> dict
     own = [cls for cls in wrappers if cls.__module__ in names]
     imported = [cls for cls in wrappers if cls.__module__ not in names and registered_names(cls)]
     table = {
-        **_by_name((name, cls) for cls in imported for name in _names_of(cls)),
+        **_by_name((name, cls) for cls in imported for name in names_of(cls)),
         **_by_name((name, cls) for cls in own if not cls.is_simple for name in _inherited_names(cls)),
-        **_by_name((name, cls) for cls in own for name in _names_of(cls)),
+        **_by_name((name, cls) for cls in own for name in names_of(cls)),
     }
     if force_simple:
-        table |= {name: cls for cls in (*imported, *own) if cls.is_simple for name in _names_of(cls)}
+        table |= {name: cls for cls in (*imported, *own) if cls.is_simple for name in names_of(cls)}
     return table
 
 
@@ -251,29 +234,8 @@ def _choose(name: str, table: Mapping[str, type[lmms]], path: str, modules: Cont
     # An imported wrapper is meant only if the modules define none.
     table = {key: cls for key, cls in table.items() if cls.__module__ in modules} or table
     registered = [key for key, cls in table.items() if key in registered_names(cls)]
-    if not table:
-        raise PlanError(
-            f"{path!r} defines no model.",
-            where=_WHERE,
-            hint="A model is a subclass of lmms, or of one of its wrappers.",
-        )
-    candidates = registered or list(table)
-    if name:
-        hint = did_you_mean(name, table) or f"It has: {', '.join(candidates)}."
-        raise PlanError(f"{path!r} has no model {name!r}.", where="--model", hint=hint)
-    classes = {table[key] for key in registered} or _leaves(table.values())
-    if len(classes) > 1:
-        listed = ", ".join(candidates)
-        raise PlanError(f"{path!r} has several models: {listed}.", where="--model", hint="Write lmms:NAME.")
-    cls = classes.pop()
-    return cls, _names_of(cls)[0]
-
-
-def _names_of(cls: type[lmms]) -> tuple[str, ...]:
-    return (*registered_names(cls), cls.__name__)
-
-
-def _leaves(classes: Iterable[type[lmms]]) -> set[type[lmms]]:
-    """Classes from which none of the others derives."""
-    every = set(classes)
-    return {cls for cls in every if not any(other is not cls and issubclass(other, cls) for other in every)}
+    listed = ", ".join(registered or table)
+    candidates = {table[key] for key in registered} or leaves(table.values())
+    kind = ("lmms", "lmms, or of one of its wrappers")
+    cls = only_candidate(candidates, listed, name=name, path=path, known=table, kind=kind)
+    return cls, names_of(cls)[0]

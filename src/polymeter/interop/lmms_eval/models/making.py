@@ -8,8 +8,9 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, boundary, did_you_mean
 from polymeter.core.names.registry import missing_package
-from polymeter.guests.wrappers import is_stub, parameters
-from polymeter.interop.lmms_eval.models.base import CacheHook, lmms
+from polymeter.guests.wrappers import parameters
+from polymeter.interop.lm_family.models.base import CacheHook
+from polymeter.interop.lmms_eval.models.base import lmms
 
 BATCH_SIZE = "batch_size"
 _CONCURRENCY = ("num_concurrent", "num_cpus")  # what lmms-eval's wrappers of endpoints call it
@@ -67,12 +68,6 @@ def equipped(wrapper: lmms) -> lmms:
     if not hasattr(wrapper, "accelerator"):
         wrapper.accelerator = LocalAccelerator()  # type: ignore[attr-defined]
     return wrapper
-
-
-def is_written(cls: type[lmms], method: str) -> bool:
-    """Whether a wrapper overrides a method with more than a stub."""
-    function = getattr(cls, method)
-    return function is not getattr(lmms, method) and not is_stub(function)
 
 
 def _construct(cls: type[lmms], arguments: Mapping[str, Any]) -> lmms:

@@ -7,33 +7,30 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from polymeter.core.errors import ModelError, PlanError, Raised, attempt, boundary
-from polymeter.core.identity import source_hash
-from polymeter.core.model import BatchModel, ModelTraits
+from polymeter.core.model import ModelTraits
 from polymeter.core.request import Request, RequestKind, Response
 from polymeter.guests.contain import without_chatter
-from polymeter.guests.opened_sources import opened_behind
-from polymeter.guests.wrappers import check_arguments, plain
+from polymeter.guests.wrappers import check_arguments
+from polymeter.interop.lm_family.models.loading import found_class
+from polymeter.interop.lm_family.models.model import FamilyBackend, is_written
 from polymeter.interop.lmms_eval.models.answers import AnswerReading, read_answers
 from polymeter.interop.lmms_eval.models.base import lmms
 from polymeter.interop.lmms_eval.models.calls import Call, Kind, make_calls
-from polymeter.interop.lmms_eval.models.loading import FoundLmms, find_wrapper, found_class
+from polymeter.interop.lmms_eval.models.loading import FoundLmms, find_wrapper
 from polymeter.interop.lmms_eval.models.making import (
     BATCH_SIZE,
     batch_hint,
     equipped,
-    is_written,
     make_wrapper,
     own_concurrency,
 )
-from polymeter.models.memory import free_memory
 
 _LOG = logging.getLogger("polymeter")
 _ROUNDING = 1e-3
 _WAVES = 4  # a wrapper that calls an endpoint concurrently then seldom idles, and a crash loses little
-_RUNTIME = (BATCH_SIZE, "max_batch_size", "device")
 
 
-class LmmsModel(BatchModel):
+class LmmsModel(FamilyBackend):
     """A subclass of ``lmms``, unmodified. It keeps its own batching and defaults; the engine gives it one task and one
     set of settings at a time, in batches of the plan's size, else of one.
 
@@ -85,21 +82,7 @@ class LmmsModel(BatchModel):
         self.batch_hint = self._own_size if BATCH_SIZE in arguments else own_concurrency(found.cls, arguments) or 1
         if self.batch_hint > self._own_size:
             self.batch_hint *= _WAVES
-        self.opened_sources = opened_behind(found.sources)
-        self._identity = {
-            "backend": "lmms",
-            "name": found.name,
-            "class": found.cls.__qualname__,
-            "sources": source_hash(found.sources),
-            "arguments": {key: plain(value) for key, value in arguments.items() if key not in _RUNTIME},
-            "strip_prompt": reading.strips_prompt,
-            "returns_loss": reading.returns_loss,
-        }
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """The wrapper's sources, name and arguments."""
-        return self._identity
+        self.identify("lmms", found, arguments, strip_prompt=reading.strips_prompt, returns_loss=reading.returns_loss)
 
     @property
     def joins_repeats(self) -> bool:
@@ -166,10 +149,6 @@ class LmmsModel(BatchModel):
             max(values),
         )
 
-    def relieve(self) -> None:
-        """Free the memory that torch holds but does not need, if torch is in use."""
-        free_memory()
-
     def close(self) -> None:
         """Let the wrapper clean up after itself and drop it; an error there is only logged."""
         wrapper, self._wrapper = self._wrapper, None
@@ -192,15 +171,15 @@ def _traits(found: FoundLmms, kind: Kind) -> ModelTraits:
     """
     supported: dict[RequestKind, bool] = {"generate_image": False}
     for kind_of_request, methods in _METHODS.items():
-        if not any(is_written(found.cls, method) for method in methods):
+        if not any(is_written(found.cls, lmms, method) for method in methods):
             supported[kind_of_request] = False
     return ModelTraits(
         family=found.name,
         kind=kind,
         requests=supported,
         modalities={"text": True},
-        drives_rounds=is_written(found.cls, "generate_until_multi_round"),
-        drives_stages=is_written(found.cls, "generate_visual_cot"),
+        drives_rounds=is_written(found.cls, lmms, "generate_until_multi_round"),
+        drives_stages=is_written(found.cls, lmms, "generate_visual_cot"),
         is_foreign=True,
     )
 

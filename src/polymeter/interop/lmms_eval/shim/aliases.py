@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from polymeter.core.names.systems import same_names
 
 _HERE = "polymeter.interop.lmms_eval"
+_FAMILY = "polymeter.interop.lm_family"
 _SHIM = f"{_HERE}.shim.lmms_eval"
 _TASK_CODE = f"{_HERE}.tasks"
 _LETTERS = "polymeter.metrics.option_letters"
@@ -42,7 +43,10 @@ _API: Mapping[str, str | Mapping[str, str]] = {
         **same_names(f"{_HERE}.models.base", "GenerationOutput GenerationResult TokenCounts unwrap_generation_output"),
     },
     "lmms_eval.api.metrics": f"{_SHIM}.metrics",
-    "lmms_eval.api.model": same_names(f"{_HERE}.models.base", "CacheHook lmms"),
+    "lmms_eval.api.model": {
+        **same_names(f"{_FAMILY}.models.base", "CacheHook"),
+        **same_names(f"{_HERE}.models.base", "lmms"),
+    },
     "lmms_eval.api.reasoning": same_names(f"{_SHIM}.filters", "parse_reasoning_tags_config strip_reasoning_tags"),
     "lmms_eval.api.registry": f"{_SHIM}.registry",
     "lmms_eval.api.samplers": f"{_SHIM}.samplers",

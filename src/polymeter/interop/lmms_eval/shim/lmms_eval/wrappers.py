@@ -18,7 +18,7 @@ from polymeter.interop.lmms_eval.shim.lmms_eval.protocol import ChatMessages
 from polymeter.interop.lmms_eval.shim.lmms_eval.utils import Collator
 
 if TYPE_CHECKING:
-    from polymeter.interop.lmms_eval.models.base import CacheHook
+    from polymeter.interop.lm_family.models.base import CacheHook
 
 VIDEO_KWARGS = {"fps": 2, "max_frames": 16, "max_pixels": 384 * 384}
 IMAGE_KWARGS = {"max_pixels": 512 * 512}
