@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.interop.lm_eval.files.sample_lines import hash_text
 from polymeter.interop.lm_eval.models.base import LM_MODELS
+from polymeter.interop.lm_family.files.names import hash_text
 from tests.cli.kit import Typing
 from tests.helpers.openai_stub import OpenAIStub, chat
 from tests.interop.lm_eval.house import results, runs, samples, write_house

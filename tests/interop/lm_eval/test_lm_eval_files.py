@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import polymeter
 from polymeter.core.text.json_text import json_text
-from polymeter.interop.lm_eval.files.sample_lines import file_line, hash_text, indented, line_text
+from polymeter.interop.lm_eval.files.sample_lines import file_line, indented, line_text
 from polymeter.interop.lm_eval.files.table import make_table
 from polymeter.interop.lm_eval.models.base import LM_MODELS
+from polymeter.interop.lm_family.files.names import hash_text
 from tests.cli.kit import Typing
 from tests.helpers.differences import difference
 from tests.interop.lm_eval.house import ROWS, results, samples, write_house

@@ -18,9 +18,9 @@ from polymeter.cli.state import State
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.request import Request
 from polymeter.interop.lm_eval import flags
+from polymeter.interop.lm_family.command import QUIET, check_verbosity, list_names
 
-_QUIET = ("WARNING", "ERROR", "CRITICAL")
-_LEVELS = ("DEBUG", "INFO", *_QUIET)
+_LEVELS = ("DEBUG", "INFO", *QUIET)
 _PAIRS = ("model_args", "gen_kwargs", "metadata", "wandb_args", "wandb_config_args", "hf_hub_log_args")
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 
@@ -62,11 +62,9 @@ def _run(state: State, words: list[str]) -> int:
         say(note, err=True)
     options = {**flags.RUN.defaults, **given}
     level = str(options["verbosity"] or "INFO").upper()
-    if level not in _LEVELS:
-        hint = did_you_mean(level, _LEVELS) or f"Known: {', '.join(_LEVELS)}."
-        raise PlanError(f"There is no verbosity {level!r}.", where="--verbosity", hint=hint)
+    check_verbosity(level, _LEVELS, level)
     state.is_debug |= level == "DEBUG"
-    return _evaluate(state, options, is_quiet=level in _QUIET)
+    return _evaluate(state, options, is_quiet=level in QUIET)
 
 
 def _evaluate(state: State, options: Mapping[str, Any], *, is_quiet: bool) -> int:
@@ -98,12 +96,12 @@ def _evaluate(state: State, options: Mapping[str, Any], *, is_quiet: bool) -> in
 def _command(options: Mapping[str, Any]) -> Any:
     """The options of the command line as a command."""
     from polymeter.interop.lm_eval.evaluation import (
-        DEFAULT_SEEDS,
         LmEvalCommand,
         checked_samples,
         parse_samples,
         parse_seeds,
     )
+    from polymeter.interop.lm_family.evaluation import DEFAULT_SEEDS
 
     seed, samples, include = options["seed"], options["samples"], options["include_path"]
     told = {name: options[name] for name in LmEvalCommand.__dataclass_fields__ if name in options}
@@ -242,17 +240,7 @@ def _ls(state: State, words: list[str]) -> int:
     given = flags.LIST.parse(words)
     from polymeter.interop.lm_eval.evaluation import catalog_of
 
-    catalog = catalog_of([given["include_path"]] if given.get("include_path") else [])
-    what = given["what"]
-    if what == "tags":
-        names = list(catalog.tags())
-    else:
-        kind = {"groups": "group", "subtasks": "task"}.get(what)
-        names = [entry.name for entry in catalog if kind in (None, entry.kind)]
-    say("\n".join(sorted(names)))
-    for problem in catalog.problems:
-        say(f"{problem.where}: {problem.message}", err=True)
-    return 0
+    return list_names(catalog_of([given["include_path"]] if given.get("include_path") else []), given["what"])
 
 
 def _validate(state: State, words: list[str]) -> int:

@@ -22,7 +22,6 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
 from polymeter.core.names.catalog import Catalog
 from polymeter.core.names.parity import parity_with
-from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.records.progress import Progress
 from polymeter.core.task import TaskSpec
 from polymeter.core.text.secrets import without_secrets
@@ -34,7 +33,6 @@ from polymeter.interop.lm_eval.results import (
     NAME_KEYS,
     LmEvalFacts,
     LmEvalStoredRun,
-    Seeds,
     files_folder,
     model_name,
     results_document,
@@ -43,10 +41,16 @@ from polymeter.interop.lm_eval.results import (
 )
 from polymeter.interop.lm_eval.tasks.dialect import NAME
 from polymeter.interop.lm_eval.tasks.scoring.stated_errors import ITERATIONS
+from polymeter.interop.lm_family.evaluation import (
+    DEFAULT_SEEDS,
+    Seeds,
+    check_output_path,
+    identity_options,
+    parse_batch_size,
+    run_folder,
+)
 from polymeter.run.plan.selection import SelectedTasks, select
-from polymeter.store.folder import RunFolder
 
-DEFAULT_SEEDS: Seeds = (0, 1234, 1234, 1234)
 _HUB = ("hub_results_org", "hub_repo_name", "results_repo_name", "details_repo_name")
 _YAML = (".yaml", ".yml")
 
@@ -296,9 +300,8 @@ def _files_of(word: str) -> Sequence[str]:
 
 
 def _check(command: LmEvalCommand, *, keeps_files: bool) -> None:
-    if keeps_files and (command.log_samples or command.predict_only) and not command.output_path:
-        option = "--log_samples" if command.log_samples else "--predict_only"
-        raise PlanError(f"{option} needs a place to write to.", where=option, hint="Name a folder with --output_path.")
+    if keeps_files:
+        check_output_path(command.output_path, log_samples=command.log_samples, predict_only=command.predict_only)
     if command.samples and command.limit is not None:
         raise PlanError("--samples and --limit exclude each other.", where="--samples", hint="Give one of them.")
     if command.limit is not None and command.limit <= 0:
@@ -362,20 +365,6 @@ def planned_context(command: LmEvalCommand, spec: TaskSpec) -> OpenContext:
         limit=command.limit,
         options=options["dialect_options"].get(spec.format, {}),
     )
-
-
-def parse_batch_size(size: int | str | None) -> int | None:
-    """Parse a batch size: a number; ``auto`` and ``auto:N`` leave it to the engine, which fills batches itself.
-
-    Raises:
-        PlanError: if it is anything else.
-    """
-    word = str(size if size is not None else "auto").strip()
-    if word.partition(":")[0] == "auto":
-        return None
-    if not word.isdecimal() or int(word) < 1:
-        raise PlanError(f"{word!r} is not a batch size.", where="--batch_size", hint="Write a number, or auto.")
-    return int(word)
 
 
 def _selected(patterns: Sequence[str], paths: tuple[Path, ...], options: Mapping[str, Any]) -> SelectedTasks:
@@ -444,26 +433,13 @@ def _run_folder(
     options: Mapping[str, Any],
 ) -> Path | None:
     """Where our run lies: in the cache, beside the files, or (``None``) in a new folder of its own."""
-    named = {name: value for name, value in options.items() if mark_of(RunOptions, name) == "identity"}
+    named = identity_options(options)
     paths = [str(path) for path in options["include_paths"]]
     arguments = without_secrets(routed.arguments)
     identity = fingerprint([routed.spec, command.model_path, arguments, sorted(patterns), named, paths])[:8]
-    if command.use_cache:
-        return Path(command.use_cache) / f"run_{identity}"
-    if folder is None or command.output_path is None:
-        return None
-    if not any(key in command.model_args for key in NAME_KEYS):  # its folder has another name every time
-        folder = files_folder(command.output_path, ".")
-    unfinished = [path for path in folder.glob(f"run_*_{identity}") if _is_resumable(RunFolder(path))]
-    return max(unfinished, default=folder / f"run_{stamp}_{identity}")
-
-
-def _is_resumable(run: RunFolder) -> bool:
-    """Whether a run was interrupted or has failed samples."""
-    if not run.is_begun():
-        return False
-    manifest = run.read_manifest()
-    return manifest["status"] != "complete" or bool(manifest.get("n_failed"))
+    if folder is not None and not any(key in command.model_args for key in NAME_KEYS):
+        folder = files_folder(str(command.output_path), ".")  # its folder has another name every time
+    return run_folder(command.use_cache, folder, "run_{stamp}_{identity}", identity, stamp)
 
 
 def _seed_notes(seeds: Seeds) -> Sequence[str]:

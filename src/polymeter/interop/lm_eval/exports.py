@@ -7,7 +7,6 @@ left out, as the harness itself leaves out what it does not know.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -17,9 +16,9 @@ from polymeter.core.machine.places import stored_at
 from polymeter.core.records.exporting import ExportJob
 from polymeter.core.records.stored_samples import StoredSample, first_messages, images_of, media_of
 from polymeter.core.text.json_text import json_text
-from polymeter.interop.lm_eval.files.sample_lines import TaskHash, file_line, filters_of, sample_records
+from polymeter.interop.lm_eval.files.sample_lines import TaskHash, file_line, sample_records
+from polymeter.interop.lm_family.files.names import filters_of, safe_name
 
-_UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
 _NO_ERROR = "N/A"
 _NO_VERSION = "Yaml"
 
@@ -30,14 +29,14 @@ def write_export(job: ExportJob) -> None:
     Args:
         job: The run.
     """
-    name = _UNSAFE.sub("__", job.model)
+    name = safe_name(job.model)
     # The reader takes what follows the last underscore for the time, and for the task what stands before it.
     stamp = datetime.fromisoformat(job.stamp).replace(tzinfo=None).isoformat().replace(":", "-")
     folder = job.folder / name
     hashes = {}
     for task in job.results["tasks"]:
         state = TaskHash()
-        path = folder / f"samples_{_UNSAFE.sub('__', task)}_{stamp}.jsonl"
+        path = folder / f"samples_{safe_name(task)}_{stamp}.jsonl"
         with stored_at(path, "Writing samples"), replacing(path) as file:
             for line in _lines(job, task):
                 state.add(line)

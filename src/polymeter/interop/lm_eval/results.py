@@ -7,10 +7,9 @@ without clusters and with its own resamples (``tasks.stated_errors``); intervals
 from __future__ import annotations
 
 import random
-import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import islice
@@ -34,25 +33,30 @@ from polymeter.interop.lm_eval.files.sample_lines import (
     Record,
     Render,
     TaskHash,
-    filters_of,
-    hash_text,
     line_text,
     sample_records,
 )
 from polymeter.interop.lm_eval.tasks.groups import stated_group
 from polymeter.interop.lm_eval.tasks.scoring.stated_errors import ITERATIONS, NOT_STATED, stated_stderr
+from polymeter.interop.lm_family.evaluation import DEFAULT_SEEDS, Seeds
+from polymeter.interop.lm_family.files.names import (
+    Directions,
+    filters_of,
+    hash_text,
+    merge_directions,
+    read_version,
+    safe_name,
+)
 from polymeter.reading.stored import samples_as_read
 from polymeter.store.exports.export import read_sample_file, read_samples
 from polymeter.store.folder import RunFolder
 
-_UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
 NAME_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
 _NO_VERSION = "Yaml"
 _NO_GROUP_VERSION = "N/A"
 _RANDOM_CHARACTERS = 8
 _AT_ONCE = 500
 """Samples that are worked out before the first of them is written."""
-Seeds = tuple[int | None, int | None, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class LmEvalFacts:
     specs: Mapping[str, TaskSpec]
     groups: Mapping[str, GroupSpec] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    seeds: Seeds = (0, 1234, 1234, 1234)
+    seeds: Seeds = DEFAULT_SEEDS
     bootstrap_iters: int = ITERATIONS
     settings: Mapping[str, Any] = field(default_factory=dict)
     checkpoint: Mapping[str, Any] = field(default_factory=dict)
@@ -193,7 +197,7 @@ def model_name(model_args: Mapping[str, Any]) -> str:
 def files_folder(output_path: str, name: str) -> Path:
     """The folder for the files: named for the model below the output path, or beside a ``.json`` file."""
     path = Path(output_path)
-    return path.parent if path.suffix == ".json" else path / _UNSAFE.sub("__", name)
+    return path.parent if path.suffix == ".json" else path / safe_name(name)
 
 
 def time_stamp() -> str:
@@ -218,7 +222,7 @@ def write_files(run: LmEvalStoredRun, output_path: str, name: str, *, has_sample
     path = folder / (f"{Path(output_path).stem}_{stamp}.json" if is_file else f"results_{stamp}.json")
     written, hashes = [path], {}
     for task in run.tasks if has_samples else ():
-        samples = folder / f"samples_{_UNSAFE.sub('__', task)}_{stamp}.jsonl"
+        samples = folder / f"samples_{safe_name(task)}_{stamp}.jsonl"
         state = TaskHash()
         with stored_at(samples, "Writing samples"), replacing(samples) as file:
             for record in run.records(task):
@@ -325,9 +329,9 @@ def _shared_shots(members: Mapping[str, Iterable[str]], shots: Mapping[str, int]
     return {name: numbers.pop() for name, numbers in found.items() if len(numbers) == 1}
 
 
-def _directions(run: LmEvalStoredRun, members: Mapping[str, Iterable[str]]) -> dict[str, dict[str, bool | None]]:
+def _directions(run: LmEvalStoredRun, members: Mapping[str, Iterable[str]]) -> dict[str, Directions]:
     """Whether a higher value is better, by metric; ``None`` where the members of a group differ."""
-    directions: dict[str, dict[str, bool | None]] = {}
+    directions: dict[str, Directions] = {}
     for task, owner in run.tasks.items():
         reread = run.rereading(task)
         stated = {result["metric"]: result["higher_is_better"] for result in owner["results"]}
@@ -335,10 +339,8 @@ def _directions(run: LmEvalStoredRun, members: Mapping[str, Iterable[str]]) -> d
         told = {metric: direction for metric, direction in stated.items() if direction is not None}
         directions[task] = stated if reread is None else {**reread.directions, **told}
     for name, listed in members.items():
-        merged: dict[str, bool | None] = {}
-        for member in listed:
-            for metric, direction in directions.get(member, {}).items():
-                merged[metric] = direction if merged.get(metric, direction) == direction else None
+        merged: Directions = {}
+        merge_directions(merged, (directions.get(member, {}) for member in listed))
         if merged:
             directions[name] = merged
     return directions
@@ -355,15 +357,7 @@ def _version(run: LmEvalStoredRun, task: str) -> Any:
     """The author's version as it is written."""
     metadata = run.planned(task)["config"].get("metadata")
     written = metadata.get("version") if isinstance(metadata, Mapping) else None
-    return written if written is not None else _number(run.planned(task)["version"]) or _NO_VERSION
-
-
-def _number(text: str) -> int | float | str:
-    """A version of which a run folder holds the text, as YAML reads it."""
-    for read in (int, float):
-        with suppress(ValueError):
-            return read(text)
-    return text
+    return written if written is not None else read_version(run.planned(task)["version"]) or _NO_VERSION
 
 
 def _command(facts: LmEvalFacts) -> dict[str, Any]:
@@ -389,7 +383,7 @@ def _experiment(run: LmEvalStoredRun, name: str) -> dict[str, Any]:
     return {
         "model_source": run.facts.model,
         "model_name": name,
-        "model_name_sanitized": _UNSAFE.sub("__", name),
+        "model_name_sanitized": safe_name(name),
         "system_instruction": system,
         "system_instruction_sha": hash_text(system) if system else None,
         "fewshot_as_multiturn": told.get("fewshot_as_multiturn"),

@@ -16,14 +16,14 @@ from polymeter.cli.foreign import Subcommands, asks_for_help
 from polymeter.cli.printing import as_json, say
 from polymeter.cli.state import State
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.interop.lm_family.command import QUIET, check_verbosity, list_names
 from polymeter.interop.lmms_eval import flags
 
 if TYPE_CHECKING:
     from polymeter.interop.lmms_eval.evaluation import LmmsEvalResult
 
 _INTERRUPTED = 130
-_QUIET = ("WARNING", "ERROR", "CRITICAL")
-_LEVELS = ("TRACE", "DEBUG", "INFO", "SUCCESS", *_QUIET)
+_LEVELS = ("TRACE", "DEBUG", "INFO", "SUCCESS", *QUIET)
 
 
 def run_command(state: State, words: list[str]) -> int:
@@ -83,9 +83,7 @@ def _winning(given: Mapping[str, Any], configured: Mapping[str, Any]) -> dict[st
 def _evaluate(state: State, given: dict[str, Any]) -> int:
     _say_all(flags.EVAL.notes_on(given))
     options = {**flags.EVAL.defaults, **given}
-    if options["verbosity"].upper() not in _LEVELS:
-        hint = did_you_mean(options["verbosity"].upper(), _LEVELS) or f"Known: {', '.join(_LEVELS)}."
-        raise PlanError(f"There is no verbosity {options['verbosity']!r}.", where="--verbosity", hint=hint)
+    check_verbosity(options["verbosity"].upper(), _LEVELS, options["verbosity"])
     state.is_debug |= options["verbosity"].upper() == "DEBUG"
     if options["tasks"] is None:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter lmms-eval tasks list' lists them.")
@@ -109,7 +107,7 @@ def _measure(state: State, options: dict[str, Any], given: Mapping[str, Any]) ->
     command_fields["batch_size"] = given.get("batch_size")
     recorded = {name: value for name, value in options.items() if name != "parity" or value}
     command = LmmsEvalCommand(**command_fields, arguments=recorded)
-    with make_progress(is_quiet=options["verbosity"].upper() in _QUIET) as progress:
+    with make_progress(is_quiet=options["verbosity"].upper() in QUIET) as progress:
         result = evaluate_lmms_eval(command, progress=progress, typed=state.command)
     code = show(result.run)
     _show_files(result)
@@ -185,13 +183,7 @@ def _tasks(state: State, words: list[str]) -> int:
 def _list(kind: str, include_path: str | None) -> int:
     from polymeter.api import build_catalog
 
-    catalog = build_catalog((Path(include_path),) if include_path else ())
-    kinds = {"groups": "group", "subtasks": "task"}
-    names = list(catalog.tags()) if kind == "tags" else [e.name for e in catalog if e.kind == kinds.get(kind, e.kind)]
-    say("\n".join(sorted(names)))
-    for problem in catalog.problems:
-        say(f"{problem.where}: {problem.message}", err=True)
-    return 0
+    return list_names(build_catalog((Path(include_path),) if include_path else ()), kind)
 
 
 def _models(state: State, words: list[str]) -> int:

@@ -22,10 +22,17 @@ from polymeter.catalog.listing import build_catalog
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
-from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.records.progress import Progress
 from polymeter.core.text.secrets import hide_secrets, without_secrets
 from polymeter.exchange.sending import make_trackers, send_to_all
+from polymeter.interop.lm_family.evaluation import (
+    DEFAULT_SEEDS,
+    Seeds,
+    check_output_path,
+    identity_options,
+    parse_batch_size,
+    run_folder,
+)
 from polymeter.interop.lmms_eval import SYSTEM
 from polymeter.interop.lmms_eval import results as files
 from polymeter.interop.lmms_eval.files.efficiency import build_efficiency_summary
@@ -34,10 +41,7 @@ from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_strin
 from polymeter.interop.lmms_eval.results import LmmsEvalFacts
 from polymeter.interop.lmms_eval.shim.lmms_eval.figures import reset_logged_metrics, summarize_logged_metrics
 from polymeter.interop.lmms_eval.tracking import hub_arguments, wandb_arguments
-from polymeter.store.folder import RunFolder
 
-Seeds = tuple[int | None, int | None, int | None, int | None]
-DEFAULT_SEEDS: Seeds = (0, 1234, 1234, 1234)
 DEFAULT_ZONE = "Asia/Singapore"
 _CHECKOUT_TASKS = Path("lmms_eval", "tasks")
 
@@ -146,7 +150,7 @@ def evaluate_lmms_eval(
         model_args=model_args,
         progress=progress,
         command=typed,
-        output=_run_folder(command, folder, stamp, identity),
+        output=run_folder(command.use_cache, folder, "{stamp}_run_{identity}", identity, stamp),
         **options,
     )
     facts = LmmsEvalFacts(
@@ -188,9 +192,7 @@ def lmms_eval_document(result: LmmsEvalResult, *, has_samples: bool = True) -> d
 
 
 def _check(command: LmmsEvalCommand) -> None:
-    if (command.log_samples or command.predict_only) and not command.output_path:
-        option = "--log_samples" if command.log_samples else "--predict_only"
-        raise PlanError(f"{option} needs a place to write to.", where=option, hint="Name a folder with --output_path.")
+    check_output_path(command.output_path, log_samples=command.log_samples, predict_only=command.predict_only)
     if command.limit is not None and command.limit <= 0 and command.limit != -1:
         raise PlanError(
             f"{command.limit:g} is not a limit.", where="--limit", hint="Write 100, 0.1 for a tenth, or -1 for all."
@@ -262,32 +264,13 @@ def _folder(command: LmmsEvalCommand) -> Path | None:
     return Path(command.output_path) / files.model_folder(files.model_name(command.model_args))
 
 
-def _run_folder(command: LmmsEvalCommand, folder: Path | None, stamp: str, identity: str) -> Path | None:
-    if command.use_cache:
-        return Path(command.use_cache) / f"run_{identity}"
-    if folder is None:
-        return None
-    unfinished = [path for path in folder.glob(f"*_run_{identity}") if _is_resumable(RunFolder(path))]
-    return max(unfinished, default=folder / f"{stamp}_run_{identity}")
-
-
-def _is_resumable(run: RunFolder) -> bool:
-    """Whether a run was interrupted or has failed samples."""
-    if not run.is_begun():
-        return False
-    manifest = run.read_manifest()
-    return manifest["status"] != "complete" or bool(manifest.get("n_failed"))
-
-
 def _options_in_name(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options whose values the run folder's name depends on: those that ``RunOptions`` marks as identity. The same
-    command with another runtime option, such as another batch size, continues the run.
+    """The options whose values the run folder's name depends on.
 
     ``include_paths`` is a runtime option but is part of the name, as absolute paths: here nothing else tells tasks of
     the same name in different folders apart.
     """
-    named = {name: value for name, value in options.items() if mark_of(RunOptions, name) == "identity"}
-    return {**named, "include_paths": [str(path.resolve()) for path in options["include_paths"]]}
+    return {**identity_options(options), "include_paths": [str(path.resolve()) for path in options["include_paths"]]}
 
 
 def _seed_note(seeds: Seeds) -> str:
@@ -349,20 +332,6 @@ def parse_seeds(text: str) -> Seeds:
     if len(seeds) != 4:
         raise PlanError(f"{text!r} has {len(seeds)} seeds.", where="--seed", hint="Write one, or 0,1234,1234,1234")
     return (seeds[0], seeds[1], seeds[2], seeds[3])
-
-
-def parse_batch_size(text: str) -> int | None:
-    """Parse ``--batch_size``: a number; ``auto`` and ``auto:N`` leave it to the engine, which fills batches itself.
-
-    Raises:
-        PlanError: if it is anything else.
-    """
-    word = text.strip()
-    if word.partition(":")[0] == "auto":
-        return None
-    if not word.isdecimal() or int(word) < 1:
-        raise PlanError(f"{text!r} is not a batch size.", where="--batch_size", hint="Write a number, or auto.")
-    return int(word)
 
 
 def patterns_and_paths(tasks: str, include_path: str | Sequence[str] | None) -> tuple[list[str], tuple[Path, ...]]:

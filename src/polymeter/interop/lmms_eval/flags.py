@@ -6,33 +6,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from polymeter.cli.foreign_flags import Fate, Flag, FlagTable, Kind
+from polymeter.cli.foreign_flags import Flag, FlagTable, Kind
+from polymeter.interop.lm_family.flags import flag, parity_flag
 
 PROGRAM = "polymeter lmms-eval"
 LISTINGS = ("list", "list_groups", "list_tags", "list_subtasks")
 
 
-def _flag(
-    name: str,
-    kind: Kind,
-    default: Any,
-    text: str,
-    *more: str,
-    fate: Fate = "done",
-    choices: tuple[str, ...] = (),
-    is_ours: bool = False,
-) -> Flag:
-    """A flag in lmms-eval's own spelling: most have underscores, a few have hyphens."""
-    key = name.lstrip("-").replace("-", "_")
-    return Flag(key, kind, text, fate, default, (name, *more), choices, is_ours=is_ours)
-
-
 def _noted(name: str, kind: Kind, default: Any, why: str, *more: str, choices: tuple[str, ...] = ()) -> Flag:
-    return _flag(name, kind, default, why, *more, fate="noted", choices=choices)
+    return flag(name, kind, default, why, *more, fate="noted", choices=choices)
 
 
 def _refused(name: str, kind: Kind, default: Any, why: str) -> Flag:
-    return _flag(name, kind, default, why, fate="refused")
+    return flag(name, kind, default, why, fate="refused")
 
 
 _NO_SWANLAB = "there is no tracker for SwanLab; --wandb_args has one, and 'polymeter log' lists the others"
@@ -41,14 +27,14 @@ EVAL = FlagTable(
     PROGRAM,
     "Evaluate models with the options of lmms-eval.",
     (
-        _flag(
+        flag(
             "--config",
             "text",
             "",
             "a YAML file with these options: a mapping, or a list of mappings that run one after another",
         ),
-        _flag("--model", "text", "hf", "the model: one of Polymeter's, or the name of an lmms class"),
-        _flag(
+        flag("--model", "text", "hf", "the model: one of Polymeter's, or the name of an lmms class"),
+        flag(
             "--model_path",
             "text",
             None,
@@ -56,41 +42,41 @@ EVAL = FlagTable(
             "--model-path",
             is_ours=True,
         ),
-        _flag(
+        flag(
             "--tasks",
             "text",
             None,
             "tasks, groups, tags, globs or folders, separated by commas; or list, list_groups, …",
         ),
-        _flag("--model_args", "text", "", "arguments of the model: key=value,…"),
-        _flag("--num_fewshot", "int", None, "number of few-shot examples, in place of the tasks' own"),
-        _flag("--batch_size", "text", "1", "requests in a batch, or auto", "-b"),
-        _flag("--device", "text", None, "the device to run on, for models that take one"),
-        _flag("--output_path", "text", None, "the folder for lmms-eval's files and Polymeter's run folder"),
-        _flag("--limit", "float", None, "samples of each task; a number below 1 is a fraction, -1 means all"),
-        _flag("--offset", "int", 0, "samples of each task to skip at its start"),
-        _flag(
+        flag("--model_args", "text", "", "arguments of the model: key=value,…"),
+        flag("--num_fewshot", "int", None, "number of few-shot examples, in place of the tasks' own"),
+        flag("--batch_size", "text", "1", "requests in a batch, or auto", "-b"),
+        flag("--device", "text", None, "the device to run on, for models that take one"),
+        flag("--output_path", "text", None, "the folder for lmms-eval's files and Polymeter's run folder"),
+        flag("--limit", "float", None, "samples of each task; a number below 1 is a fraction, -1 means all"),
+        flag("--offset", "int", 0, "samples of each task to skip at its start"),
+        flag(
             "--use_cache",
             "text",
             None,
             "a folder that keeps the run, so that the same command repeats no request",
             "-c",
         ),
-        _flag("--log_samples", "switch", False, "write the sample files (needs --output_path)"),
-        _flag("--system_instruction", "text", None, "a system message, or a file that contains it"),
-        _flag("--show_config", "switch", False, "print the configuration of every task at the end"),
-        _flag("--include_path", "text", None, "a folder of tasks"),
-        _flag("--gen_kwargs", "text", "", "generation settings that override the tasks': key=value,…"),
-        _flag("--reasoning_tags", "text", None, "pairs of tags around reasoning, as JSON, or none"),
-        _flag("--verbosity", "text", "INFO", "WARNING and above hide progress; DEBUG shows tracebacks"),
-        _flag("--timezone", "text", "Asia/Singapore", "the time zone of the times in file names"),
-        _flag("--predict_only", "switch", False, "keep the answers and compute no metric (needs --output_path)", "-x"),
-        _flag("--seed", "text", "0,1234,1234,1234", "seeds; a run uses one, the first"),
-        _flag("--process_with_media", "switch", False, "give process_results the row with its media"),
-        _flag(
+        flag("--log_samples", "switch", False, "write the sample files (needs --output_path)"),
+        flag("--system_instruction", "text", None, "a system message, or a file that contains it"),
+        flag("--show_config", "switch", False, "print the configuration of every task at the end"),
+        flag("--include_path", "text", None, "a folder of tasks"),
+        flag("--gen_kwargs", "text", "", "generation settings that override the tasks': key=value,…"),
+        flag("--reasoning_tags", "text", None, "pairs of tags around reasoning, as JSON, or none"),
+        flag("--verbosity", "text", "INFO", "WARNING and above hide progress; DEBUG shows tracebacks"),
+        flag("--timezone", "text", "Asia/Singapore", "the time zone of the times in file names"),
+        flag("--predict_only", "switch", False, "keep the answers and compute no metric (needs --output_path)", "-x"),
+        flag("--seed", "text", "0,1234,1234,1234", "seeds; a run uses one, the first"),
+        flag("--process_with_media", "switch", False, "give process_results the row with its media"),
+        flag(
             "--force_simple", "switch", False, "use doc_to_text and doc_to_visual even where a task has doc_to_messages"
         ),
-        _flag(
+        flag(
             "--strict_resume",
             "switch",
             False,
@@ -98,29 +84,23 @@ EVAL = FlagTable(
             "--strict-resume",
             is_ours=True,
         ),
-        _flag(
-            "--parity",
-            "text",
-            None,
-            "take this system's values where Polymeter differs from it on purpose: lmms-eval for this one's",
-            is_ours=True,
-        ),
-        _flag("--repeats", "int", 1, "how many times to ask every question", "-n", "--num_samples"),
-        _flag(
+        parity_flag("lmms-eval"),
+        flag("--repeats", "int", 1, "how many times to ask every question", "-n", "--num_samples"),
+        flag(
             "--baseline", "text", None, "a sample file, or a folder of sample files, to compare with by a paired t-test"
         ),
-        _flag(
+        flag(
             "--power-analysis",
             "switch",
             False,
             "report how many samples it takes to show a difference, and evaluate nothing",
         ),
-        _flag("--effect-size", "float", 0.03, "power analysis: the difference to show"),
-        _flag("--alpha", "float", 0.05, "power analysis: probability of seeing a difference where there is none"),
-        _flag("--power", "float", 0.8, "power analysis: probability of seeing the difference"),
-        _flag("--correlation", "float", 0.5, "power analysis: correlation of the two models' scores"),
-        _flag("--std-a", "float", None, "power analysis: standard deviation of one model's scores"),
-        _flag("--std-b", "float", None, "power analysis: standard deviation of the other model's scores"),
+        flag("--effect-size", "float", 0.03, "power analysis: the difference to show"),
+        flag("--alpha", "float", 0.05, "power analysis: probability of seeing a difference where there is none"),
+        flag("--power", "float", 0.8, "power analysis: probability of seeing the difference"),
+        flag("--correlation", "float", 0.5, "power analysis: correlation of the two models' scores"),
+        flag("--std-a", "float", None, "power analysis: standard deviation of one model's scores"),
+        flag("--std-b", "float", None, "power analysis: standard deviation of the other model's scores"),
         _noted("--max_batch_size", "int", None, "the engine fills batches up to the model's own size"),
         _noted(
             "--cache_requests",
@@ -142,9 +122,9 @@ EVAL = FlagTable(
             "--launcher_args", "text", None, "Polymeter starts no judge; start one and name it in the environment"
         ),
         _refused("--max_tokens", "int", None, "a token budget would leave samples without an answer; use --limit"),
-        _flag("--wandb_args", "text", "", "send the run to Weights & Biases: arguments of wandb.init, key=value,…"),
-        _flag("--wandb_log_samples", "switch", False, "send the samples there too"),
-        _flag(
+        flag("--wandb_args", "text", "", "send the run to Weights & Biases: arguments of wandb.init, key=value,…"),
+        flag("--wandb_log_samples", "switch", False, "send the samples there too"),
+        flag(
             "--hf_hub_log_args",
             "text",
             "",

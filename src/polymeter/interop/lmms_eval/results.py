@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,10 +20,18 @@ from polymeter.core.machine.files import replacing
 from polymeter.core.machine.places import stored_at
 from polymeter.core.names.parity import Parity, parity_with
 from polymeter.core.text.json_text import json_text
+from polymeter.interop.lm_family.evaluation import DEFAULT_SEEDS, Seeds
+from polymeter.interop.lm_family.files.names import (
+    Directions,
+    filters_of,
+    hash_text,
+    merge_directions,
+    read_version,
+    safe_name,
+)
 from polymeter.interop.lmms_eval.files import result_samples as samples
 from polymeter.interop.lmms_eval.files.efficiency import overall_efficiency, task_efficiency
 from polymeter.interop.lmms_eval.files.filtered_answers import filters_of_task
-from polymeter.interop.lmms_eval.files.result_samples import hash_text
 from polymeter.reading.stored import samples_as_read
 from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder, write_json
@@ -32,7 +39,6 @@ from polymeter.store.folder import RunFolder, write_json
 _NO_ERROR = "N/A"
 _NO_VERSION = "Yaml"
 _MODEL_KEYS = ("peft", "delta", "pretrained", "model", "model_version", "model_name", "model_id", "path", "engine")
-_UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
 ItemErrors = Mapping[tuple[str, str], tuple[float | None, float | None]]
 """By metric and filter: the standard error of the mean of the samples' numbers, and the clustered one."""
 _DEFAULTS = {"output_type": "generate_until", "repeats": 1, "score_key": "score"}
@@ -54,7 +60,7 @@ class LmmsEvalFacts:
     model: str
     model_args: str
     stamp: str
-    seeds: tuple[int | None, int | None, int | None, int | None] = (0, 1234, 1234, 1234)
+    seeds: Seeds = DEFAULT_SEEDS
     arguments: Mapping[str, Any] = field(default_factory=dict)
     throughput: Mapping[str, Any] = field(default_factory=dict)
 
@@ -98,7 +104,7 @@ def model_name(model_args: str) -> str:
 def model_folder(name: str) -> str:
     """The folder's name: the last two parts of the model's name, without characters that file systems refuse."""
     parts = [part for part in name.replace("\\", "/").split("/") if part]
-    return _UNSAFE.sub("__", "/".join(parts[-2:]))
+    return safe_name("/".join(parts[-2:]))
 
 
 def results_file(folder: Path, stamp: str) -> Path:
@@ -281,22 +287,12 @@ def _config(task: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, A
 
 def _versions(tasks: Mapping[str, Any], groups: Mapping[str, Any], parity: Parity) -> dict[str, Any]:
     versions: dict[str, Any] = {
-        name: _number_or_text(group["version"])
-        for name, group in groups.items()
-        if group["results"] and group["version"]
+        name: read_version(group["version"]) for name, group in groups.items() if group["results"] and group["version"]
     }
     for name, task in tasks.items():
         is_unread = parity.on("metadata-list") and isinstance(task["config"].get("metadata"), list)
         versions[name] = _NO_VERSION if is_unread else _version(task)
     return dict(sorted(versions.items()))
-
-
-def _number_or_text(version: str) -> int | float | str:
-    """A group's version, of which a run folder holds the text, as YAML reads it."""
-    for read in (int, float):
-        with suppress(ValueError):
-            return read(version)
-    return version
 
 
 def _version(task: Mapping[str, Any]) -> Any:
@@ -308,19 +304,15 @@ def _version(task: Mapping[str, Any]) -> Any:
     return task["version"] or _NO_VERSION
 
 
-def _directions(
-    tasks: Mapping[str, Any], groups: Mapping[str, Any], parity: Parity
-) -> dict[str, dict[str, bool | None]]:
+def _directions(tasks: Mapping[str, Any], groups: Mapping[str, Any], parity: Parity) -> dict[str, Directions]:
     directions = {
         name: {result["metric"]: result["higher_is_better"] for result in task["results"]}
         for name, task in tasks.items()
     }
-    shared: dict[str, bool | None] = {}
+    shared: Directions = {}
     for name in groups:
-        merged: dict[str, bool | None] = shared if parity.on("group-direction") else {}
-        for member in _tasks_below(name, groups):
-            for metric, direction in directions.get(member, {}).items():
-                merged[metric] = direction if merged.get(metric, direction) == direction else None
+        merged: Directions = shared if parity.on("group-direction") else {}
+        merge_directions(merged, (directions.get(member, {}) for member in _tasks_below(name, groups)))
         directions[name] = merged
     return dict(sorted(directions.items()))
 
@@ -410,7 +402,7 @@ def _records(run: LmmsEvalStoredRun, name: str) -> Iterator[dict[str, Any]]:
     options = run.manifest["options"]["identity"].get("dialect_options", {}).get(planned["dialect"], {})
     run_tags = run.manifest["options"]["identity"].get("reasoning_tags")
     filtered = filters_of_task(planned, options.get("reasoning_tags", run_tags), _parity(run.manifest))
-    filters = samples.filters_of(run.results["tasks"][name])
+    filters = filters_of(run.results["tasks"][name])
     return samples.sample_records(lambda: run.read(name), filters, _parity(run.manifest), filtered)
 
 

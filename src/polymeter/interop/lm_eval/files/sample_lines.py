@@ -25,6 +25,7 @@ from polymeter.core.records.stored_samples import (
 )
 from polymeter.core.text.codec import json_encoder
 from polymeter.core.text.json_text import json_text
+from polymeter.interop.lm_family.files.names import hash_text
 
 Arguments = list[tuple[Any, ...]]
 """What each of a row's requests asked: ``(context, continuation)``, ``(context, settings)`` or ``(text,)``."""
@@ -142,16 +143,6 @@ class TaskHash:
     def hexdigest(self) -> str:
         """The hash of all that were added."""
         return self._state.hexdigest()
-
-
-def filters_of(task: Mapping[str, Any]) -> tuple[str, ...]:
-    """The filters of a task, by its part of ``results.json``."""
-    return tuple(dict.fromkeys(result["filter"] for result in task["results"]))
-
-
-def hash_text(text: str) -> str:
-    """The hash that lm-eval gives a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def indented(doc: Any, margin: str = "\n") -> str:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.names.parity import NO_PARITY, Parity
+from polymeter.interop.lm_family.files.names import hash_text
 from polymeter.interop.lmms_eval.files.filtered_answers import FilteredAnswers
 from polymeter.stats import PairedDifference, paired_difference, t_interval
 from polymeter.tasks.yaml.scoring.item_errors import ItemErrors, number_of
@@ -26,11 +27,6 @@ def samples_file(folder: Path, stamp: str, task: str) -> Path:
     """The path of a task's sample file."""
     safe = "".join(character if character.isalnum() or character in "-_.@" else "_" for character in task)
     return folder / f"{stamp}_samples_{safe}.jsonl"
-
-
-def filters_of(task: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of a task's filters, from its part of ``results.json``. Answers are kept for the first filter only."""
-    return tuple(dict.fromkeys(result["filter"] for result in task["results"])) or ("none",)
 
 
 def sample_records(
@@ -80,11 +76,6 @@ def doc_hash(doc: Any, parity: Parity = NO_PARITY) -> str:
     if parity.on("doc-hash"):
         doc = None
     return hash_text(json.dumps(doc, indent=2, ensure_ascii=False))
-
-
-def hash_text(text: str) -> str:
-    """SHA-256 of a text, in hexadecimal."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def item_errors(

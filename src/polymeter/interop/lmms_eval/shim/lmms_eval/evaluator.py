@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ModelError, PlanError
+from polymeter.interop.lm_family.command import QUIET
 from polymeter.interop.lmms_eval.flags import EVAL
 from polymeter.interop.lmms_eval.models.base import lmms
 from polymeter.interop.lmms_eval.shim.lmms_eval.logs import eval_logger
 
 if TYPE_CHECKING:
     from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand
-
-_QUIET = ("WARNING", "ERROR", "CRITICAL")
 
 __all__ = ["evaluate", "request_caching_arg_to_dict", "simple_evaluate"]
 
@@ -129,7 +128,7 @@ def simple_evaluate(
         command,
         model,
         has_samples=log_samples or predict_only,
-        is_quiet=verbosity.upper() in _QUIET,
+        is_quiet=verbosity.upper() in QUIET,
         tracker=evaluation_tracker,
     )
 
