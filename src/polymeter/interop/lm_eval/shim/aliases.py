@@ -101,10 +101,10 @@ LM_EVAL: Mapping[str, str | Mapping[str, str]] = {
         **same_names(
             f"{_SHIM}.utils",
             "apply_template create_iterator eval_logger general_detokenize get_rolling_token_windows "
-            "handle_non_serializable hash_string join_iters make_disjoint_window positional_deprecated "
-            "regex_replace sanitize_list sanitize_model_name sanitize_task_name setup_logging softmax "
-            "weighted_f1_score",
+            "handle_non_serializable make_disjoint_window positional_deprecated regex_replace sanitize_model_name "
+            "setup_logging softmax weighted_f1_score",
         ),
+        **same_names(f"{_FAMILY}.shim.utils", "hash_string join_iters sanitize_list sanitize_task_name"),
         **same_names(f"{_HERE}.models.arguments", "simple_parse_args_string"),
         **same_names(f"{_HERE}.files.table", "make_table"),
         **same_names("polymeter.core.names.catalog_names", "pattern_match"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,11 +48,6 @@ def apply_template(template: str, doc: Mapping[str, Any]) -> str:
     return compile_template(template, None, field="template", where="apply_template", keeps_newline=True)(doc)
 
 
-def hash_string(string: str) -> str:
-    """The SHA-256 digest of a text."""
-    return hashlib.sha256(string.encode("utf-8")).hexdigest()
-
-
 def handle_non_serializable(o: Any) -> Any:
     """What ``json`` writes for an object that it does not know."""
     if isinstance(o, np.generic):
@@ -61,27 +55,9 @@ def handle_non_serializable(o: Any) -> Any:
     return list(o) if isinstance(o, set) else str(o)
 
 
-def sanitize_list(sub: Any) -> Any:
-    """A nested list or tuple with all its items as texts."""
-    if isinstance(sub, (list, tuple)):
-        return type(sub)(sanitize_list(item) for item in sub)
-    return str(sub)
-
-
 def sanitize_model_name(model_name: str) -> str:
     """A model's name as part of a file's."""
     return re.sub(r"[\"<>:/|\\?*\[\]]+", "__", model_name)
-
-
-def sanitize_task_name(task_name: str) -> str:
-    """A task's name as part of a file's."""
-    return re.sub(r"\W", "_", task_name)
-
-
-def join_iters(iters: Iterable[Iterable[T]]) -> Iterator[T]:
-    """The items of all iterables, one after the other."""
-    for each in iters:
-        yield from each
 
 
 def create_iterator(raw_iterator: Iterable[T], *, rank: int = 0, world_size: int = 1, limit: int | None = None) -> Any:

@@ -9,10 +9,10 @@ from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.text.json_text import json_text
+from polymeter.interop.lm_family.shim.utils import hash_string
 from polymeter.interop.lmms_eval.shim.lmms_eval.utils import (
     get_datetime_str,
     handle_non_serializable,
-    hash_string,
     sanitize_model_name,
 )
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from polymeter.core.names.catalog_names import pattern_match
+from polymeter.interop.lm_family.shim.utils import hash_string, join_iters, sanitize_list, sanitize_task_name
 from polymeter.interop.lmms_eval.models.arguments import handle_arg_string, simple_parse_args_string
 from polymeter.interop.lmms_eval.shim.lmms_eval.batching import (
     Collator,
@@ -75,24 +75,9 @@ def sanitize_model_name(model_name: str, full_path: bool = False) -> str:
     return _UNSAFE.sub("__", kept)
 
 
-def sanitize_task_name(task_name: str) -> str:
-    return re.sub(r"\W", "_", task_name)
-
-
-def sanitize_list(sub: Any) -> Any:
-    """Nested lists and tuples with every item as text."""
-    if isinstance(sub, (list, tuple)):
-        return type(sub)(sanitize_list(item) for item in sub)
-    return str(sub)
-
-
 def sanitize_long_string(s: str, max_length: int = 40) -> str:
     half = max_length // 2
     return s if len(s) <= max_length else f"{s[:half]}...{s[-half:]}"
-
-
-def hash_string(string: str) -> str:
-    return hashlib.sha256(string.encode()).hexdigest()
 
 
 def is_json(string: str) -> bool:
@@ -136,10 +121,6 @@ def get_datetime_str(timezone: str = "Asia/Singapore") -> str:
     from zoneinfo import ZoneInfo
 
     return datetime.now(ZoneInfo(timezone)).strftime("%Y%m%d_%H%M%S")
-
-
-def join_iters(iters: Iterable[Iterable[Any]]) -> Iterator[Any]:
-    return chain.from_iterable(iters)
 
 
 def create_iterator(
