@@ -16,7 +16,7 @@ from polymeter.core.machine.places import stored_at
 from polymeter.core.records.exporting import ExportJob
 from polymeter.core.records.stored_samples import StoredSample, first_messages, images_of, media_of
 from polymeter.core.text.json_text import json_text
-from polymeter.interop.lm_eval.files.sample_lines import TaskHash, file_line, sample_records
+from polymeter.interop.lm_eval.files.sample_lines import sample_records, write_lines
 from polymeter.interop.lm_family.files.names import filters_of, safe_name
 
 _NO_ERROR = "N/A"
@@ -33,24 +33,18 @@ def write_export(job: ExportJob) -> None:
     # The reader takes what follows the last underscore for the time, and for the task what stands before it.
     stamp = datetime.fromisoformat(job.stamp).replace(tzinfo=None).isoformat().replace(":", "-")
     folder = job.folder / name
-    hashes = {}
-    for task in job.results["tasks"]:
-        state = TaskHash()
-        path = folder / f"samples_{safe_name(task)}_{stamp}.jsonl"
-        with stored_at(path, "Writing samples"), replacing(path) as file:
-            for line in _lines(job, task):
-                state.add(line)
-                file.write(json_text(line, nan=None, is_compact=True))
-                file.write("\n")
-        hashes[task] = state.hexdigest()
+    hashes = {
+        task: write_lines(folder / f"samples_{safe_name(task)}_{stamp}.jsonl", _records(job, task))
+        for task in job.results["tasks"]
+    }
     path = folder / f"results_{stamp}.json"
     with stored_at(path, "Writing results"), replacing(path) as file:
         file.write(json_text(_document(job, name, hashes), nan=None, indent=2))
     job.leave_out_usual()
 
 
-def _lines(job: ExportJob, task: str) -> Iterator[dict[str, Any]]:
-    """The samples of a task with a score, as lines of its file."""
+def _records(job: ExportJob, task: str) -> Iterator[dict[str, Any]]:
+    """The samples of a task with a score."""
 
     def read() -> Iterator[StoredSample]:
         for sample in job.read(task):
@@ -58,7 +52,7 @@ def _lines(job: ExportJob, task: str) -> Iterator[dict[str, Any]]:
                 job.leave_out("images and other media")
             yield sample
 
-    return map(file_line, sample_records(read, filters_of(job.results["tasks"][task])))
+    return sample_records(read, filters_of(job.results["tasks"][task]))
 
 
 def _document(job: ExportJob, name: str, hashes: Mapping[str, str]) -> dict[str, Any]:

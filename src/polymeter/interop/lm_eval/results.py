@@ -32,9 +32,8 @@ from polymeter.interop.lm_eval.files.rereading import (
 from polymeter.interop.lm_eval.files.sample_lines import (
     Record,
     Render,
-    TaskHash,
-    line_text,
     sample_records,
+    write_lines,
 )
 from polymeter.interop.lm_eval.tasks.groups import stated_group
 from polymeter.interop.lm_eval.tasks.scoring.stated_errors import ITERATIONS, NOT_STATED, stated_stderr
@@ -223,12 +222,7 @@ def write_files(run: LmEvalStoredRun, output_path: str, name: str, *, has_sample
     written, hashes = [path], {}
     for task in run.tasks if has_samples else ():
         samples = folder / f"samples_{safe_name(task)}_{stamp}.jsonl"
-        state = TaskHash()
-        with stored_at(samples, "Writing samples"), replacing(samples) as file:
-            for record in run.records(task):
-                state.add(record)
-                file.write(f"{line_text(record)}\n")
-        hashes[task] = state.hexdigest()
+        hashes[task] = write_lines(samples, run.records(task))
         written.append(samples)
     document = {**results_document(run), "task_hashes": hashes, **_experiment(run, name)}
     with stored_at(path, "Writing results"), replacing(path) as file:

@@ -12,8 +12,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Protocol
 
+from polymeter.core.machine.files import replacing
+from polymeter.core.machine.places import stored_at
 from polymeter.core.records.stored_samples import (
     StoredSample,
     answer_text,
@@ -143,6 +146,20 @@ class TaskHash:
     def hexdigest(self) -> str:
         """The hash of all that were added."""
         return self._state.hexdigest()
+
+
+def write_lines(path: Path, records: Iterable[Record]) -> str:
+    """Write the samples of a task as ``samples_*.jsonl``.
+
+    Returns:
+        Their hash.
+    """
+    state = TaskHash()
+    with stored_at(path, "Writing samples"), replacing(path) as file:
+        for record in records:
+            state.add(record)
+            file.write(f"{line_text(record)}\n")
+    return state.hexdigest()
 
 
 def indented(doc: Any, margin: str = "\n") -> str:
