@@ -67,10 +67,11 @@ def _with_ratios(sums: dict[str, float]) -> dict[str, Any]:
 def _score(sample: Mapping[str, Any], score_key: str) -> float | None:
     """The first number under the task's key, a usual name, or a name that ends in ``_score``."""
     names = (score_key, *_SCORES, *(name for name in sample if str(name).endswith("_score")))
-    return next((number for name in names if (number := _number(sample.get(name))) is not None), None)
+    return next((number for name in names if (number := as_number(sample.get(name))) is not None), None)
 
 
-def _number(value: Any) -> float | None:
+def as_number(value: Any) -> float | None:
+    """A score as a number: the value itself, or what a mapping holds under ``score``; ``None`` if it is none."""
     if isinstance(value, Mapping):
         value = value.get("score")
     return float(value) if isinstance(value, (int, float)) else None

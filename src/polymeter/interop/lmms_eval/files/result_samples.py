@@ -15,6 +15,7 @@ from typing import Any
 
 from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.interop.lm_family.files.names import hash_text
+from polymeter.interop.lmms_eval.files.efficiency import as_number
 from polymeter.interop.lmms_eval.files.filtered_answers import FilteredAnswers
 from polymeter.stats import PairedDifference, paired_difference, t_interval
 from polymeter.tasks.yaml.scoring.item_errors import ItemErrors, number_of
@@ -110,7 +111,7 @@ def paired_values(task: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -
     values: dict[Any, float] = {}
     for line in lines:
         names = ["score", *(key for key in line if key.endswith("_score")), metric]
-        value = next((number for name in names if (number := _number(line.get(name))) is not None), None)
+        value = next((number for name in names if (number := as_number(line.get(name))) is not None), None)
         if value is not None:
             values.setdefault(line.get("doc_id"), value)
     return values
@@ -216,9 +217,3 @@ def _parts(exchanges: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]
     for message in request["messages"] if request else ():
         if message["role"] != "system":
             yield from message["parts"]
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, Mapping):
-        value = value.get("score")
-    return float(value) if isinstance(value, (int, float)) else None
