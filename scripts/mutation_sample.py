@@ -42,7 +42,8 @@ _COMPARISONS = {
     ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
 }  # fmt: skip
 _ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.Mod: "*"}
-_TESTS_OF = {"guests": ["guest_code"]}  # the rooms whose tests have another name
+_TESTS_OF = {"guests": ["guest_code"], "interop/lm_family": ["interop/lm_eval", "interop/lmms_eval"]}
+"""The rooms whose tests have another name."""
 _FAILED = 1  # pytest's exit code for failed tests; 2 stands for a suite that could not even be collected
 _BROKEN = 2
 
