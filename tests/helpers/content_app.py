@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from polymeter.core.records.stored_samples import model_outputs, named, numbers_of, tokens_of
+from polymeter.report.content import BlockView, RunMedia, blocks
 from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import open_folder
 from polymeter.store.media import media_path
-from polymeter.viewer.content import BlockView, RunMedia, blocks
 from polymeter.viewer.plots import columns_of_index, plots_of
 from polymeter.viewer.plots.choice_columns import ChoiceColumns
 from polymeter.viewer.plots.columns import COUNTS
@@ -42,9 +42,9 @@ _PAGE = """<!doctype html>
 @lru_cache(maxsize=1)
 def environment() -> Any:
     """The templates of the viewer, as its server has them."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    loader = PackageLoader("polymeter.viewer")
+    loader = ChoiceLoader([PackageLoader("polymeter.viewer"), PackageLoader("polymeter.report")])
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
@@ -99,7 +99,7 @@ def page_of_plots(run: Path, task: str) -> str:
     folder = open_folder(run)
     results = json.loads(folder.results.read_text(encoding="utf-8"))["tasks"].get(task, {})
     plots = plots_of(columns_of_index(SampleIndex(list(read_samples(folder, task)))), results)
-    return page(f"{run.name}: plots", environment().get_template("content/plots.html").render(plots=plots))
+    return page(f"{run.name}: plots", environment().get_template("task_plots.html").render(plots=plots))
 
 
 def page(title: str, body: str) -> str:
@@ -131,13 +131,17 @@ def served(pages: Mapping[str, str], media: Path) -> Iterator[str]:
         *run, name = request.path_params["name"].split("/")
         return FileResponse(media_path(media / run[0] / "media" if run else media, name))
 
-    async def base(request: Any) -> Response:
-        style = (files("polymeter.report") / "templates" / "base.css").read_text(encoding="utf-8")
-        return Response(style, media_type="text/css")
+    def of_reports(name: str) -> Any:
+        async def shown(request: Any) -> Response:
+            text = (files("polymeter.report") / "templates" / name).read_text(encoding="utf-8")
+            return Response(text, media_type="text/css" if name.endswith(".css") else "text/javascript")
+
+        return shown
 
     static = StaticFiles(directory=str(files("polymeter.viewer") / "static"))
     routes = [
-        Route("/base.css", base),
+        Route("/base.css", of_reports("base.css")),
+        *(Route(f"/static/{name}", of_reports(name)) for name in ("content.css", "content.js")),
         Route("/media/{name:path}", medium),
         Mount("/static", static),
         Route("/{path:path}", shown),

@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from polymeter.viewer.content import BlockView, RunMedia, blocks
+from polymeter.report.content import BlockView, RunMedia, blocks
 from tests.helpers.content_app import environment
 from tests.report.synthetic import exchange, sample
 

@@ -36,7 +36,7 @@ def cells(table) -> list[list[str]]:
 
 
 def page(plots) -> str:
-    return environment().get_template("content/plots.html").render(plots=plots)
+    return environment().get_template("task_plots.html").render(plots=plots)
 
 
 # --- distribution

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-_OF_REPORTS = ("base.css", "table.css", "comparison.css", "leaderboard.css", "leaderboard.js")
+_OF_REPORTS = (
+    "base.css", "table.css", "content.css", "content.js", "comparison.css", "leaderboard.css", "leaderboard.js"
+)  # fmt: skip
 _LARGEST_FORM = 256 * 1024
 _STYLE_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _MOST_REMEMBERED = 8

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from polymeter.core.media.sources import sniff_mime
+from polymeter.report.content.media import playable
 from polymeter.store.media import media_path
-from polymeter.viewer.content.media import playable
 from polymeter.viewer.site import NotFoundError, PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 
 from polymeter.core.errors import PlanError
 from polymeter.core.text.json_text import json_text
+from polymeter.report.content import Block, BlockView, RunMedia, blocks
 from polymeter.report.formatting import one_line
 from polymeter.store.exports.export import read_some
 from polymeter.viewer.browsing import Browsed, browsed
-from polymeter.viewer.content import Block, BlockView, RunMedia, blocks
 from polymeter.viewer.pages.media import address_of
 from polymeter.viewer.pages.samples import AT_ONCE
 from polymeter.viewer.site import NotFoundError, PageRequest, Viewer, ViewerPage, see

@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
+from polymeter.report.content.choices import logprob_value, matching, probabilities
 from polymeter.report.formatting import one_line
-from polymeter.viewer.content.choices import logprob_value, matching, probabilities
 from polymeter.viewer.plots.columns import LABEL
 
 MOST_LABELS = 200

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.report.content.text import ShownText, visible
+from polymeter.report.content.view import Block, BlockView, as_text, entry, messages_of, outputs_of, parts_of
 from polymeter.report.formatting import number, one_line
-from polymeter.viewer.content.text import ShownText, visible
-from polymeter.viewer.content.view import Block, BlockView, as_text, entry, messages_of, outputs_of, parts_of
 
 ORDER = 30
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")

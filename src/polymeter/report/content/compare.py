@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polymeter.viewer.content.drawn import ShownImage, drawings_of
-from polymeter.viewer.content.view import Block, BlockView
+from polymeter.report.content.drawn import ShownImage, drawings_of
+from polymeter.report.content.view import Block, BlockView
 
 ORDER = 18
 

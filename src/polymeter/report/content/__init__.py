@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 
-from polymeter.viewer.content.media import RunMedia
-from polymeter.viewer.content.view import Block, BlockView
+from polymeter.report.content.media import RunMedia
+from polymeter.report.content.view import Block, BlockView
 
 __all__ = ["Block", "BlockView", "RunMedia", "blocks"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polymeter.viewer.content.shapes import find_shapes, is_spatial, of_row, on_image, overlap, read_scale, says_xywh
+from polymeter.report.content.shapes import find_shapes, is_spatial, of_row, on_image, overlap, read_scale, says_xywh
 
 BOX = (40.0, 30.0, 200.0, 180.0)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from polymeter.viewer.content import RunMedia
-from polymeter.viewer.content.choices import matching, probabilities
+from polymeter.report.content import RunMedia
+from polymeter.report.content.choices import matching, probabilities
 from tests.helpers.shown import Elements, html, made, put, weighed
 from tests.report.drawn import DrawnRun
 from tests.report.synthetic import HOSTILE, SyntheticRun, sample

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polymeter.report.formatting import clip, count, listing, one_line
-from polymeter.viewer.content.media import Picture
-from polymeter.viewer.content.shapes import (
+from polymeter.report.content.media import Picture
+from polymeter.report.content.shapes import (
     SCALES,
     Scale,
     ShapeScale,
@@ -20,7 +19,8 @@ from polymeter.viewer.content.shapes import (
     read_scale,
     says_xywh,
 )
-from polymeter.viewer.content.view import Block, BlockView, entry, media_of, messages_of, parts_of
+from polymeter.report.content.view import Block, BlockView, entry, media_of, messages_of, parts_of
+from polymeter.report.formatting import clip, count, listing, one_line
 
 ORDER = 20
 _LONGEST_LABEL = 40

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from polymeter.report.content import BlockView, RunMedia, blocks
 from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import open_folder
-from polymeter.viewer.content import BlockView, RunMedia, blocks
 from polymeter.viewer.plots import columns_of_index, plots_of
 from tests.helpers.content_app import SampleIndex, environment
 from tests.helpers.run_kinds import KINDS, make

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polymeter.report.content.media import ShownClip
+from polymeter.report.content.view import Block, BlockView, media_of, messages_of
 from polymeter.report.formatting import duration
-from polymeter.viewer.content.media import ShownClip
-from polymeter.viewer.content.view import Block, BlockView, media_of, messages_of
 
 ORDER = 25
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.report.content.media import Picture
+from polymeter.report.content.text import ShownText, visible
+from polymeter.report.content.view import Block, BlockView, entry, media_of, messages_of, outputs_of, parts_of
 from polymeter.report.formatting import clip, one_line
-from polymeter.viewer.content.media import Picture
-from polymeter.viewer.content.text import ShownText, visible
-from polymeter.viewer.content.view import Block, BlockView, entry, media_of, messages_of, outputs_of, parts_of
 
 ORDER = 15
 _LONGEST_NAME = 60

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.report.content.text import ShownText, Span, visible
+from polymeter.report.content.view import Block, BlockView, as_text, entry, objects
 from polymeter.report.formatting import as_float, number, one_line
-from polymeter.viewer.content.text import ShownText, Span, visible
-from polymeter.viewer.content.view import Block, BlockView, as_text, entry, objects
 
 ORDER = 10
 _WORDS = re.compile(r"\s+|\w+|.", re.DOTALL)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.report.content.text import ShownText, visible
+from polymeter.report.content.view import Block, BlockView, as_json, as_text, entry
 from polymeter.report.formatting import one_line
-from polymeter.viewer.content.text import ShownText, visible
-from polymeter.viewer.content.view import Block, BlockView, as_json, as_text, entry
 
 ORDER = 90
 

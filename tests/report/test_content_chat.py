@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.viewer.content import RunMedia
+from polymeter.report.content import RunMedia
 from tests.helpers.shown import html, made, picture, texts
 from tests.report.synthetic import exchange, sample
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polymeter.viewer.content.outcome import compare
-from polymeter.viewer.content.text import FOLDED_FROM, SHOWN_AT_MOST, SHOWN_FIRST, visible
+from polymeter.report.content.outcome import compare
+from polymeter.report.content.text import FOLDED_FROM, SHOWN_AT_MOST, SHOWN_FIRST, visible
 
 
 def runs(text: str, **more) -> list[tuple[str, str]]:

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.report.content.media import Picture
+from polymeter.report.content.players import ShownPlayer, played
+from polymeter.report.content.text import ShownText, visible
+from polymeter.report.content.view import Block, BlockView, as_json, entry, messages_of, objects, outputs_of, parts_of
 from polymeter.report.formatting import clip, count, duration, one_line
-from polymeter.viewer.content.media import Picture
-from polymeter.viewer.content.players import ShownPlayer, played
-from polymeter.viewer.content.text import ShownText, visible
-from polymeter.viewer.content.view import Block, BlockView, as_json, entry, messages_of, objects, outputs_of, parts_of
 
 ORDER = 40
 MOST_EXCHANGES = 60

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from polymeter.viewer.content.media import RunMedia
+from polymeter.report.content.media import RunMedia
 
 Place = Literal["wide", "side", "main"]
 MEASURED = "model"

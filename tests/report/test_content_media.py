@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from polymeter.viewer.content import RunMedia
+from polymeter.report.content import RunMedia
 from tests.helpers.shown import Elements, html, made, picture, put
 from tests.report.drawn import DrawnRun
 from tests.report.synthetic import exchange, sample

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.report.content.chat import MOST_EXCHANGES, Exchange, exchanges_of
+from polymeter.report.content.view import Block, BlockView, entry
 from polymeter.report.formatting import clip, count, number, one_line
-from polymeter.viewer.content.chat import MOST_EXCHANGES, Exchange, exchanges_of
-from polymeter.viewer.content.view import Block, BlockView, entry
 
 ORDER = 50
 _BY_JUDGE = "judges"
