@@ -6,12 +6,11 @@ is, so a page has one for wide screens and one for narrow ones.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from polymeter.report.axes import Axis
 from polymeter.report.formatting import clip, one_line
 
 Point = Mapping[str, Any]
@@ -22,23 +21,6 @@ _LINE = 13.0
 _LOGARITHMIC = 20.0
 """From this ratio of the greatest to the least on, the horizontal axis is logarithmic."""
 _LONGEST_LABEL = 24
-
-
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """Places on one axis, in pixels."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-    is_logarithmic: bool = False
-
-    def place(self, value: float) -> float:
-        low, high, at = self.low, self.high, value
-        if self.is_logarithmic:
-            low, high, at = math.log10(low), math.log10(high), math.log10(value)
-        return self.start + (at - low) / (high - low) * (self.end - self.start)
 
 
 def scatter(plot: Mapping[str, Any], *, width: int, height: int, kind: str) -> str:
@@ -75,7 +57,7 @@ def scatter(plot: Mapping[str, Any], *, width: int, height: int, kind: str) -> s
     return "\n".join([*parts, "</svg>"])
 
 
-def _axes(points: Sequence[Point], width: int, height: int) -> tuple[_Axis, _Axis]:
+def _axes(points: Sequence[Point], width: int, height: int) -> tuple[Axis, Axis]:
     taken = [float(point["x"]) for point in points]
     ends = [float(end) for point in points for end in (point["interval"] or (point["y"],))]
     least, most = min(taken), max(taken)
@@ -86,27 +68,25 @@ def _axes(points: Sequence[Point], width: int, height: int) -> tuple[_Axis, _Axi
         room = (most - least) * 0.08 or max(abs(most) * 0.1, 1e-9)
         low_x, high_x = max(least - room, 0.0) if least >= 0 else least - room, most + room
     room = (max(ends) - min(ends)) * 0.08 or 0.05
-    x = _Axis(low_x, high_x, _LEFT, width - _RIGHT, is_logarithmic)
-    return x, _Axis(min(ends) - room, max(ends) + room, height - _BOTTOM, _TOP)
+    x = Axis(low_x, high_x, _LEFT, width - _RIGHT, is_logarithmic)
+    return x, Axis(min(ends) - room, max(ends) + room, height - _BOTTOM, _TOP)
 
 
-def _frame(x: _Axis, y: _Axis, width: int, height: int, unit: str, n_ticks: int) -> Iterator[str]:
+def _frame(x: Axis, y: Axis, width: int, height: int, unit: str, n_ticks: int) -> Iterator[str]:
     floor = height - _BOTTOM
-    for tick in _ticks(y, 6):
-        at = y.place(tick)
-        yield f'<path class="grid" d="M{_LEFT} {at:.1f}H{width - _RIGHT}"/>'
-        yield f'<text class="tick" x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{_told(tick, y)}</text>'
-    for tick in _ticks(x, n_ticks):
-        at = x.place(tick)
-        yield f'<path class="rail" d="M{at:.1f} {floor}v4"/>'
-        yield f'<text class="tick" x="{at:.1f}" y="{floor + 17}" text-anchor="middle">{_told(tick, x)}</text>'
+    for tick in y.ticks(6):
+        yield f'<path class="grid" d="M{_LEFT} {tick.at:.1f}H{width - _RIGHT}"/>'
+        yield f'<text class="tick" x="{_LEFT - 6}" y="{tick.at + 4:.1f}" text-anchor="end">{tick.text}</text>'
+    for tick in x.ticks(n_ticks):
+        yield f'<path class="rail" d="M{tick.at:.1f} {floor}v4"/>'
+        yield f'<text class="tick" x="{tick.at:.1f}" y="{floor + 17}" text-anchor="middle">{tick.text}</text>'
     scale = " (logarithmic)" if x.is_logarithmic else ""
     yield f'<path class="rail" d="M{_LEFT} {floor}H{width - _RIGHT}"/>'
     middle = (_LEFT + width - _RIGHT) / 2
     yield f'<text class="unit" x="{middle}" y="{height - 5}" text-anchor="middle">{escape(unit + scale)}</text>'
 
 
-def _front(front: Sequence[Point], x: _Axis, y: _Axis) -> str:
+def _front(front: Sequence[Point], x: Axis, y: Axis) -> str:
     """The Pareto front as steps: until the next model takes over, the one before it is the best."""
     if len(front) < 2:
         return ""
@@ -115,7 +95,7 @@ def _front(front: Sequence[Point], x: _Axis, y: _Axis) -> str:
     return f'<path class="front" d="{path}"/>'
 
 
-def _labels(points: Sequence[Point], x: _Axis, y: _Axis, width: int) -> Iterator[str]:
+def _labels(points: Sequence[Point], x: Axis, y: Axis, width: int) -> Iterator[str]:
     """The names of models where there is room, those on the front first."""
     taken = [(x.place(p["x"]) - 5, y.place(p["y"]) - 5, x.place(p["x"]) + 5, y.place(p["y"]) + 5) for p in points]
     for point in sorted(points, key=lambda point: (not point["is_on_front"], -float(point["y"]))):
@@ -140,22 +120,3 @@ def _labels(points: Sequence[Point], x: _Axis, y: _Axis, width: int) -> Iterator
 
 def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _ticks(axis: _Axis, n: int) -> list[float]:
-    """Round numbers along an axis, about so many."""
-    if axis.is_logarithmic:
-        powers = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
-        steps = (1, 2, 5) if len(powers) < 4 else (1,)
-        ticks = [step * 10.0**power for power in powers for step in steps]
-        return [tick for tick in ticks if axis.low <= tick <= axis.high]
-    raw = (axis.high - axis.low) / n
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
-    first = math.ceil(axis.low / step - 1e-9)
-    return [number * step for number in range(first, math.floor(axis.high / step + 1e-9) + 1)]
-
-
-def _told(tick: float, axis: _Axis) -> str:
-    text = f"{tick:.4g}" if axis.is_logarithmic or abs(tick) < 1e4 else f"{tick:,.0f}"
-    return "0" if abs(tick) < 1e-12 else text

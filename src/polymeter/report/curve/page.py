@@ -4,10 +4,10 @@ report it fetches nothing, and it needs no script.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from polymeter.report.axes import Axis
 from polymeter.report.comparison.text import value
 from polymeter.report.curve.text import (
     against,
@@ -107,13 +107,9 @@ def _chart(line: Mapping[str, Any], steps: Sequence[int]) -> dict[str, Any]:
     low, high = _range(min(ends, default=0.0), max(ends, default=1.0))
     first, last = (min(steps), max(steps)) if steps else (0, 1)
 
-    def x(step: float) -> float:
-        share = 0.5 if first == last else (step - first) / (last - first)
-        return _LEFT + share * (WIDTH - _LEFT - _RIGHT)
-
-    def y(item: float) -> float:
-        return _TOP + (high - item) / (high - low) * (HEIGHT - _TOP - _BOTTOM)
-
+    across = Axis(first, last, _LEFT, WIDTH - _RIGHT, is_whole=True)
+    upwards = Axis(low, high, HEIGHT - _BOTTOM, _TOP)
+    x, y = across.place, upwards.place
     newest = points[-1] if points else None
     return {
         "title": title(line),
@@ -147,10 +143,9 @@ def _chart(line: Mapping[str, Any], steps: Sequence[int]) -> dict[str, Any]:
             }
             for point in points
         ],
-        "y_ticks": [{"y": f"{y(tick):.1f}", "text": text} for tick, text in _ticks(low, high, _Y_TICKS)],
+        "y_ticks": [{"y": f"{tick.at:.1f}", "text": tick.text} for tick in upwards.ticks(_Y_TICKS)],
         "x_ticks": [
-            {"x": f"{x(tick):.1f}", "text": text, "anchor": _anchor(x(tick))}
-            for tick, text in ([(first, f"{first:,}")] if first == last else _ticks(first, last, _X_TICKS))
+            {"x": f"{tick.at:.1f}", "text": tick.text, "anchor": _anchor(tick.at)} for tick in across.ticks(_X_TICKS)
         ],
     }
 
@@ -177,19 +172,6 @@ def _band(part: Sequence[Mapping[str, Any]], x: Any, y: Any) -> str:
 def _range(low: float, high: float) -> tuple[float, float]:
     reach = (high - low) or abs(high) or 1.0
     return low - _MARGIN * reach, high + _MARGIN * reach
-
-
-def _ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Round numbers between two, at most so many, with what is written beside them."""
-    rough = (high - low) / most
-    size = 10 ** math.floor(math.log10(rough))
-    step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
-    if isinstance(low, int):
-        step = max(1, round(step))
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    count = math.floor((high - math.ceil(low / step) * step) / step + 1e-9) + 1
-    found = [(math.ceil(low / step - 1e-9) + place) * step for place in range(max(count, 0))]
-    return [(tick, f"{tick:,.{decimals}f}") for tick in found]
 
 
 def _anchor(x: float) -> str:

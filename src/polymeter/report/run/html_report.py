@@ -113,7 +113,7 @@ def get_ready() -> None:
     """Import and compile what the page and the printed table are drawn with, while a run waits for something else."""
     for module in ("rich.console", "rich.table"):
         import_module(module)
-    for template in ("page.html", "report.html", "table.html", "usage.html"):
+    for template in ("page.html", "report.html", "table.html", "bar.html", "usage.html"):
         environment().get_template(template)
 
 
