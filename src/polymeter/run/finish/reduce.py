@@ -22,8 +22,9 @@ from polymeter.run.finish.groups import mark_lost_subsets, reduce_groups
 from polymeter.run.finish.patterns import ScorePatterns
 from polymeter.run.finish.unscored import ValueCount, n_scored, why_unscored
 from polymeter.run.plan.plan import Plan, answer_reader, model_name, role_names
+from polymeter.run.schedule.lost_verdicts import first_loss
 from polymeter.run.schedule.panel import panel_of
-from polymeter.run.schedule.running_samples import MODEL_ROLE, REFUSED, RunningSample, RunningTask
+from polymeter.run.schedule.running_samples import MODEL_ROLE, RunningSample, RunningTask
 from polymeter.run.schedule.scheduler import Scheduler
 from polymeter.store.exports.export import GroupSummary, TaskSummary
 from polymeter.store.folder import RunFolder
@@ -329,10 +330,10 @@ def _lost_verdicts(running: RunningSample) -> list[str]:
     """What to tell of a judge that could not be asked or gave no verdict while a task's results were computed. Its
     author's code may have gone on without, so the numbers that it gave may rest on less.
     """
-    whys = sorted(running.lost_verdicts, key=lambda call: call.startswith(REFUSED))
-    if not whys:
+    lost = running.lost_verdicts
+    if not lost:
         return []
     return [
-        f"Task {running.task.name!r}: its results were computed without {count(len(whys), 'verdict')} of the judge. "
-        f"{running.lost_verdicts[whys[0]]}"
+        f"Task {running.task.name!r}: its results were computed without {count(len(lost), 'verdict')} of the judge. "
+        f"{lost[first_loss(lost)]}"
     ]

@@ -13,8 +13,9 @@ from polymeter.core.task import ReadingRules
 from polymeter.guests.door import Door
 from polymeter.judge.llm_judge import ROLE
 from polymeter.run.dispatch.answers import AnswerReader, stops_of
+from polymeter.run.schedule.lost_verdicts import AbsentRole, FailedQuestion, UnusableAnswer
 from polymeter.run.schedule.pool import Pool
-from polymeter.run.schedule.running_samples import REFUSED, PendingRequest, RunningSample
+from polymeter.run.schedule.running_samples import PendingRequest, RunningSample
 
 _WHOLE = ReadingRules(is_separated=False)
 """Whoever asks another model reads its answer, reasoning and all."""
@@ -64,7 +65,7 @@ class SampleRoleClient:
         """
         if role not in self.roles:
             absent = PlanError(f"No model has the role {role!r} in this run.", hint=f"Name one with --{role}.")
-            self._running.lost_verdicts[role] = str(absent)
+            self._running.lost_verdicts[AbsentRole(role)] = str(absent)
             raise absent
         if self._has_panel and role == ROLE:
             role = self._seat()
@@ -72,12 +73,13 @@ class SampleRoleClient:
         with self._running.lock:
             self._last_calls[threading.get_ident()] = len(self._running.judge_calls)
             self._running.judge_calls.append(asked.fingerprint)
+        question = FailedQuestion(asked.fingerprint)
         response = self._running.verdicts.get(asked.question) or self._answer(asked)
         with self._running.lock:
             if response.error is not None:
-                self._running.lost_verdicts[asked.fingerprint] = response.error.message
+                self._running.lost_verdicts[question] = response.error.message
             else:
-                self._running.lost_verdicts.pop(asked.fingerprint, None)
+                self._running.lost_verdicts.pop(question, None)
         return self._reader.read(role, stops_of(asked.request), response, _WHOLE)
 
     def _answer(self, asked: PendingRequest) -> Response:
@@ -103,14 +105,15 @@ class SampleRoleClient:
                 hint="Their verdicts on samples are combined, but nothing else: name one judge. 'polymeter score RUN "
                 "--judge SPEC' uses the answers of this run.",
             )
-            self._running.lost_verdicts[ROLE] = str(refused)
+            self._running.lost_verdicts[AbsentRole(ROLE)] = str(refused)
             raise refused
         return self._running.seat
 
     def refuse(self, why: str) -> None:
         """Note that a judge's answer could not be used: the sample has no score."""
         with self._running.lock:
-            self._running.lost_verdicts.setdefault(f"{REFUSED}{len(self._running.judge_calls)}", why)
+            unusable = UnusableAnswer(len(self._running.judge_calls))
+            self._running.lost_verdicts.setdefault(unusable, why)
 
     def note_reading(self, rule: str) -> None:
         """Note by which rule the verdict was read in the answer that this thread was given last."""

@@ -22,11 +22,11 @@ from polymeter.core.text.damaged_rows import check_undamaged
 from polymeter.guests.door import Door
 from polymeter.judge.panel import Panel
 from polymeter.run.dispatch.answers import AnswerReader, n_unfinished, stops_of, why_no_choice
+from polymeter.run.schedule.lost_verdicts import UnusableAnswer, first_loss
 from polymeter.run.schedule.panel import score_by_panel
 from polymeter.run.schedule.running_samples import (
     LONGEST_CHUNK_S,
     MODEL_ROLE,
-    REFUSED,
     EndedSample,
     PendingRequest,
     RunningSample,
@@ -332,8 +332,9 @@ def step_label(number: int) -> str:
 
 
 def _why_unscored(running: RunningSample) -> str:
-    """Why a sample has no score: a judge that could not be asked comes before one that gave no verdict."""
-    for call, why in running.lost_verdicts.items():
-        if not call.startswith(REFUSED):
-            return f"A judge could not be asked, so this sample has no score. {why}"
-    return next(iter(running.lost_verdicts.values()))
+    """Why a sample that lost verdicts has no score."""
+    loss = first_loss(running.lost_verdicts)
+    why = running.lost_verdicts[loss]
+    if isinstance(loss, UnusableAnswer):
+        return why
+    return f"A judge could not be asked, so this sample has no score. {why}"

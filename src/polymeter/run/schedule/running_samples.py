@@ -21,11 +21,10 @@ from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.task import Sample, SampleStatus, Score, Task
 from polymeter.run.finish.unscored import ValueCount
+from polymeter.run.schedule.lost_verdicts import LostVerdict
 from polymeter.store.journal import AnswerKey
 
 MODEL_ROLE = "model"
-REFUSED = "refused:"
-"""Before the number of a judge's answer that was no verdict, among the lost verdicts of a sample."""
 LONGEST_CHUNK_S = 0.25
 """After so long the rest of a chunk is another chunk: what the first samples ask is on its way meanwhile."""
 _CHUNK_TARGET_S = 0.02
@@ -248,7 +247,7 @@ class RunningSample:
     scorers: dict[tuple[str, str], None] = field(default_factory=dict)
     n_unfinished: int = 0
     seat: str = ""
-    lost_verdicts: dict[str, str] = field(default_factory=dict)
+    lost_verdicts: dict[LostVerdict, str] = field(default_factory=dict)
     trail: list[tuple[str, Response]] = field(default_factory=list)
     verdicts: dict[Question, Response] = field(default_factory=dict)
     asking_s: float = 0.0
