@@ -158,7 +158,8 @@ def _task_named(task: str, manifest: Mapping[str, Any]) -> str:
         return matching[0]
     if matching:
         raise PlanError(f"{len(matching)} tasks begin with {task!r}: {', '.join(matching)}.", where="--task")
-    hint = did_you_mean(task, names) or f"It has: {', '.join(names[:_MOST_NAMED])}{', …' * (len(names) > _MOST_NAMED)}."
+    more = ", …" if len(names) > _MOST_NAMED else ""
+    hint = did_you_mean(task, names) or f"It has: {', '.join(names[:_MOST_NAMED])}{more}."
     raise PlanError(f"This run has no task {task!r}.", where="--task", hint=hint)
 
 

@@ -112,11 +112,13 @@ def _lines(planned: FetchPlan) -> Iterator[str]:
         elif not dataset.n_bytes_missing:
             yield f"{name}{commit}{origin}  {data_size(dataset.n_bytes)}, here"
         else:
-            missing = f"{'up to ' * dataset.is_at_most}{data_size(dataset.n_bytes_missing)} to download"
+            most = "up to " if dataset.is_at_most else ""
+            missing = f"{most}{data_size(dataset.n_bytes_missing)} to download"
             yield f"{name}{commit}{origin}  {data_size(dataset.n_bytes)}, {missing}"
     for task in planned.unsized:
         yield f"{task}  its code chooses what it downloads; not all sizes are known in advance"
-    yield f"{'up to ' * planned.is_at_most}{data_size(planned.n_bytes_missing)} to download"
+    most = "up to " if planned.is_at_most else ""
+    yield f"{most}{data_size(planned.n_bytes_missing)} to download"
 
 
 def _as_data(planned: FetchPlan, fetched: Fetched | None) -> dict[str, Any]:

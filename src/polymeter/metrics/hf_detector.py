@@ -59,7 +59,8 @@ class HfDetector(Detector):
                 raise missing_package(package, f"the detector 'hf:{place}'", "hf") from error
         self._name = place
         self._place = weights_place(place)
-        self._thresholds = (threshold, counting_threshold)
+        self._threshold = threshold
+        self._counting_threshold = counting_threshold
         self._colours = weights_place(colours)
         self._lock = threading.Lock()
 
@@ -87,7 +88,7 @@ class HfDetector(Detector):
             ScoreError: if the model fails.
         """
         rgb = as_rgb(image)
-        threshold = self._thresholds[is_counting]
+        threshold = self._counting_threshold if is_counting else self._threshold
         with self._lock:
             network = self._network
             with boundary(ScoreError, f"The detector 'hf:{self._place}'"):

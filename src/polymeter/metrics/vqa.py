@@ -93,7 +93,9 @@ def vqa_accuracy(references: Sequence[str], predictions: Sequence[str]) -> float
     normalise = EvalAIAnswerProcessor()
     expected, answer = [normalise(text) for text in references], normalise(predictions[0])
     matches = sum(text == answer for text in expected)
-    return math.fsum(min((matches - (text == answer)) / 3, 1.0) for text in expected) / len(expected)
+    # Each annotator's answer is left out once, and the answer is compared with those of the others.
+    of_others = (matches - 1 if text == answer else matches for text in expected)
+    return math.fsum(min(n / 3, 1.0) for n in of_others) / len(expected)
 
 
 def vqa_match(references: Sequence[Any], predictions: Sequence[Any]) -> float:

@@ -87,8 +87,10 @@ def find_damage(path: Path) -> Damage:
         for table in _tables(db, _NOUNS) if has_checksums else ():
             for _, state in _rows(db, table):
                 n_rows += 1
-                n_unchecked += state is None
-                bad[table] += state is False
+                if state is None:
+                    n_unchecked += 1
+                if state is False:
+                    bad[table] += 1
         said = [str(bytes(line), "utf-8", "replace") for (line,) in db.execute("PRAGMA integrity_check(1)")]
     structure = "" if said == ["ok"] else " ".join(" ".join(said).split())
     return Damage({table: n for table, n in bad.items() if n}, structure, n_rows, n_unchecked)

@@ -177,7 +177,8 @@ def _answers(run: ComparedRun, task: str, images: dict[str, Path], *, with_promp
         own.clusters[name] = None if sample["cluster"] is None else str(sample["cluster"])
         if with_prompts:
             own.prompts[name], is_whole = _prompt((exchange["request"] or {}).get("messages") or (), folder, images)
-            own.n_unseen += not is_whole
+            if not is_whole:
+                own.n_unseen += 1
     return own
 
 

@@ -20,7 +20,8 @@ from polymeter.core.text.codec import json_encoder
 
 NAN, INFINITY, MINUS_INFINITY = "NaN", "Infinity", "-Infinity"
 _NUMBERS = {NAN: math.nan, INFINITY: math.inf, MINUS_INFINITY: -math.inf}
-_COMPACT = {is_ascii: json_encoder(is_ascii=is_ascii, allows_nan=False) for is_ascii in (False, True)}
+_COMPACT = json_encoder(is_ascii=False, allows_nan=False)
+_COMPACT_ASCII = json_encoder(is_ascii=True, allows_nan=False)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -44,10 +45,11 @@ def json_text(
         default: Turns a value that JSON cannot hold into one that it can.
     """
     if is_compact and indent is None and default is None:  # as the lines of files of samples, one after the other
+        encode = _COMPACT_ASCII if is_ascii else _COMPACT
         try:
-            return encodable(_COMPACT[is_ascii](value))
+            return encodable(encode(value))
         except ValueError:
-            return encodable(_COMPACT[is_ascii](_spelled(value, nan)))
+            return encodable(encode(_spelled(value, nan)))
     separators = (",", ":") if is_compact else None
 
     def dumps(item: Any, default: Callable[[Any], Any] | None) -> str:

@@ -211,7 +211,8 @@ def encoding_problem(file: Path, shown: str) -> str:
 
 def _named(kwargs: Mapping[str, Any]) -> str:
     names = [Path(name).name for name in _names(kwargs.get("data_files"))]
-    return f" ({', '.join(names[:_MOST_FILES])}{', …' * (len(names) > _MOST_FILES)})" if names else ""
+    more = ", …" if len(names) > _MOST_FILES else ""
+    return f" ({', '.join(names[:_MOST_FILES])}{more})" if names else ""
 
 
 def _broken_json(file: Path) -> tuple[str, str] | None:

@@ -45,7 +45,8 @@ from polymeter.models.openai.preflight import ask_little, check_all
 from polymeter.models.openai.quirks import Quirks, refuses_several
 from polymeter.models.openai.settings import DETAILS, MEANINGLESS, Api, OpenAISettings, Way
 
-_LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
+_LENGTH_KEY = "max_tokens"
+_HOSTED_LENGTH_KEY = "max_completion_tokens"
 _FIRST_ONLY = "only the first token of each choice is looked at"
 
 
@@ -135,7 +136,7 @@ class OpenAIModel(AsyncModel):
         _one_of("system_role", system_role, ("system", "developer"))
         _one_of("image_detail", image_detail, ("", *DETAILS))
         _one_of("video", video, ("frames", "url"))
-        _one_of("max_tokens_key", max_tokens_key, ("auto", *_LENGTH_KEYS))
+        _one_of("max_tokens_key", max_tokens_key, ("auto", _LENGTH_KEY, _HOSTED_LENGTH_KEY))
         _one_of("logprobs", logprobs, ("auto", *get_args(Way), "none"))
         addresses = find_addresses(
             str(name),
@@ -164,7 +165,9 @@ class OpenAIModel(AsyncModel):
         self._logprobs = logprobs
         self._join_repeats = bool(join_repeats)
         self.traits = _traits(self._settings, logprobs)
-        length_key = _LENGTH_KEYS[addresses[0].is_hosted] if max_tokens_key == "auto" else max_tokens_key
+        length_key = max_tokens_key
+        if max_tokens_key == "auto":
+            length_key = _HOSTED_LENGTH_KEY if addresses[0].is_hosted else _LENGTH_KEY
         # Shared by all addresses: what one server turns out not to accept, and how log-probabilities are had, would
         # otherwise make an answer depend on the address that it comes from.
         self._quirks = Quirks(length_key)

@@ -77,15 +77,18 @@ class ScorePatterns:
             self._targets.add(expected)
         if answer is not None:
             self._n_answers += 1
-            self._n_empty += not answer.strip()
+            if not answer.strip():
+                self._n_empty += 1
             if answer != self._answer:
                 self._has_other_answer |= self._answer is not None
                 self._answer, self._given = answer, _normalised(answer)
             given = self._given
             self._answers.add(given)
             if target is not None:
-                self._n_right += given == expected or (_SEVERAL in target and _is_one_of(given, target))
-                self._n_holding += target.casefold() in answer.casefold()
+                if given == expected or (_SEVERAL in target and _is_one_of(given, target)):
+                    self._n_right += 1
+                if target.casefold() in answer.casefold():
+                    self._n_holding += 1
 
     def _add_value(self, key: MetricKey, value: object) -> None:
         if isinstance(value, (int, float)) and value == value:  # noqa: PLR0124  (only NaN differs from itself)

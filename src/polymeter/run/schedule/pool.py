@@ -77,7 +77,8 @@ class Pool:
         while True:
             with self._changed:
                 # The next job is this thread's own: to wake another one for it would mostly wake it for nothing.
-                self._running -= has_run
+                if has_run:
+                    self._running -= 1
                 while not self._is_closed and not (self._jobs and self._running < self.slots):
                     self._idle += 1
                     self._changed.wait()

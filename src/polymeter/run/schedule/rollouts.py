@@ -252,9 +252,10 @@ class RolloutWorker:
         if running.waiting:
             answers = self._read(running)
             is_prompt = running.waiting[0].role == OWN_PROMPT_ROLE
-            # A prompt is no answer, and the hook goes on under the label of the step that asked for it.
-            running.steps -= is_prompt
-            running.responses.extend(() if is_prompt else answers)
+            if is_prompt:  # no answer, and the hook goes on under the label of the step that asked for it
+                running.steps -= 1
+            else:
+                running.responses.extend(answers)
             if self._crew is not None:
                 running.trail.extend(
                     (asked.fingerprint, asked.response) for asked in running.waiting if asked.response is not None

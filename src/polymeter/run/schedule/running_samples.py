@@ -279,8 +279,10 @@ class RunningSample:
         with self.lock:
             occurrence = self.occurrences.get((role, mark), 0)
             self.occurrences[role, mark] = occurrence + 1
-            self.turns += role != OWN_PROMPT_ROLE  # prompts are no turns: answers are numbered as without them
-            turn = 0 if role == OWN_PROMPT_ROLE else self.turns
+            turn = 0
+            if role != OWN_PROMPT_ROLE:  # prompts are no turns: answers are numbered as without them
+                self.turns += 1
+                turn = self.turns
             return PendingRequest(self, role, request, mark, occurrence, turn, may_show=may_show)
 
 

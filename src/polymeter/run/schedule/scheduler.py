@@ -329,7 +329,8 @@ class Scheduler:
                 self._asking.discard(one)
                 with self._count_lock:
                     one.running.n_asking -= 1
-                    self._n_active += one.running.n_asking == 0
+                    if one.running.n_asking == 0:
+                        self._n_active += 1
                 one.waiter.set()
                 continue
             one.running.n_waiting -= 1
@@ -363,7 +364,8 @@ class Scheduler:
         failed = tokens = 0
         for end in ended:
             running = end.running
-            failed += end.status is not SampleStatus.OK
+            if end.status is not SampleStatus.OK:
+                failed += 1
             if end.score is not None:
                 self.scores.add(running.task, end.score)
             if end.error is not None and end.error.kind == "permanent":
@@ -373,14 +375,15 @@ class Scheduler:
                     if output.usage is not None:
                         tokens += output.usage.output_tokens or 0
             if (
-                running.known
+                end.status is SampleStatus.OK
+                and running.known
                 and not running.task.is_changed
                 and any(
                     self._lookup.is_missed(key, running.known[key])
                     for key in running.known.keys() - running.used.keys()
                 )
             ):
-                running.task.n_nondeterministic += end.status is SampleStatus.OK
+                running.task.n_nondeterministic += 1
             self._held_bytes -= running.held_bytes
             running.let_go()
         self.outcome.n_failed += failed
@@ -418,7 +421,8 @@ class Scheduler:
             if self._is_closed and asked.waiter is not None:
                 asked.waiter.set()
                 return
-            self._n_active -= asked.running.n_asking == 0
+            if asked.running.n_asking == 0:
+                self._n_active -= 1
             asked.running.n_asking += 1
             self._events.asked([asked])
 

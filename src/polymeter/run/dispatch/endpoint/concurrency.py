@@ -154,8 +154,10 @@ class Limiter:
         """
         is_saturated = self.in_flight >= self.limit and is_work_waiting
         self.in_flight -= 1
-        self._n_rate_limits += verdict == "rate_limit"
-        self._n_failures += verdict == "failed"
+        if verdict == "rate_limit":
+            self._n_rate_limits += 1
+        if verdict == "failed":
+            self._n_failures += 1
         if retry_after_s and not is_passed_over:
             self._pause(min(retry_after_s, self._longest_pause_s))
         is_own = is_passed_over and verdict == "rate_limit"
@@ -191,8 +193,10 @@ class Limiter:
     def _watch_strain(self, verdict: Verdict) -> None:
         strain, window = self._strain, max(_LEAST_TRIES, self.limit)
         strain.n_tries += 1
-        strain.n_rate_limited += verdict == "rate_limit"
-        strain.n_failed += verdict == "failed"
+        if verdict == "rate_limit":
+            strain.n_rate_limited += 1
+        if verdict == "failed":
+            strain.n_failed += 1
         if strain.n_rate_limited > window * _RATE_LIMITED_SHARE:
             self._cut("rate limits")
         elif strain.n_failed > window * _FAILED_SHARE:

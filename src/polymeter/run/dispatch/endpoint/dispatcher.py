@@ -290,14 +290,16 @@ class EndpointDispatcher:
         if instance.breaker.is_open:
             return
         self._n_asleep += 1
-        self._n_asleep_alone += job.is_passed_over
+        if job.is_passed_over:
+            self._n_asleep_alone += 1
         self._go_on()
         try:
             wait_s = max(error.retry_after_s or 0.0, backoff_s(job.tries, self._random.random()))
             await self._settings.sleep(min(wait_s, self._settings.longest_wait_s))
         finally:
             self._n_asleep -= 1
-            self._n_asleep_alone -= job.is_passed_over
+            if job.is_passed_over:
+                self._n_asleep_alone -= 1
 
     async def _attempt(self, job: Job, instance: EndpointInstance, ticket: Ticket) -> Error | None:
         """One try: hands on what it ended, and leaves the rest in the job; gives the error that tells how it went."""
@@ -324,7 +326,8 @@ class EndpointDispatcher:
             instance.n_answered += n_answered
             instance.n_tries_answered += n_answered * job.tries
             job.n_passed_over.clear()  # of its repeats one was answered, so that the others wait for their turn
-        instance.n_failed += verdict in ("failed", "rate_limit")
+        if verdict in ("failed", "rate_limit"):
+            instance.n_failed += 1
         has_others = bool(self._waiting or self._ready or self._n_preparing)
         begins_outage = watch.learn(responses, error, verdict, has_others=has_others)
         is_final = False
@@ -332,7 +335,8 @@ class EndpointDispatcher:
             job.failed_at.pop(instance.number, None)
             job.failed_at[instance.number] = instance.n_answered
             job.failed_since_s = min(job.failed_since_s, self._settings.clock())
-            job.n_passed_over[instance.number] += is_passed_over
+            if is_passed_over:
+                job.n_passed_over[instance.number] += 1
             if begins_outage:
                 self._start(self._outlast(instance, error))
             await watch.give_up_if_all_fail(error)

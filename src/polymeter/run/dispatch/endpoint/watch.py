@@ -241,7 +241,8 @@ class EndpointWatch:
         if error is not None and error.scope != "request":
             self._give_up(f"it refuses every request: {error.message}")
         is_back = shows_presence(error)
-        self._breaker.n_fruitless += not is_back
+        if not is_back:
+            self._breaker.n_fruitless += 1
         return is_back
 
     def _is_there(self) -> None:

@@ -77,9 +77,11 @@ def divided(
     each = gpus_per_replica or 1
     n_told = sum(n for n in replicas if n != "auto")
     is_auto = "auto" in replicas
-    n_auto = max(1, len(share_out(found, "auto", each)) - n_told) if is_auto and found else 1
+    n_auto = 0
+    if is_auto:
+        n_auto = max(1, len(share_out(found, "auto", each)) - n_told) if found else 1
     try:
-        shares = share_out(found, n_told + n_auto * is_auto, each)
+        shares = share_out(found, n_told + n_auto, each)
     except PlanError as error:
         if not is_first_taken:
             raise

@@ -92,11 +92,9 @@ def process_line(line: Mapping[str, Any], method: str = "vqa_score") -> dict[str
     references, answer = [process_answer(reference) for reference in references], process_answer(answer)
     if method == "vqa_score":
         count = references.count(answer)
-        return {
-            "gt": references,
-            "pred": answer,
-            "match": [min(1, (count - (reference == answer)) / _ANNOTATORS_NEEDED) for reference in references],
-        }
+        of_others = [count - 1 if reference == answer else count for reference in references]
+        match = [min(1, n / _ANNOTATORS_NEEDED) for n in of_others]
+        return {"gt": references, "pred": answer, "match": match}
     return {"gt": references, "pred": answer, "match": [reference == answer for reference in references]}
 
 
