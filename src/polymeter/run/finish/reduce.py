@@ -217,7 +217,7 @@ class Reduction:
                     task,
                     lambda: Journal(self._folder.journal),
                     self._media,
-                    self._scheduler.score_again,
+                    self._scheduler.score_sample_again,
                     self._door,
                     context,
                     answer_reader(self._plan),

@@ -22,7 +22,7 @@ _PASSED = (
     "core", "data", "guests", "interop", "judge", "library", "metrics", "reading", "tasks",
     "run/dispatch/answers.py", "run/schedule/journal_lookup.py", "run/schedule/lost_verdicts.py",
     "run/schedule/panel.py", "run/schedule/role_client.py", "run/schedule/rollouts.py",
-    "run/schedule/running_samples.py", "run/schedule/task_rows.py", "store/wire.py",
+    "run/schedule/running_samples.py", "run/schedule/scoring.py", "run/schedule/task_rows.py", "store/wire.py",
 )  # fmt: skip
 """What a sample passes through on its way from a row to requests, and from answers to a score."""
 _NOT_PASSED = frozenset(("command.py", "evaluation.py", "files", "flags.py", "models", "results.py"))

@@ -1,4 +1,4 @@
-"""Rolling out samples: the worker's side. Advances the generators of tasks and scores what ended.
+"""Rolling out samples: the worker's side. Advances the generators of tasks; what ended is scored by ``scoring``.
 
 Everything here runs on worker threads; the scheduler hands over chunks of samples and receives what they ask or how
 they ended.
@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import DataError, ErrorKind, PolymeterError, UnscoredError, boundary
-from polymeter.core.guest_context import scoring_sample
+from polymeter.core.errors import DataError, ErrorKind, PolymeterError, boundary
 from polymeter.core.machine.opened_files import is_own_file, noting
 from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.request import Error, OwnPrompt, Request, Response
-from polymeter.core.task import Rollout, Sample, SampleStatus, Score
+from polymeter.core.task import Sample, SampleStatus
 from polymeter.core.text.damaged_rows import check_undamaged
 from polymeter.guests.door import Door
 from polymeter.judge.panel import Panel
-from polymeter.run.dispatch.answers import AnswerReader, n_unfinished, stops_of, why_no_choice
-from polymeter.run.schedule.lost_verdicts import UnusableAnswer, first_loss
-from polymeter.run.schedule.panel import score_by_panel
+from polymeter.run.dispatch.answers import AnswerReader, n_unfinished, stops_of
+from polymeter.run.schedule.role_client import SampleRoleClient
 from polymeter.run.schedule.running_samples import (
     LONGEST_CHUNK_S,
     MODEL_ROLE,
@@ -32,14 +30,11 @@ from polymeter.run.schedule.running_samples import (
     RunningSample,
     RunningTask,
 )
+from polymeter.run.schedule.scoring import OPEN, SampleScorer, into_hook
 from polymeter.store.journal import AnswerKey
 
 if TYPE_CHECKING:
     from polymeter.run.dispatch.replicas.scoring_crew import ScoringCrew
-
-_NO_CHOICE = "Look at the model's precision (dtype) and at its weights; other samples are scored."
-_OPEN = nullcontext()
-"""The way into a task that is no guest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +71,15 @@ class RolloutWorker:
     def __init__(
         self,
         door: Door,
-        make_asker: Any,
+        make_asker: Callable[[RunningSample], SampleRoleClient],
         reader: AnswerReader,
         panel: Panel | None = None,
         crew: ScoringCrew | None = None,
     ) -> None:
         self._door = door
         self._reader = reader
-        self._panel = panel
         self._crew = crew
-        self._make_asker = make_asker
+        self._scorer = SampleScorer(door, make_asker, panel, crew)
 
     def begin(self, task: RunningTask, indices: range, known: Sequence[dict[AnswerKey, str]] | None) -> ChunkProgress:
         """Start samples and take what they ask first. A row that cannot be read fails alone.
@@ -143,17 +137,17 @@ class RolloutWorker:
         return progressed
 
     def score_here(self, running: RunningSample, returned: Any) -> ChunkProgress:
-        """Score a sample that could not be scored elsewhere.
+        """Score a sample that came back from the crew unscored.
 
         Args:
             running: The sample.
             returned: What its rollout returned.
         """
         with self._held(running.task):
-            return ChunkProgress(ended=[self._end(running, returned)])
+            return ChunkProgress(ended=[self._scorer.end(running, returned)])
 
     def replay(self, running: RunningSample, look_up: Callable[[Sequence[PendingRequest]], None]) -> EndedSample:
-        """Play and score a sample over answers that are all there.
+        """Roll out and score a sample over answers that are all there.
 
         Args:
             running: The sample, fresh.
@@ -169,43 +163,6 @@ class RolloutWorker:
                 asked.response = asked.response or Response(error=missing)
             self._advance(running, progressed)
         return progressed.ended[0]
-
-    def score(self, running: RunningSample, rollout: Rollout) -> Score:
-        """Score a finished running.
-
-        Raises:
-            ScoreError: The task's own code failed.
-            UnscoredError: A judge that it asked could not answer, or gave no verdict.
-        """
-        if self._panel is None:
-            return self._score(running, rollout)
-        return score_by_panel(running, self._panel, lambda: self._score(running, rollout))
-
-    def _score(self, running: RunningSample, rollout: Rollout) -> Score:
-        """Score a finished running, once."""
-        task, asker = running.task, self._make_asker(running)
-        with (
-            noting(running.files, is_own_file),
-            self._guarded(task, running.sample.id, "score") if task.task.is_guest else _OPEN,
-            scoring_sample(asker),
-            task.scoring,
-        ):
-            if task.may_overlap and task.task.is_guest:
-                wall, cpu = time.perf_counter(), time.thread_time()
-                score = task.task.score(running.sample, rollout)
-                if not running.judge_calls:
-                    task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
-            else:
-                score = task.task.score(running.sample, rollout)
-        task.asks_judges = task.asks_judges or bool(running.judge_calls)
-        if running.lost_verdicts:
-            raise UnscoredError(_why_unscored(running))
-        if running.judge_calls:
-            rules = tuple(running.judge_rules.get(number, "") for number in range(len(running.judge_calls)))
-            score = replace(score, judge_calls=tuple(running.judge_calls), judge_rules=rules if any(rules) else ())
-        if running.scorers or running.n_unfinished:
-            score = replace(score, scorers=tuple(running.scorers), n_unfinished=running.n_unfinished)
-        return score
 
     def _advance(self, running: RunningSample, progressed: ChunkProgress) -> None:
         for one in running.waiting:
@@ -226,7 +183,7 @@ class RolloutWorker:
             if self._crew is not None and self._crew.takes(running):
                 progressed.finished.append((running, requests.value))
             else:
-                progressed.ended.append(self._end(running, requests.value))
+                progressed.ended.append(self._scorer.end(running, requests.value))
             return
         running.is_single = isinstance(requests, (Request, OwnPrompt))
         role = OWN_PROMPT_ROLE if isinstance(requests, OwnPrompt) else MODEL_ROLE
@@ -266,7 +223,7 @@ class RolloutWorker:
         running.steps += 1
         with (
             noting(running.files, is_own_file),
-            self._guarded(task, running.sample.id, step_label(running.steps)) if task.task.is_guest else _OPEN,
+            into_hook(self._door, running, step_label(running.steps)),
             task.playing,
         ):
             try:
@@ -286,40 +243,9 @@ class RolloutWorker:
                 answers.append(self._reader.read(asked.role, stops_of(asked.request), asked.response, rules))
         return tuple(answers)
 
-    def _end(self, running: RunningSample, returned: Any) -> EndedSample:
-        began = time.perf_counter()
-        try:
-            return self._scored(running, returned)
-        finally:
-            if self._crew is not None:
-                # Questions that several threads of a score ask at a time count several times.
-                self._crew.learn(running.task, max(0.0, time.perf_counter() - began - running.asking_s))
-
-    def _scored(self, running: RunningSample, returned: Any) -> EndedSample:
-        try:
-            no_choice = why_no_choice(running.responses)
-            if no_choice:
-                raise UnscoredError(no_choice, hint=_NO_CHOICE)
-            score = self.score(running, Rollout(tuple(running.responses), returned))
-        except UnscoredError as error:
-            return EndedSample(
-                running, SampleStatus.UNSCORED, error=Error.from_exception(error, "score"), returned=returned
-            )
-        except PolymeterError as error:
-            # Code that goes on after a lost verdict fails for want of it: the judge's failure is the reason.
-            status = SampleStatus.UNSCORED if running.lost_verdicts else SampleStatus.ERROR
-            kind: ErrorKind = "data" if isinstance(error, DataError) else "score"
-            return EndedSample(running, status, error=Error.from_exception(error, kind), returned=returned)
-        return EndedSample(running, SampleStatus.OK, score, returned=returned)
-
     def _held(self, task: RunningTask) -> AbstractContextManager[None]:
         """The lock for the hooks of a chunk, where they run alone in any case."""
-        return self._door.held() if task.task.is_guest and not task.overlaps else _OPEN
-
-    def _guarded(self, task: RunningTask, sample: str, hook: str) -> AbstractContextManager[None]:
-        if task.task.is_thread_safe or (hook == "score" and task.waits):
-            return self._door.hook_beside(task.name, sample, hook)
-        return self._door.hook(task.name, sample, hook)
+        return self._door.held() if task.task.is_guest and not task.overlaps else OPEN
 
 
 def _undamaged(sample: Sample) -> Sample:
@@ -330,12 +256,3 @@ def _undamaged(sample: Sample) -> Sample:
 def step_label(number: int) -> str:
     """The name of a rollout's step in seeds, counted from 1."""
     return f"running:{number}"
-
-
-def _why_unscored(running: RunningSample) -> str:
-    """Why a sample that lost verdicts has no score."""
-    loss = first_loss(running.lost_verdicts)
-    why = running.lost_verdicts[loss]
-    if isinstance(loss, UnusableAnswer):
-        return why
-    return f"A judge could not be asked, so this sample has no score. {why}"

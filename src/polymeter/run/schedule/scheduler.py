@@ -176,8 +176,8 @@ class Scheduler:
         """The RoleClient for a reduction."""
         return self._asker(running)
 
-    def score_again(self, task: RunningTask, index: int, journal: Journal) -> Score | None:
-        """Play a sample again over its stored answers and score it; for scores that the journal cannot hold.
+    def score_sample_again(self, task: RunningTask, index: int, journal: Journal) -> Score | None:
+        """Replay a sample over its stored answers and score it; for scores that the journal cannot hold.
 
         The rollout runs again too, because hooks may leave something in the row for the score to find. A sample that
         has no score any more is written down as such.
