@@ -16,7 +16,9 @@ from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.text.json_text import json_text
 from polymeter.store.folder import RunFolder
 
-_USAGE, _OTHER, _INTERRUPTED = 2, 1, 130
+_USAGE = 2
+_OTHER = 1
+_INTERRUPTED = 130
 _LOGGER = logging.getLogger("polymeter")
 
 

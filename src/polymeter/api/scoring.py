@@ -67,7 +67,9 @@ def score(  # noqa: PLR0913  (callers name them)
         PlanError: if there is no run, an option could change the model's answers, or the output holds another run.
         DataError: if a dataset cannot be opened.
     """
-    run, models, least = Path(path), role_models(roles), mapping_of(fail_under, "fail_under")
+    run = Path(path)
+    models = role_models(roles)
+    least = mapping_of(fail_under, "fail_under")
     stored = stored_options(run)
     if seats_of(models):  # whoever names a judge replaces the whole panel, and its rule with it
         stored = stored.model_copy(update={"panel": "mean", "panel_quorum": None})

@@ -64,7 +64,8 @@ class PlainProgress:
 
     def begin(self, total: int, done: int) -> None:
         """Reset all counts and write the totals."""
-        self._total, self._before = total, done
+        self._total = total
+        self._before = done
         self._ended = self._failed = self._tokens = 0
         self._began = self._last_time = self._clock()
         self._last_share = done / total if total else 0.0
@@ -81,7 +82,8 @@ class PlainProgress:
         share = (self._before + self._ended) / self._total if self._total else 1.0
         is_far = share - self._last_share >= LINE_EVERY_SHARE and waited >= _LINE_AT_LEAST_S
         if share < 1 and (waited >= LINE_EVERY_S or is_far):
-            self._last_time, self._last_share = now, share
+            self._last_time = now
+            self._last_share = share
             self._write(self._state(now))
 
     def note(self, text: str) -> None:

@@ -25,7 +25,10 @@ from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt, di
 from polymeter.core.names.systems import System, load, systems
 
 _WHERE = "polymeter python"
-_WRAPPERS, _BENCHMARKS, _DATA, _WEIGHTS = "--model-path", "--include-path", "--data", "--weights"
+_WRAPPERS = "--model-path"
+_BENCHMARKS = "--include-path"
+_DATA = "--data"
+_WEIGHTS = "--weights"
 _OPTIONS = (_WRAPPERS, _BENCHMARKS, _DATA, _WEIGHTS)
 _HELP = """\
 Usage: polymeter python [OPTIONS]... (SCRIPT | -m MODULE) [ARGUMENTS]...

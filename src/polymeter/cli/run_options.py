@@ -9,7 +9,10 @@ import typer
 
 from polymeter.cli.completion import model_names, task_names
 
-_WHAT, _HOW, _SPEED, _OUTPUT = "What to measure", "Settings that can change results", "Speed and failures", "Output"
+_WHAT = "What to measure"
+_HOW = "Settings that can change results"
+_SPEED = "Speed and failures"
+_OUTPUT = "Output"
 
 
 class LogprobTemplates(str, Enum):

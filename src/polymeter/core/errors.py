@@ -268,7 +268,9 @@ class boundary:
     __slots__ = ("_doing", "_error_type", "_hint")
 
     def __init__(self, error_type: type[PolymeterError], doing: str | Callable[[], str], *, hint: str = "") -> None:
-        self._error_type, self._doing, self._hint = error_type, doing, hint
+        self._error_type = error_type
+        self._doing = doing
+        self._hint = hint
 
     def __enter__(self) -> None:
         return None

@@ -33,8 +33,11 @@ Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T", bound="Options")
 
 
-WHAT, HOW, SPEED, OUTPUT = "What to measure", "Settings that can change results", "Speed and failures", "Output"
-"""The panels of ``--help`` in which options stand."""
+# The panels of ``--help`` in which options stand.
+WHAT = "What to measure"
+HOW = "Settings that can change results"
+SPEED = "Speed and failures"
+OUTPUT = "Output"
 _RUN = ("run", "track")
 SETTINGS = "settings file"
 """Stands among the commands of an option that a settings file may have."""

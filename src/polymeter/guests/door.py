@@ -177,7 +177,8 @@ class _Hook:
         self._watch = None if watchdog is None else watchdog.watching(task, sample, step)
 
     def __enter__(self) -> None:
-        self._mode, self._takes_lock = _here.mode, not _here.holds_lock
+        self._mode = _here.mode
+        self._takes_lock = not _here.holds_lock
         if self._takes_lock:
             _acquire()
         _here.mode = "hook"

@@ -32,7 +32,9 @@ class _Call:
 
     def __init__(self, calls: dict[int, _Call], task: str, sample: str, hook: str) -> None:
         self._calls = calls
-        self.task, self.sample, self.hook = task, sample, hook
+        self.task = task
+        self.sample = sample
+        self.hook = hook
         self.is_waiting = self.is_named = False
 
     def __enter__(self) -> None:
@@ -84,7 +86,8 @@ class Watchdog:
         try:
             yield
         finally:
-            call.began, call.is_waiting = time.monotonic(), False
+            call.began = time.monotonic()
+            call.is_waiting = False
 
     def close(self) -> None:
         """Watch no longer."""

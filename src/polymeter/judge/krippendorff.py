@@ -55,7 +55,9 @@ def krippendorff_alpha(
     expected = _expected_interval if is_interval else _expected_nominal
 
     def alpha_of(totals: NDArray[np.float64]) -> float | None:
-        n, within, disagreement = float(totals[0]), float(totals[1]), expected(totals)
+        n = float(totals[0])
+        within = float(totals[1])
+        disagreement = expected(totals)
         return 1 - (n - 1) * within / disagreement if disagreement > _LEAST else None
 
     value = alpha_of(terms.sum(axis=0)) if rows else None

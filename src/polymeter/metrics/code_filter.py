@@ -15,10 +15,19 @@ from dataclasses import dataclass
 Instruction = tuple[int, int, int, int | str]
 """A code, two jumps and a number, or ``OWN_PROCESS`` for the number of the process that loads it."""
 OWN_PROCESS = "own process"
-_LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-_ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
-"""Where a filter finds the call's number, the kind of machine, and the arguments of 8 bytes each."""
+_LOAD = 0x20
+_AND = 0x54
+_IF_EQUAL = 0x15
+_IF_AT_LEAST = 0x35
+_RETURN = 0x06
+_ALLOW = 0x7FFF0000
+_KILL = 0x80000000
+_REFUSE = 0x00050000
+_NUMBER_AT = 0
+"""Where a filter finds the call's number."""
+_MACHINE_AT = 4
+_ARGUMENTS_AT = 16
+"""Where the arguments begin, of 8 bytes each."""
 _MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7, "riscv64": 0xC00000F3, "loongarch64": 0xC0000102}
 """The kinds of machine as the kernel names them. All but the first have the same numbers of system calls."""
 _FIRST_OF_NEW = 424

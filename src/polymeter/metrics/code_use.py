@@ -129,7 +129,9 @@ def _bytes_written(number: int) -> int:
 
 def _bytes_in(folder: Path) -> float:
     """The size of all files in a folder; infinite if they are too many or lie too deep."""
-    n_bytes, n_entries, ahead = 0, 0, [str(folder)]
+    n_bytes = 0
+    n_entries = 0
+    ahead = [str(folder)]
     while ahead:
         try:
             with os.scandir(ahead.pop()) as entries:

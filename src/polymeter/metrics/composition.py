@@ -292,7 +292,9 @@ def _clause(item: Any, where: str) -> Clause:
     if not isinstance(item, Mapping):
         raise DataError(f"A clause of a scene is an object, not {type(item).__name__}.", where=where)
     _check_names(item, ("class", "count", "color", "position"), where)
-    label, count, colour = item.get("class"), item.get("count", 1), item.get("color")
+    label = item.get("class")
+    count = item.get("count", 1)
+    colour = item.get("color")
     if not isinstance(label, str) or not label.strip():
         raise DataError(f"The class of a clause is a name, not {label!r}.", where=f"{where}.class")
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:

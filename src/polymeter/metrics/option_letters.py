@@ -27,7 +27,11 @@ _JAPANESE = r"[\u3040-\u30FF\u4E00-\u9FFF]"
 _FULL_WIDTH = {ord("Ａ") + number: ord("A") + number for number in range(26)}
 
 # How reliable the form of a mention is; in a form, @ stands for the letter.
-_START, _END, _NUMBERED, _PHRASE, _ANYWHERE = 10, 9, 8, 7, 0
+_START = 10
+_END = 9
+_NUMBERED = 8
+_PHRASE = 7
+_ANYWHERE = 0
 _SHAPES = (("(@)", 6), ("@.", 5), ("@:", 4), ("@)", 3), ("@ ", 2))
 _MORE_SHAPES = (*_SHAPES, ("@-", 1), ("@_", 1), ("@=", 1))
 _PHRASE_BEFORE = re.compile(

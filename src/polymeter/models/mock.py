@@ -212,9 +212,13 @@ class _Script:
     def __init__(
         self, mode: str, answer: str, answers: Mapping[str, str], failure: str, rate: float, n_failures: int, seed: int
     ) -> None:
-        self._mode, self._answer, self._answers = mode, answer, answers
+        self._mode = mode
+        self._answer = answer
+        self._answers = answers
         self._failure: ErrorKind = failure  # type: ignore[assignment]
-        self._rate, self._n_failures, self._seed = rate, n_failures, seed
+        self._rate = rate
+        self._n_failures = n_failures
+        self._seed = seed
         self._failed: dict[str, int] = {}
         self._expected: dict[tuple[str, str], tuple[Any, Any]] = {}
         self.model: Model | None = None

@@ -90,7 +90,10 @@ class Execution:
         self, plan: Plan, folder: RunFolder, manifest: dict[str, Any], changed: Collection[str], progress: Progress
     ) -> None:
         options = plan.options
-        self._plan, self._folder, self._manifest, self._progress = plan, folder, manifest, progress
+        self._plan = plan
+        self._folder = folder
+        self._manifest = manifest
+        self._progress = progress
         self._started = time.perf_counter()
         self._media = MediaStore(folder.media, keeps_previews=options.media == "previews")
         part = sessions.as_part(manifest["sessions"][-1])
@@ -403,7 +406,9 @@ class Execution:
     def _close_manifest(self, status: Status, n_failed: int, usage: UsageByRole | None = None) -> None:
         outcome, manifest = self._scheduler.outcome, self._manifest
         seconds = time.perf_counter() - self._started
-        manifest["status"], manifest["ended"], manifest["n_failed"] = status, sessions.now(), n_failed
+        manifest["status"] = status
+        manifest["ended"] = sessions.now()
+        manifest["n_failed"] = n_failed
         manifest["seconds"] = round((manifest["seconds"] or 0.0) + seconds, 3)
         if usage is None:
             with suppress(StorageError):  # rows that cannot be written have ended the run already

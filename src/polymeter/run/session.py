@@ -76,7 +76,9 @@ def _begin(
     if plan.options.is_restart and folder.is_begun():
         _throw_away(folder)
     if not folder.is_begun():
-        manifest, changed, damage = manifests.new_manifest(plan, folder, command), [], ""
+        manifest = manifests.new_manifest(plan, folder, command)
+        changed = []
+        damage = ""
     else:
         before = folder.read_manifest(is_whole=True)
         manifests.check_same_run(before, plan, folder)

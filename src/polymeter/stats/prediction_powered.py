@@ -94,7 +94,9 @@ def corrected_mean(
         partition = None
     if n < 2:
         return CorrectedMean(value, None, None, "a single label", weight, bias, n, n_others)
-    units, n_units, fewest = "labels", n, FEWEST_SAMPLES
+    units = "labels"
+    n_units = n
+    fewest = FEWEST_SAMPLES
     if partition is None:
         of_labelled, of_others = float(residuals.var(ddof=1)) / n, _variance(weight * g)
         variance = of_labelled + of_others

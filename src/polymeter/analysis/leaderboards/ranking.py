@@ -89,7 +89,9 @@ def average(columns: Sequence[BoardColumn], gaps: Sequence[Gaps | None], n_model
     ranks: list[tuple[int, int] | None] = [None] * n_models
     for row, cells, rank in zip(members, by_model, rank_intervals(found), strict=True):
         value = math.fsum(_number(cell) for cell in cells) / len(cells)
-        values[row], intervals[row], ranks[row] = value, _joined(value, cells), rank
+        values[row] = value
+        intervals[row] = _joined(value, cells)
+        ranks[row] = rank
     methods = {column.method for column, _ in chosen}
     return Average(
         tuple(column.name for column, _ in chosen),

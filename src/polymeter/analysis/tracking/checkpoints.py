@@ -164,7 +164,9 @@ class Settling:
     def __init__(
         self, least_s: float, now: Callable[[], float] = time.time, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._least_s, self._now, self._clock = least_s, now, clock
+        self._least_s = least_s
+        self._now = now
+        self._clock = clock
         self._seen: dict[Path, tuple[Any, float]] = {}
 
     def left_s(self, checkpoint: Checkpoint) -> float:

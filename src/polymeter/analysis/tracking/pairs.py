@@ -45,7 +45,9 @@ class CheckpointPairs:
     """
 
     def __init__(self, path: Path, *, metric: str = "", allow: Collection[str] = ()) -> None:
-        self._path, self._metric, self._allow = path, metric, sorted(allow)
+        self._path = path
+        self._metric = metric
+        self._allow = sorted(allow)
         self._kept: dict[str, CheckpointPair] = {}
         self._is_new = False
         self._read()

@@ -65,8 +65,11 @@ class TrackCallback:
         if stop_on_regression and options.get("max_regression") is None:
             raise PlanError("stop_on_regression needs the largest tolerated loss.", hint="Add max_regression=0.02.")
         self._asked = _plain({"tasks": list(names_of(tasks, "tasks")), **options})
-        self._wait, self._stops, self._timeout_s = wait, stop_on_regression, timeout_s
-        self._prefix, self._environment = log_prefix, dict(environment or {})
+        self._wait = wait
+        self._stops = stop_on_regression
+        self._timeout_s = timeout_s
+        self._prefix = log_prefix
+        self._environment = dict(environment or {})
         self._trainer: weakref.ref[Any] | None = None
         self._child: _TrackingChild | None = None
         self._is_owed = self._is_regressed = False

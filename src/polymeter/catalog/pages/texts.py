@@ -79,7 +79,9 @@ class Writer:
     """
 
     def __init__(self, links: Links, language: str) -> None:
-        self._links, self._language, self._chrome = links, language, read_words()
+        self._links = links
+        self._language = language
+        self._chrome = read_words()
         self._words = self._chrome[language]
         templates = self._environment()
         self._benchmark = templates.get_template("benchmark.md.jinja")

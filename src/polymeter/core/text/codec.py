@@ -93,7 +93,9 @@ class NotExactError(PolymeterError):
         # Raised for every sample of some tasks. The text names a type and holds no secret, for which it need not be
         # searched.
         Exception.__init__(self, what)
-        self.what, self.where, self.hint = what, "", ""
+        self.what = what
+        self.where = ""
+        self.hint = ""
 
 
 def encode(value: Any) -> str:

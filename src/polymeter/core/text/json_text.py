@@ -18,7 +18,9 @@ from typing import Any
 
 from polymeter.core.text.codec import json_encoder
 
-NAN, INFINITY, MINUS_INFINITY = "NaN", "Infinity", "-Infinity"
+NAN = "NaN"
+INFINITY = "Infinity"
+MINUS_INFINITY = "-Infinity"
 _NUMBERS = {NAN: math.nan, INFINITY: math.inf, MINUS_INFINITY: -math.inf}
 _COMPACT = json_encoder(is_ascii=False, allows_nan=False)
 _COMPACT_ASCII = json_encoder(is_ascii=True, allows_nan=False)

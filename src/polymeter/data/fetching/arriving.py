@@ -48,7 +48,9 @@ class PartialFile:
     """
 
     def __init__(self, target: Path, url: str, md5: str | None) -> None:
-        self._target, self._url, self._md5 = target, digest(url.encode()), (md5 or "").lower()
+        self._target = target
+        self._url = digest(url.encode())
+        self._md5 = (md5 or "").lower()
         self._file = target.with_name(f".{target.name}.part")
         self._note = target.with_name(f".{target.name}.part.json")
         self.tag, self._is_plain = "", True
@@ -116,7 +118,10 @@ class Sink:
     """
 
     def __init__(self, file: IO[bytes], url: str, max_bytes: int, part: PartialFile | None = None) -> None:
-        self._file, self._url, self._max_bytes, self._part = file, url, max_bytes, part
+        self._file = file
+        self._url = url
+        self._max_bytes = max_bytes
+        self._part = part
         self._told = guest_context().bytes_arrived
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._total: int | None = None

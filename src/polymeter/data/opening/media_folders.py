@@ -90,7 +90,8 @@ class _FolderRows:
     """
 
     def __init__(self, dataset: datasets.Dataset) -> None:
-        self._dataset, self._n = dataset, len(dataset)
+        self._dataset = dataset
+        self._n = len(dataset)
         kinds = {name: kind for name, feature in dataset.features.items() if (kind := modality_of(feature))}
         self._kinds = frozenset(kinds.values())
         self._columns = {name: _paths(dataset.data.table.column(name), dataset.features[name]) for name in kinds}

@@ -74,10 +74,17 @@ class HubTracker:
             raise PlanError("The tracker 'hub' needs a repository.", hint="Write hub:repo=organisation/name")
         if not folder and not (token or get_token()):
             raise PlanError("There is no token for the Hugging Face Hub.", hint="Log in with: hf auth login")
-        self._repo, self._folder, self._token = repo, folder, token or None
-        self._samples_repo, self._limit, self._has_results = samples_repo or repo, sample_limit(samples), results
-        self._private, self._gated, self._model = private, gated, model
-        self._task_type, self._create_pr = task_type, create_pr
+        self._repo = repo
+        self._folder = folder
+        self._token = token or None
+        self._samples_repo = samples_repo or repo
+        self._limit = sample_limit(samples)
+        self._has_results = results
+        self._private = private
+        self._gated = gated
+        self._model = model
+        self._task_type = task_type
+        self._create_pr = create_pr
         about = {"leaderboard_url": leaderboard_url, "point_of_contact": point_of_contact}
         self._about = {name: text for name, text in about.items() if text}
 

@@ -53,8 +53,13 @@ class MlflowTracker:
     ) -> None:
         with _quiet():
             import mlflow  # noqa: F401  (found missing before the run)
-        self._uri, self._experiment, self._name, self._run_id = tracking_uri, experiment, str(run_name), run_id
-        self._step, self._tags, self._has_report = step, dict(tags or {}), report
+        self._uri = tracking_uri
+        self._experiment = experiment
+        self._name = str(run_name)
+        self._run_id = run_id
+        self._step = step
+        self._tags = dict(tags or {})
+        self._has_report = report
         self._limit = sample_limit(samples)
 
     def send(self, run: TrackedRun) -> str:

@@ -36,7 +36,10 @@ class TensorBoardTracker:
 
         if not str(step).isdecimal():  # what a command line gives may be no number
             raise PlanError(f"{step!r} is no step.", hint="Write step=1000.")
-        self._folder, self._name, self._step, self._limit = folder, str(name), step, sample_limit(samples)
+        self._folder = folder
+        self._name = str(name)
+        self._step = step
+        self._limit = sample_limit(samples)
 
     def send(self, run: TrackedRun) -> str:
         from tensorboardX import SummaryWriter

@@ -59,7 +59,10 @@ class WandbTracker:
         if isinstance(init.get("tags"), str):
             init["tags"] = [init["tags"]]
         init = {name: _text(value) for name, value in init.items()}
-        self._init, self._limit, self._has_report, self._step = init, sample_limit(samples), report, step
+        self._init = init
+        self._limit = sample_limit(samples)
+        self._has_report = report
+        self._step = step
 
     def send(self, run: TrackedRun) -> str:
         with _quiet():

@@ -114,7 +114,10 @@ def _old_scores(results: Sequence[Any], metrics: Sequence[str]) -> dict[str, flo
 def _new_answer(records: Sequence[Record], settings: Mapping[str, Any]) -> LogAnswer:
     """The answers of 1.x to a sample: a line for each repeat, with the conversation."""
     values: dict[str, list[float]] = {}
-    exchanges, statuses, answers, scored = [], [], [], []
+    exchanges = []
+    statuses = []
+    answers = []
+    scored = []
     for prediction, review in records:
         score = (review.get("sample_score") or {}).get("score") or {}
         exchanges.append(_exchange(prediction, review, settings))

@@ -30,7 +30,10 @@ from polymeter.interop.evalscope.export_parts import PLAIN_IDS
 from polymeter.interop.evalscope.log_lines import Record, answered
 from polymeter.interop.evalscope.log_numbers import metric_name, reported_name, stated_results
 
-_PREDICTIONS, _REVIEWS, _REPORTS, _CONFIGS = "predictions", "reviews", "reports", "configs"
+_PREDICTIONS = "predictions"
+_REVIEWS = "reviews"
+_REPORTS = "reports"
+_CONFIGS = "configs"
 _WHOLE = "default"
 _MOST_GAPS = 10
 """With more places than this for each sample, indices do not count samples."""

@@ -80,7 +80,9 @@ def _add(archive: zipfile.ZipFile, name: str, value: Any) -> None:
 
 
 def _header(job: ExportJob, task: str, key: str, ids: Sequence[str]) -> dict[str, Any]:
-    manifest, planned, own = job.manifest, job.planned(task), job.results["tasks"][task]
+    manifest = job.manifest
+    planned = job.planned(task)
+    own = job.results["tasks"][task]
     options = manifest["options"]["identity"]
     scores = _scores(own)
     status = _STATUS.get(str(manifest["status"]), "started")
@@ -158,7 +160,9 @@ def _sample(job: ExportJob, sample: StoredSample, key: str) -> dict[str, Any]:
     ended = last_exchanges(sample)
     choices = chat_choices(sample, job)
     said = chat_messages(messages_of(ended[0]), job) if ended else []
-    answer, tokens, outputs = answer_text(sample), tokens_of(sample), model_outputs(sample)
+    answer = answer_text(sample)
+    tokens = tokens_of(sample)
+    outputs = model_outputs(sample)
     usage = {} if tokens is None else {"usage": _usage(tokens)}
     is_text = len(asked) == 1 and isinstance(asked[0]["content"], str)
     continuations = next((_continuations(exchange) for exchange in ended), None)

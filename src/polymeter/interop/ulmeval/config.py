@@ -16,7 +16,9 @@ from polymeter.core.errors import PlanError, did_you_mean
 
 MODES = ("all", "infer", "eval")
 WORK_DIR = "./outputs"
-_ROOT_VARIABLE, _SEED_VARIABLE, _WORLD_VARIABLE = "MMEVAL_ROOT", "SEED", "WORLD_SIZE"
+_ROOT_VARIABLE = "MMEVAL_ROOT"
+_SEED_VARIABLE = "SEED"
+_WORLD_VARIABLE = "WORLD_SIZE"
 _SECTIONS = ("model", "data")
 _CLASS, _DATASET = "class", "dataset"
 

@@ -61,7 +61,9 @@ _VQA_METRICS = {
     "DocVQA": "anls",
     "InfoVQA": "anls",
 }
-_ACC, _CIRCULAR, _VQA = "acc", "circular_acc", "vqa_accuracy"
+_ACC = "acc"
+_CIRCULAR = "circular_acc"
+_VQA = "vqa_accuracy"
 _OVERALL, _NO_FILTER = "overall", "none"
 _PERCENT = 100.0
 _EXPORTED = ("metric", "category", "value", "stderr", "n")

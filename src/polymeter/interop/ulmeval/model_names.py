@@ -23,7 +23,9 @@ _JUDGED = ("WISE", "GenEvalPP", "ImagineBench", "OmniContext")
 _LOCAL_JUDGES = ("mask2former", "openclip-vit-l-14", "mplug")
 _JUDGE_MODEL = ("model", "api_base", "key")
 _CHAT = "/chat/completions"
-_OPENAI_KEY, _OPENAI_URL, _UPSTREAM_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"
+_OPENAI_KEY = "OPENAI_API_KEY"
+_OPENAI_URL = "OPENAI_BASE_URL"
+_UPSTREAM_URL = "OPENAI_API_BASE"
 _API_CLASSES = ("OpenAIWrapper", "GPT4V")
 
 

@@ -166,7 +166,9 @@ def _group(text: str, prompt: str) -> ShapeGroup:
     shape = plain(words[-1]) if words else ""
     if shape not in SHAPES:
         raise _lost(repr(text.strip()), prompt)
-    count, colour, size = (2 if is_plural(words[-1]) else 1), "", ""
+    count = 2 if is_plural(words[-1]) else 1
+    colour = ""
+    size = ""
     for word in words[:-1]:
         name = plain(word)
         if word in NUMBERS or (word.isdecimal() and 0 < int(word) <= MOST_THINGS):

@@ -75,9 +75,11 @@ class HostedModel(AsyncModel):
     def __init__(
         self, label: str, title: str, key: str, key_names: Sequence[str], extra_body: Mapping[str, Any]
     ) -> None:
-        self._label, self._title = label, title
+        self._label = label
+        self._title = title
         self._extra_body = extra_body
-        self._key, self._key_names = key, key_names
+        self._key = key
+        self._key_names = key_names
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -208,7 +210,8 @@ class HostedModel(AsyncModel):
         """The client of this event loop."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            self._client, self._loop = self._open(), loop
+            self._client = self._open()
+            self._loop = loop
         return self._client
 
     async def _reply(self, client: Any, prepared: HostedBody) -> Output:

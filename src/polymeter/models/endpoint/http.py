@@ -79,7 +79,8 @@ class Connections:
     ) -> None:
         self._max_answer_mb = max_answer_mb
         self._proxy = proxy_for(base_url)
-        self._base_url, self._origin = base_url, _origin(base_url)
+        self._base_url = base_url
+        self._origin = _origin(base_url)
         self._headers = dict(headers)
         self._where = where
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}

@@ -129,7 +129,8 @@ class GeminiModel(HostedModel):
         key_names = () if vertexai else (api_key_env,) if api_key_env else _KEY_NAMES
         key = key_from(key_names, _TITLE)[1] if key_names else ""
         super().__init__(label, _TITLE, key, key_names, body_of(extra_body, label))
-        self._name, self._kind = name, kind_of(name)
+        self._name = name
+        self._kind = kind_of(name)
         if self._kind == "imagen" and not vertexai:
             raise PlanError("Imagen is served by Vertex AI only.", where=label, hint="Add vertexai=true and project=….")
         self.address = base_url or os.environ.get(_URL_NAMES[vertexai]) or _URLS[vertexai]

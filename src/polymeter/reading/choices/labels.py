@@ -66,7 +66,9 @@ class Labels:
     """
 
     def __init__(self, text: str, low: str, labels: Sequence[str], texts: OptionTexts) -> None:
-        self._text, self._low, self._texts = text, low, texts
+        self._text = text
+        self._low = low
+        self._texts = texts
         self.indices = {label: number for number, label in enumerate(labels)}
 
     def letter_at(self, position: int) -> NamedOption | None:
@@ -278,7 +280,9 @@ class Labels:
         match = _PARAPHRASE.fullmatch(line.strip(" \t.。" + MARK))
         if match is None or match["label"].upper() not in self.indices:
             return None
-        index, words, sign = self.indices[match["label"].upper()], match["words"], match["sign"]
+        index = self.indices[match["label"].upper()]
+        words = match["words"]
+        sign = match["sign"]
         is_name = sign == "." and words[0].isupper() and not self._texts.is_capital(index)
         is_small = match["label"].islower() and sign not in ".)"
         if is_name or is_small or len(words.split()) > _MOST_WORDS or patterns().join.match(same_length_lower(words)):

@@ -17,7 +17,9 @@ from polymeter.reading.characters import is_hangul, is_joined, is_unspaced, skip
 from polymeter.reading.choices.announcements import PARTICLES
 from polymeter.reading.markup import ANNOUNCES, MARK, folded, marked
 
-_EXACT, _CASED, _PLAIN = 0, 1, 2
+_EXACT = 0
+_CASED = 1
+_PLAIN = 2
 _STOPS = " \t\n.,;:!?…。，、；：！？।؟،؛'\"`´“”‘’„«»‹›|" + MARK
 _PAIRS = {
     "(": ")",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -65,16 +66,20 @@ class Prefetcher:
         if not to_do:
             ready(failures)
             return
-        left = [len(to_do)]
+        n_left = len(to_do)
+        lock = threading.Lock()
 
-        def finish_one() -> None:
-            left[0] -= 1
-            if left[0] == 0:
+        def prepare_one(place: int) -> None:
+            nonlocal n_left
+            failures[place] = self._look(requests[place])
+            with lock:
+                n_left -= 1
+                is_last = n_left == 0
+            if is_last:
                 ready(failures)
 
-        countdown = _Serial(finish_one)
         for place in to_do:
-            self._pool.submit(_Job(requests[place], place, failures, self._previews, countdown))
+            self._pool.submit(partial(prepare_one, place))
 
     def prepare_each(
         self,
@@ -107,14 +112,15 @@ class Prefetcher:
         if not any(is_wanted(medium) for request in requests for medium in request.media()):
             ready([None] * len(requests))
             return
-        self._pool.submit(lambda: ready([self._look_encoded(request) for request in requests]))
+        self._pool.submit(lambda: ready([self._look(request, is_shown_encoded=True) for request in requests]))
 
-    def _look_encoded(self, request: Request | OwnPrompt) -> Response | None:
+    def _look(self, request: Request | OwnPrompt, *, is_shown_encoded: bool = False) -> Response | None:
+        """Look at the media of a request; gives the failed response of one that cannot be shown."""
         try:
             with boundary(DataError, "Preparing media"):
                 _check_pixels(request)
                 for medium in request.media():
-                    self._previews.look(medium, is_shown_encoded=True)
+                    self._previews.look(medium, is_shown_encoded=is_shown_encoded)
         except PolymeterError as error:
             return Response.failed(error, "data")
         return None
@@ -218,43 +224,3 @@ def _check_pixels(request: Request | OwnPrompt) -> None:
     here = [image for image in request.images() if not is_remote(image)]
     if len(here) > 1:
         check_sample(here)
-
-
-class _Serial:
-    """Calls a function from many threads, one call at a time."""
-
-    def __init__(self, function: Callable[[], None]) -> None:
-        self._function = function
-        self._lock = threading.Lock()
-
-    def __call__(self) -> None:
-        with self._lock:
-            self._function()
-
-
-class _Job:
-    """Prepares the media of one request."""
-
-    def __init__(
-        self,
-        request: Request | OwnPrompt,
-        place: int,
-        failures: list[Response | None],
-        previews: Previews,
-        done: Callable[[], None],
-    ) -> None:
-        self._request = request
-        self._place = place
-        self._failures = failures
-        self._previews = previews
-        self._done = done
-
-    def __call__(self) -> None:
-        try:
-            with boundary(DataError, "Preparing media"):
-                _check_pixels(self._request)
-                for medium in self._request.media():
-                    self._previews.look(medium)
-        except PolymeterError as error:
-            self._failures[self._place] = Response.failed(error, "data")
-        self._done()

@@ -159,7 +159,9 @@ class Recorder:
             StorageError: The journal or a media file cannot be written; a failure to write is not a sample's.
         """
         self._media.check()
-        scores, samples, turns = [], [], []
+        scores = []
+        samples = []
+        turns = []
         for end in ended:
             task, sample = end.running.task, end.running.sample
             # What is left of a sample that cannot be read stays as it was, so that it is known the next time as well.

@@ -42,7 +42,8 @@ class SampleTable(Sequence[Mapping[str, Any]]):
             starts.append(place)
             place += len(line)
             yield _read(line.decode("utf-8"))
-        self._starts, self._size = starts, place
+        self._starts = starts
+        self._size = place
 
     @overload
     def __getitem__(self, place: int) -> Mapping[str, Any]: ...

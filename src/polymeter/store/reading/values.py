@@ -38,7 +38,9 @@ def read_values(folder: RunFolder, task: str, key: ScoreKey) -> SampleValues:
         return _of_outcomes(read_outcomes(folder, task, is_by_file=True), key)
     with closing(Journal(folder.journal)) as journal:
         rows = journal.scores(task)
-    ids, clusters, values = [], [], []
+    ids = []
+    clusters = []
+    values = []
     for name, cluster, body in rows:
         found = numbers_of(decode(body)["values"]).get(key)
         if found is not None:

@@ -40,7 +40,10 @@ from polymeter.metrics.basic import MEAN
 from polymeter.stats import MetricPlan, bradley_terry, reduce_rows
 from polymeter.tasks.pairs.file import AnswerPair, AnswerPairs
 
-WIN_RATE, CONSISTENT, FIRST_SHOWN, STRENGTH = "win_rate", "consistent", "first_shown", "strength"
+WIN_RATE = "win_rate"
+CONSISTENT = "consistent"
+FIRST_SHOWN = "first_shown"
+STRENGTH = "strength"
 _NO_FILTER = "none"
 _VERSION = 1
 _DEFAULTS = {"max_new_tokens": 1024, "temperature": 0.0}
@@ -50,7 +53,8 @@ class _PairSamples(SampleView):
     """A sample for each pair."""
 
     def __init__(self, task: str, pairs: AnswerPairs) -> None:
-        self._task, self._pairs = task, pairs
+        self._task = task
+        self._pairs = pairs
         self._has_several = len(pairs.head["runs"]) > 2
 
     def __len__(self) -> int:

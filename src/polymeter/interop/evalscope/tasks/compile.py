@@ -77,7 +77,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     if not options.predict_only:
         check_code_needs(spec.file, spec.sources, context.parity)
     benchmark = open_benchmark(spec, traits, options, context)
-    adapter, mode, records = benchmark.adapter, benchmark.mode, benchmark.records
+    adapter = benchmark.adapter
+    mode = benchmark.mode
+    records = benchmark.records
     form = _form(benchmark, context)
     if not (options.predict_only or context.is_begun):
         _check_references(benchmark, context.seed)

@@ -221,8 +221,12 @@ class BaseAPI(_Prompting):
         fail_msg: str = "Failed to obtain answer via API.",
         **kwargs: Any,
     ) -> None:
-        self.retry, self.wait, self.system_prompt = retry, wait, system_prompt
-        self.verbose, self.fail_msg, self.default_kwargs = verbose, fail_msg, kwargs
+        self.retry = retry
+        self.wait = wait
+        self.system_prompt = system_prompt
+        self.verbose = verbose
+        self.fail_msg = fail_msg
+        self.default_kwargs = kwargs
         self.logger = guest_logger("ChatAPI")
 
     def generate_inner(self, inputs: list[Item], **kwargs: Any) -> tuple[int, Any, Any]:

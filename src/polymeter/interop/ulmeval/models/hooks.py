@@ -78,7 +78,9 @@ def tried(
     Returns:
         ``(code, answer, log)``. A success is the code 0 with an answer; the code of a failure is never 0.
     """
-    code, answer, log = -1, None, None
+    code = -1
+    answer = None
+    log = None
     for number in range(max(int(getattr(wrapper, "retry", 1) or 1), 1)):
         if number:
             pause(wrapper)
@@ -87,7 +89,9 @@ def tried(
                 result = with_known(hook, [dict(item) for item in items], kwargs, **known)
                 code, answer, log = result if is_coded(result) else (0, result, None)
         except PolymeterError as error:  # any error of its client may be transient
-            code, answer, log = -1, None, error
+            code = -1
+            answer = None
+            log = error
         if code == 0 and answer is not None and not (isinstance(answer, str) and not answer):
             return code, answer, log
         if getattr(wrapper, "verbose", False):

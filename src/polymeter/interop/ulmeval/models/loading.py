@@ -101,7 +101,9 @@ def _of_entry(name: str, make: Callable[..., Any]) -> FoundUlm:
     args: tuple[Any, ...] = ()
     arguments: dict[str, Any] = {}
     while isinstance(make, functools.partial):
-        args, arguments, make = (*make.args, *args), {**make.keywords, **arguments}, make.func
+        args = (*make.args, *args)
+        arguments = {**make.keywords, **arguments}
+        make = make.func
     if isinstance(make, type):
         return FoundUlm(make, name, sources_of(make, []), arguments, args)
     file = getattr(getattr(make, "__code__", None), "co_filename", "")

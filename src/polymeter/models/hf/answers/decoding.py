@@ -117,7 +117,9 @@ def token_ids_of(value: Any) -> tuple[int, ...]:
 
 def ignored(parameters: Generate) -> dict[str, str]:
     """Settings that have no effect here, each with the reason."""
-    known, decoding, ours = _known_settings(), decoding_of(parameters), _OURS | _TOKENS
+    known = _known_settings()
+    decoding = decoding_of(parameters)
+    ours = _OURS | _TOKENS
     reasons = {}
     for name in parameters.extra:
         if name in ours:

@@ -82,14 +82,18 @@ class _Turns:
         decoding: Decoding,
         at_once: int,
     ) -> None:
-        self._loaded, self._encoder, self._refiller = loaded, encoder, refiller
-        self._requests, self._decoding = requests, decoding
+        self._loaded = loaded
+        self._encoder = encoder
+        self._refiller = refiller
+        self._requests = requests
+        self._decoding = decoding
         self._eos_ids = decoding.eos_ids or loaded.eos_ids
         self._most = most_new_tokens(loaded, decoding)
         self._responses: list[Response | None] = [None] * len(requests)
         self._waiting = deque(range(len(requests)))
         self._rows: list[AnswerRow] = []
-        self._at_once, self._cached = at_once, CachedRows(at_once)
+        self._at_once = at_once
+        self._cached = CachedRows(at_once)
 
     def answers(self) -> list[Response]:
         """The responses, in the order of the requests."""

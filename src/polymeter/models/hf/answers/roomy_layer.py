@@ -57,7 +57,8 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc, unused-ignore]  # untyped
             if row != place:
                 for held in self._held:
                     held[place, :, self._begin : self._end] = held[row, :, self._begin : self._end]
-        self._n_rows, self._begin = len(order), self._end - width
+        self._n_rows = len(order)
+        self._begin = self._end - width
         self._show()
 
     def add(self, layer: DynamicLayer, rows: torch.Tensor, width: int) -> None:
@@ -67,7 +68,8 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc, unused-ignore]  # untyped
             self._move(n_rows, max(width, self._end - self._begin), COLUMNS_OF_ROOM)
         for held, states in zip(self._held, (layer.keys, layer.values), strict=True):
             held[self._n_rows : n_rows, :, self._end - width : self._end] = states[rows, :, states.shape[2] - width :]
-        self._n_rows, self._begin = n_rows, min(self._begin, self._end - width)
+        self._n_rows = n_rows
+        self._begin = min(self._begin, self._end - width)
         self._show()
 
     def _move(self, n_rows: int, width: int, n_more: int) -> None:
@@ -80,7 +82,9 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc, unused-ignore]  # untyped
             new = held.new_zeros(max(n_rows, self._most_rows), held.shape[1], n_columns, held.shape[3])
             new[: self._n_rows, :, width - n_held : width] = held[: self._n_rows, :, self._begin : self._end]
             moved.append(new)
-        self._held, self._begin, self._end = moved, width - n_held, width
+        self._held = moved
+        self._begin = width - n_held
+        self._end = width
 
     def _show(self) -> None:
         self.keys, self.values = (held[: self._n_rows, :, self._begin : self._end] for held in self._held)

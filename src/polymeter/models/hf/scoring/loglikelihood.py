@@ -74,7 +74,8 @@ class ContinuationScorer:
     def __init__(
         self, loaded: LoadedCheckpoint, encoder: Encoder, *, moves_line_breaks: bool = False, softmax_dtype: str = ""
     ) -> None:
-        self._loaded, self._encoder = loaded, encoder
+        self._loaded = loaded
+        self._encoder = encoder
         self._keeps_line_breaks = loaded.is_chat and not moves_line_breaks
         self._network = loaded.network
         self._joint_tokens = JointTokens(loaded.tokenizer)
@@ -286,7 +287,8 @@ class ContinuationScorer:
         return True
 
     def _go_plain(self, reason: str) -> None:
-        self.way, self._is_sure = "plain", True
+        self.way = "plain"
+        self._is_sure = True
         _LOG.warning("Prefixes are not shared, which is slower: %s.", reason.rstrip("."))
 
 

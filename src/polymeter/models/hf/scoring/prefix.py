@@ -88,7 +88,8 @@ class PrefixReader:
         output = self._model(**given)
         if not keeps_cache:
             return output.logits[:, -1]
-        self.cache, self._mask = getattr(output, "past_key_values", None), mask
+        self.cache = getattr(output, "past_key_values", None)
+        self._mask = mask
         if not is_plain_cache(self.cache):
             raise UnsharableError(f"{type(self._model).__name__} keeps no plain cache of keys and values.")
         self.starts = mask.sum(-1)
@@ -253,7 +254,9 @@ class PrefixReader:
         tails = [rows[number].tail for number in numbers]
         of = torch.tensor([rows[number].request for number in numbers], device=device)
         tokens, is_real, is_scored = (tensor.to(device) for tensor in right_padded(tails))
-        cache, mask, starts = gathered(self.cache, of), self._mask[of], self.starts[of]
+        cache = gathered(self.cache, of)
+        mask = self._mask[of]
+        starts = self.starts[of]
         window = max(1, LOGIT_BYTES // (4 * len(numbers) * vocabulary(self._model)))
         for begin in range(0, tokens.shape[1] - 1, window):
             end = min(begin + window, tokens.shape[1] - 1)

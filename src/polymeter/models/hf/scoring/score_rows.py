@@ -112,7 +112,8 @@ class RowScores:
     def __init__(self, n_rows: int, device: Any, softmax_dtype: str = "") -> None:
         import torch
 
-        self._softmax_dtype, self._rounded_to = softmax_dtype, torch.float32
+        self._softmax_dtype = softmax_dtype
+        self._rounded_to = torch.float32
         self._logprobs = torch.zeros(n_rows, dtype=torch.float32, device=device)
         self._greedy = torch.ones(n_rows, dtype=torch.bool, device=self._logprobs.device)
 

@@ -195,7 +195,8 @@ class BatchDispatcher:
                     self._events.failed(loaded.error)
                 return
             with self._lock:
-                self._is_loaded, self._is_computing = True, False
+                self._is_loaded = True
+                self._is_computing = False
             self._events.answered([])
 
         self._thread.submit(job)

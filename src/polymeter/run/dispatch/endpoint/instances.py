@@ -142,7 +142,9 @@ class EndpointInstances:
         self._model = model
         self._name = name
         self._settings = settings
-        self._on_wait, self._on_note, self._on_gone = on_wait, on_note, on_gone
+        self._on_wait = on_wait
+        self._on_note = on_note
+        self._on_gone = on_gone
         self._all: list[EndpointInstance] = []
         self._most_in_flight = 0
         self.find()

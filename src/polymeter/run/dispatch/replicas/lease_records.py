@@ -145,7 +145,9 @@ class SumOfTimes:
     __slots__ = ("_ended_s", "_n_open", "_sum_of_begins")
 
     def __init__(self) -> None:
-        self._ended_s, self._n_open, self._sum_of_begins = 0.0, 0, 0.0
+        self._ended_s = 0.0
+        self._n_open = 0
+        self._sum_of_begins = 0.0
 
     def begin(self, now: float) -> None:
         """A span begins."""

@@ -121,7 +121,8 @@ class Leases(Generic[T]):
         replica = self._replicas.get(number)
         if replica is None or replica.state != "joining":
             return False
-        replica.state, replica.ready_since = "ready", self._clock()
+        replica.state = "ready"
+        replica.ready_since = self._clock()
         self._last_change = replica.ready_since
         self._there.begin(replica.ready_since)
         self._n_joining -= 1

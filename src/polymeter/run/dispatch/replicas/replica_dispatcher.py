@@ -105,7 +105,9 @@ class ReplicaDispatcher:
     def state(self) -> str:
         """How the replicas fare now, in a few words."""
         with self._changed:
-            totals, n_ready, n_waiting = self._leases.totals(), self._leases.n_ready, self._leases.n_waiting
+            totals = self._leases.totals()
+            n_ready = self._leases.n_ready
+            n_waiting = self._leases.n_waiting
         facts = [f"{n_ready:,}/{self._n_replicas:,} replicas"]
         facts += [f"{totals['utilisation']:.0%} busy"] if n_ready else []
         facts.append(f"{n_waiting:,} queued")

@@ -124,7 +124,8 @@ class CarriedImage:
     __slots__ = ("_data", "file")
 
     def __init__(self, data: bytes, file: str) -> None:
-        self._data, self.file = data, file
+        self._data = data
+        self.file = file
 
     def __call__(self) -> bytes:
         return self._data

@@ -97,7 +97,8 @@ def reduce_rows(
     reported = {metric.name: metric.score for metric in report.metrics} if makes_own_report else {}
     artifact = file.relative_to(context.output_dir.parent).as_posix()
     results = list(results_of_numbers(numbers, reported, artifact, context.seed))
-    slot.report, slot.folder = report, folder
+    slot.report = report
+    slot.folder = folder
     return results
 
 

@@ -25,8 +25,11 @@ when the head is gone (``head_watch``) may take longer.
 """
 _HANDLED = (signal.SIGINT, signal.SIGTERM)
 _NO_REPORT = "RAY_USAGE_STATS_ENABLED"
-_FILES, _SHORT_PLACE, _LONGEST_PLACE = "RAY_TMPDIR", "/tmp", 30
-"""Where Ray keeps its sockets, whose paths may have 107 bytes: 70 of them are its own."""
+_FILES = "RAY_TMPDIR"
+"""Says where Ray keeps its sockets."""
+_SHORT_PLACE = "/tmp"
+_LONGEST_PLACE = 30
+"""A path of a socket may have 107 bytes, and 70 of them are Ray's own."""
 _RETURNING_S, _POLL_S = 3.0, 0.1
 """For so long, what ran on the cluster just before may still hold what it gives back."""
 

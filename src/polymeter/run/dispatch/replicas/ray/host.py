@@ -10,7 +10,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -43,7 +43,6 @@ from polymeter.run.dispatch.replicas.wire import packed, unpacked
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-Happening = Literal["begun", "loaded", "computed", "seen", "ended", "unsent"]
 _LOG = logging.getLogger("polymeter")
 _ENDING_S = 5.0
 """How long replicas that compute may take to end when the run is over."""
@@ -123,6 +122,14 @@ class _Actor:
     sees: Visibility | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Happening:
+    """What is to be done on the host's thread about an actor."""
+
+    number: int
+    handle: Callable[[], None]
+
+
 class RayHost:
     """Holds replicas as actors.
 
@@ -150,13 +157,14 @@ class RayHost:
             max_concurrency=CALLS_AT_ONCE,
             scheduling_strategy="SPREAD",
         )(RayReplica)
-        self._folder, self._setup = sent(WorkingFolder.of(setup, joined.folder)), ray.put(sent(setup))
+        self._folder = sent(WorkingFolder.of(setup, joined.folder))
+        self._setup = ray.put(sent(setup))
         self._code = code_mark()
         self._pieces = Pieces(ray.put)
         self._lock = threading.Lock()
         self._careful_until = 0.0
         self._actors: dict[int, _Actor] = {}
-        self._happenings: queue.SimpleQueue[tuple[Happening, int, Any] | None] = queue.SimpleQueue()
+        self._happenings: queue.SimpleQueue[_Happening | None] = queue.SimpleQueue()
         self._is_heard = False
         self.closed = threading.Event()
 
@@ -182,15 +190,14 @@ class RayHost:
             handle = self._actor_of.remote(self._cluster.cpus_per_replica)
             self._actors[number] = _Actor(handle, time.monotonic())
             is_first, self._is_heard = not self._is_heard, True
-            calls: dict[Happening, Any] = {
-                "begun": handle.begin.remote(),
-                "loaded": handle.load.remote(self._code, self._folder, self._setup),
-                "ended": handle.live.remote(),
-            }
+            begun = handle.begin.remote()
+            loaded = handle.load.remote(self._code, self._folder, self._setup)
+            ended = handle.live.remote()
         if is_first:
             threading.Thread(target=self._hear_all, name="polymeter-ray", daemon=True).start()
-        for what, call in calls.items():
-            self._hear(what, number, call)
+        self._hear(number, begun, lambda _: self._begun(number))
+        self._hear(number, loaded, lambda result: self._loaded(number, *result))
+        self._hear(number, ended)
 
     def send(self, number: int, work: Work) -> None:
         """Send work. Large media goes through the object store, once; files that the replica sees are not sent."""
@@ -203,14 +210,14 @@ class RayHost:
         n_requests = sum(len(group) for group in work.groups)
         prepared = attempt(lambda: packed(work, sees))
         if isinstance(prepared, Raised):
-            self._happenings.put(("unsent", number, work))
+            self._happenings.put(_Happening(number, lambda: self._answered(number, Computed(work.lease, unsent(work)))))
             return
         body, beside = prepared
         with self._lock:
             pieces = self._pieces.stand_ins(beside)
         is_careful = time.monotonic() < self._careful_until
         call = actor.handle.compute.remote(work.lease, n_requests, is_careful, body, *pieces)
-        self._hear("computed", number, call)
+        self._hear(number, call, lambda answer: self._answered(number, unpacked(*answer)))
 
     def kill(self, number: int) -> None:
         """End an actor; one that waits for a node is not started any more."""
@@ -265,37 +272,32 @@ class RayHost:
         if isinstance(ended, Raised):
             _LOG.debug("A replica could not be ended: %r", ended.error)
 
-    def _hear(self, what: Happening, number: int, reference: Any, about: Any = None) -> None:
-        """Hear what becomes of a call, without waiting for it."""
+    def _hear(self, number: int, reference: Any, returned: Callable[[Any], None] | None = None) -> None:
+        """Hear what becomes of a call, without waiting for it. A call that fails has lost its actor.
+
+        Args:
+            number: The actor.
+            reference: The call.
+            returned: Is passed what it returns; ``None``: it is called for its failure alone.
+        """
+
+        def handle(future: Future[Any]) -> None:
+            result = attempt(future.result)
+            if isinstance(result, Raised):
+                self._lose(number, result.error)
+            elif returned is not None:
+                returned(result)
 
         def happened(future: Future[Any]) -> None:
-            self._happenings.put((what, number, (future, about)))
+            self._happenings.put(_Happening(number, partial(handle, future)))
 
         reference.future().add_done_callback(happened)
 
     def _hear_all(self) -> None:
         while (happening := self._happenings.get()) is not None:
-            what, number, value = happening
-            handled = attempt(lambda: self._handle(what, number, value))  # noqa: B023  (called at once)
+            handled = attempt(happening.handle)
             if isinstance(handled, Raised):  # a thread that ends would leave the run waiting
-                self._listener.failed(number, handled.error)
-
-    def _handle(self, what: Happening, number: int, value: Any) -> None:
-        if what == "unsent":
-            self._answered(number, Computed(value.lease, unsent(value)))
-            return
-        future, about = value
-        result = attempt(future.result)
-        if isinstance(result, Raised):
-            self._lose(number, result.error)
-        elif what == "begun":
-            self._begun(number)
-        elif what == "loaded":
-            self._loaded(number, *result)
-        elif what == "computed":
-            self._answered(number, unpacked(*result))
-        elif what == "seen":
-            self._learn(number, about, is_seen=result)
+                self._listener.failed(happening.number, handled.error)
 
     def _begun(self, number: int) -> None:
         with self._lock:
@@ -329,7 +331,8 @@ class RayHost:
     def _ask(self, number: int, folder: Path, mark: FileMark) -> None:
         actor = self._actors.get(number)
         if actor is not None:
-            self._hear("seen", number, actor.handle.sees.remote(mark), folder)
+            sees = actor.handle.sees.remote(mark)
+            self._hear(number, sees, lambda is_seen: self._learn(number, folder, is_seen=is_seen))
 
     def _learn(self, number: int, folder: Path, *, is_seen: bool) -> None:
         actor = self._actors.get(number)

@@ -22,7 +22,9 @@ from polymeter.metrics.image import CEILING_DB, is_resized, lpips, psnr, ssim
 from polymeter.tasks.table.classes.cells import cell_name_of, column, is_empty, list_of
 from polymeter.tasks.table.files.cells import image_in
 
-SCENE, REFERENCE, CHECKLIST = "scene", "reference", "checklist"
+SCENE = "scene"
+REFERENCE = "reference"
+CHECKLIST = "checklist"
 SCORED_BY = (SCENE, REFERENCE, CHECKLIST)
 SCALE = "scale"
 SHAPES = "shapes"
