@@ -11,6 +11,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.machine.places import naming_places
+from polymeter.core.text.phrases import first_of
 from polymeter.store.exports.export import read_sample_file, read_samples, sample_file
 from polymeter.store.folder import RunFolder, open_folder
 
@@ -158,8 +159,7 @@ def _task_named(task: str, manifest: Mapping[str, Any]) -> str:
         return matching[0]
     if matching:
         raise PlanError(f"{len(matching)} tasks begin with {task!r}: {', '.join(matching)}.", where="--task")
-    more = ", …" if len(names) > _MOST_NAMED else ""
-    hint = did_you_mean(task, names) or f"It has: {', '.join(names[:_MOST_NAMED])}{more}."
+    hint = did_you_mean(task, names) or f"It has: {first_of(names, _MOST_NAMED)}."
     raise PlanError(f"This run has no task {task!r}.", where="--task", hint=hint)
 
 

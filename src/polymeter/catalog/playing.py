@@ -22,7 +22,7 @@ from polymeter.catalog.listing import build_catalog
 from polymeter.catalog.media_check import unusable_media
 from polymeter.catalog.play_findings import ANSWERS, PlayedRows, findings_of, unscorable_rows
 from polymeter.catalog.trying import open_spec
-from polymeter.core.errors import PolymeterError, Problem
+from polymeter.core.errors import PolymeterError, Problem, causes_of
 from polymeter.core.names.catalog import Catalog, Entry
 from polymeter.core.task import TaskSpec
 from polymeter.data.opening.explaining import SourceError
@@ -203,16 +203,9 @@ def _refused(spec: TaskSpec, error: PolymeterError) -> PlayedTask:
     too little.
     """
     place, _, line = error.where.rpartition(":")
-    causes = (error, *_causes(error))
+    causes = (error, *causes_of(error))
     source = next((cause for cause in causes if isinstance(cause, SourceError)), None)
     is_ours = all(isinstance(cause, PolymeterError) for cause in causes) if source is None else not source.is_absent
     if is_ours and line.isdigit() and place.endswith(selection.file_endings()) and not _ADVICE.search(error.hint):
         return PlayedTask(spec.name, problem=Problem(error.where, f"{error.what} {error.hint}".strip()))
     return PlayedTask(spec.name, skipped=clip(one_line(error.what), _LONGEST_REASON))
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    cause = error.__cause__
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polymeter.cli.forms import words
 from polymeter.cli.pairs import parse_model_args
 from polymeter.cli.roles import JudgeArgs
 from polymeter.cli.run_flags import takes_options
@@ -113,8 +114,8 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
             judge=judge,
             judge_args=parse_model_args(judge, judge_args or (), "--judge-args"),
             rubric=_rubric(rubric),
-            tasks=_words(tasks),
-            allow=_words(allow),
+            tasks=words(tasks),
+            allow=words(allow),
             limit=limit,
             max_pairs=max_pairs,
             seed=seed,
@@ -170,7 +171,3 @@ def _rubric(text: str) -> str:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise PlanError("The rubric is not UTF-8.", where=str(path)) from error
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]

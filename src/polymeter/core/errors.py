@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -221,6 +221,14 @@ def outside_of_polymeter(file: str) -> bool:
 def _is_ours(file: str) -> bool:
     ours = Path(__file__).parents[1]
     return Path(file).is_relative_to(ours) and not Path(file).is_relative_to(ours / "library")
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """The exceptions that an exception was raised from, the nearest first."""
+    cause = error.__cause__
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
 
 
 @dataclass(frozen=True, slots=True)

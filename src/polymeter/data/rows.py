@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from polymeter.core.content import Image, Modality
 from polymeter.core.errors import DataError
-from polymeter.core.media.sources import digest
+from polymeter.core.media.sources import digest, is_pil
 from polymeter.core.text.codec import jsonable
 from polymeter.core.text.damaged_rows import damaged_text
 from polymeter.data.digest import dataset_fingerprint
@@ -179,7 +179,7 @@ class ListRows:
         self._rows = [dict(row) for row in rows]
         first = self._rows[0] if self._rows else {}
         self.columns = tuple(first)
-        self.media: dict[str, Modality] = {name: "image" for name, value in first.items() if _is_image(value)}
+        self.media: dict[str, Modality] = {name: "image" for name, value in first.items() if is_pil(value)}
         self.undecoded: frozenset[str] = frozenset()
         self.written: frozenset[str] = frozenset()
         self.written_fingerprint = ""
@@ -342,7 +342,7 @@ def _digest_rows(rows: Sequence[Mapping[str, Any]]) -> str:
     state = hashlib.blake2b(digest_size=16)
     for row in rows:
         for name, value in row.items():
-            is_image = type(value) is not str and _is_image(value)
+            is_image = type(value) is not str and is_pil(value)
             content = Image(value).content_hash() if is_image else _sorted_json(jsonable(value))
             state.update(f"{name}={content}\0".encode(errors="surrogatepass"))
         state.update(b"\1")
@@ -353,9 +353,5 @@ def _own(value: Any) -> Any:
     """A cell for one use. An image that was not decoded yet is opened anew: whoever uses it decodes it in place, and
     these rows live as long as the run.
     """
-    data = vars(value).get("polymeter_bytes") if _is_image(value) and getattr(value, "tile", None) else None
+    data = vars(value).get("polymeter_bytes") if is_pil(value) and getattr(value, "tile", None) else None
     return value if data is None else open_image(data)
-
-
-def _is_image(value: Any) -> bool:
-    return hasattr(value, "getbands") and hasattr(value, "tobytes")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from polymeter.core.errors import ScoreError
 from polymeter.core.text.codec import is_nan
 from polymeter.judge.llm_judge import ROLE
+from polymeter.stats.intervals import ends_of
 
 if TYPE_CHECKING:
     from polymeter.core.task import MetricKey, Score
@@ -196,5 +197,4 @@ def _mean_of(column: Sequence[float | None], clusters: Sequence[str | None] | No
 
 
 def _plain(found: Estimate) -> dict[str, Any]:
-    interval = None if found.interval is None else list(found.interval)
-    return {"value": found.value, "stderr": found.stderr, "interval": interval}
+    return {"value": found.value, "stderr": found.stderr, "interval": ends_of(found.interval)}

@@ -14,6 +14,7 @@ from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.metric import Aggregation
 from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread
 from polymeter.core.text.codec import is_nan, jsonable
+from polymeter.core.text.finite import is_finite_number
 from polymeter.stats.additive import Additive
 from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval
 from polymeter.stats.errors import clustered_standard_error, standard_error
@@ -77,9 +78,9 @@ def estimate(
         return _bootstrapped(values, aggregation, clusters, seed, action)
     with boundary(ScoreError, action):
         value = _plain(aggregation.aggregate(values))
-    if aggregation.uncertainty == "mean" and _is_number(value):
+    if aggregation.uncertainty == "mean" and is_finite_number(value):
         return _mean(value, np.asarray(values, dtype=np.float64), clusters, bounds)
-    return Estimate(value, no_interval=_UNKNOWN if _is_number(value) else "")
+    return Estimate(value, no_interval=_UNKNOWN if is_finite_number(value) else "")
 
 
 def _mean(value: float, data: NDArray[np.float64], clusters: Partition | None, bounds: Bounds) -> Estimate:
@@ -114,7 +115,7 @@ def _bootstrapped(
             value = _plain(aggregate.total(terms))
         else:
             value = _plain(aggregate(values))
-    if not _is_number(value):
+    if not is_finite_number(value):
         return Estimate(value)
     n_units = len(values if terms is None else terms)
     if n_units < 2:
@@ -176,7 +177,3 @@ def _plain(value: Any) -> Any:
     """Plain data; NaN becomes ``None``."""
     value = jsonable(value)
     return None if is_nan(value) else value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)

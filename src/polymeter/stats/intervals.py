@@ -17,6 +17,11 @@ LEVEL = 0.95
 _SERIES_FROM_DF = 30
 
 
+def ends_of(interval: Interval | None) -> list[float] | None:
+    """An interval as it stands in a document."""
+    return None if interval is None else list(interval)
+
+
 def normal_quantile(probability: float) -> float:
     """Quantile of the standard normal distribution."""
     return NormalDist().inv_cdf(probability)

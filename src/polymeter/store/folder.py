@@ -169,6 +169,11 @@ class RunFolder:
         with stored_at(self.path, "Opening the run folder"):
             return self.manifest.exists()
 
+    def has_ended_whole(self) -> bool:
+        """Whether the run has ended without a failed sample."""
+        manifest = self.read_manifest()
+        return manifest["status"] == "complete" and not manifest.get("n_failed")
+
     def sweep(self) -> None:
         """Delete the temporary files of processes that were killed while they wrote into this folder. Only for whoever
         holds the lock.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polymeter.analysis.comparison.runs import ComparedRun
 from polymeter.stats import Partition, mean_interval, mean_spread, paired_difference
-from polymeter.stats.intervals import Interval
+from polymeter.stats.intervals import Interval, ends_of
 from polymeter.store.reading.outcomes import SampleOutcome
 
 
@@ -84,7 +84,7 @@ class AnswerComparison:
                     "first": drift.first,
                     "second": drift.second,
                     "difference": drift.difference,
-                    "interval": _listed(drift.interval),
+                    "interval": ends_of(drift.interval),
                     "p_value": drift.p_value,
                 }
                 for drift in self.lengths
@@ -94,7 +94,7 @@ class AnswerComparison:
             else {
                 "n": self.choices.n,
                 "divergence_bits": self.choices.bits,
-                "interval": _listed(self.choices.interval),
+                "interval": ends_of(self.choices.interval),
                 "n_changed": self.choices.n_changed,
             },
         }
@@ -172,7 +172,3 @@ def _divergence(pairs: Sequence[tuple[SampleOutcome, SampleOutcome]]) -> ChoiceD
 def _clusters(pairs: Sequence[tuple[SampleOutcome, SampleOutcome]]) -> list[str | None] | None:
     labels = [one.cluster for one, _ in pairs]
     return labels if any(label is not None for label in labels) else None
-
-
-def _listed(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else list(interval)

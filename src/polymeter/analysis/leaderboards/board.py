@@ -18,7 +18,7 @@ from polymeter.core.machine.places import naming_places
 from polymeter.core.settings.arguments import Names, names_of
 from polymeter.report.formatting import count, listing, one_line
 from polymeter.report.render import as_text
-from polymeter.stats.intervals import Interval
+from polymeter.stats.intervals import Interval, ends_of
 
 SCHEMA_VERSION = 1
 LEVEL = 0.95
@@ -108,7 +108,7 @@ class Leaderboard:
             if own is None or (places := own.ranks[place]) is None
             else {
                 "value": own.values[place],
-                "interval": _ends(own.intervals[place]),
+                "interval": ends_of(own.intervals[place]),
                 "rank": list(places),
             },
             "cells": [_cell(column.cells[place], footnotes) for column in self.columns],
@@ -136,7 +136,7 @@ class Leaderboard:
             elif column is not None and (cell := column.cells[place]) is not None and cell.is_ranked:
                 score, interval = cell.value, cell.interval
             if taken is not None and score is not None:
-                points.append({"model": row.name, "x": taken, "y": score, "interval": _ends(interval)})
+                points.append({"model": row.name, "x": taken, "y": score, "interval": ends_of(interval)})
                 places.append((taken, score if is_higher else -score))
         for point, is_on_front in zip(points, pareto_front(places), strict=True):
             point["is_on_front"] = is_on_front
@@ -382,7 +382,7 @@ def _cell(cell: BoardCell | None, footnotes: dict[str, int]) -> dict[str, Any] |
     return {
         "value": cell.value,
         "stderr": cell.stderr,
-        "interval": _ends(cell.interval),
+        "interval": ends_of(cell.interval),
         "no_interval": cell.no_interval,
         "n": cell.n,
         "n_missing": cell.n_missing,
@@ -391,7 +391,3 @@ def _cell(cell: BoardCell | None, footnotes: dict[str, int]) -> dict[str, Any] |
         "footnotes": [footnotes.setdefault(one_line(note), len(footnotes) + 1) for note in cell.notes],
         "run": cell.run.name,
     }
-
-
-def _ends(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else list(interval)

@@ -8,6 +8,7 @@ from typing import Any
 
 from polymeter.metrics.basic import MEAN
 from polymeter.stats import Estimate, Partition, bradley_terry, estimate
+from polymeter.stats.intervals import ends_of
 from polymeter.store.folder import RunFolder
 from polymeter.store.reading.outcomes import SampleOutcome, read_outcomes
 from polymeter.tasks.pairs.compile import CONSISTENT, FIRST_SHOWN, WIN_RATE
@@ -53,7 +54,7 @@ def standings(folder: RunFolder, task: str, file: Path, judge: str) -> dict[str,
                 **_tally([(got if i == number else 1 - got) for i, j, got in comparisons if number in (i, j)]),
                 "score": found.values[number],
                 "stderr": found.stderrs[number],
-                "interval": _listed(found.intervals[number]),
+                "interval": ends_of(found.intervals[number]),
             }
             for number, name in enumerate(runs)
         ],
@@ -102,10 +103,6 @@ def _mean_of(own: Sequence[tuple[AnswerPair, SampleOutcome]], metric: str) -> di
     return {
         "value": found.value,
         "stderr": found.stderr,
-        "interval": None if is_flat else _listed(found.interval),
+        "interval": None if is_flat else ends_of(found.interval),
         **({"no_interval": problem} if problem else {}),
     }
-
-
-def _listed(interval: tuple[float, float] | None) -> list[float] | None:
-    return None if interval is None else list(interval)

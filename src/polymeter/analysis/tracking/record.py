@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from polymeter.analysis.tracking.checkpoints import Stamp
 from polymeter.core.errors import PlanError
 from polymeter.core.machine.places import stored_at
+from polymeter.core.text.json_text import as_json
 from polymeter.store.folder import write_json
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def refuse_other(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> 
     Raises:
         PlanError: What differs.
     """
-    differing = [*_differing(_plain(old), _plain(new))]
+    differing = [*_differing(as_json(old), as_json(new))]
     if differing:
         raise PlanError(
             f"This curve was measured with other settings: {'; '.join(differing)}.",
@@ -177,10 +178,6 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
             yield from _differing(before, now)
         elif before != now:
             yield f"{name} was {json.dumps(before, ensure_ascii=False)}, is {json.dumps(now, ensure_ascii=False)}"
-
-
-def _plain(settings: Mapping[str, Any]) -> Any:
-    return json.loads(json.dumps(settings, default=str))
 
 
 def _entry(value: Mapping[str, Any]) -> CheckpointRecord:

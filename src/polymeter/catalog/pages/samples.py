@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from polymeter.api.offline import offline
 from polymeter.catalog.trying import ShownPrompt, describe_parameters, first_prompt, open_spec
 from polymeter.core.content import Image, Part, Text
-from polymeter.core.errors import DataError, PolymeterError
+from polymeter.core.errors import DataError, PolymeterError, causes_of
 from polymeter.core.request import Request
 from polymeter.core.task import TaskSpec
 
@@ -90,14 +90,7 @@ def _part(part: Part) -> str:
 
 def _is_missing(error: PolymeterError) -> bool:
     """Whether a package or data is not on this machine, which is not the benchmark's fault."""
-    causes = list(_causes(error))
+    causes = list(causes_of(error))
     if any(isinstance(cause, ModuleNotFoundError) for cause in causes):
         return True
     return isinstance(error, DataError) and not any(isinstance(cause, _BUGS) for cause in causes)
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    cause = error.__cause__
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__

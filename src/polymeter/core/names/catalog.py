@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Literal
 
 from polymeter.core.errors import PlanError, Problem, did_you_mean, nearest
 from polymeter.core.names.parity import NO_PARITY, Parity
+from polymeter.core.text.phrases import in_words
 
 LIBRARY = "polymeter"
 """What names of benchmarks that come with Polymeter are qualified with."""
@@ -184,9 +185,9 @@ class Catalog:
         if len(having) > 1 and not wanted:
             names = [f"{qualifier}{QUALIFIES}{name}" for qualifier in having]
             raise PlanError(
-                f"{name!r} is ambiguous: {_listed(having)} have it.",
+                f"{name!r} is ambiguous: {in_words(having)} have it.",
                 where=where,
-                hint=f"Say which is meant: {_listed(names, 'or')}.",
+                hint=f"Say which is meant: {in_words(names, 'or')}.",
             )
         return having[wanted] if wanted else next(iter(having.values()), self), name
 
@@ -227,7 +228,7 @@ class Catalog:
             raise PlanError(
                 f"There are no benchmarks of {qualifier!r} here.",
                 where="--from",
-                hint=did_you_mean(qualifier, known) or f"There are those of {_listed(known)}.",
+                hint=did_you_mean(qualifier, known) or f"There are those of {in_words(known)}.",
             )
         return self.packages[qualifier]
 
@@ -283,7 +284,7 @@ class Catalog:
         """A sentence with the nearest names of installed packages; empty if none is near."""
         names = {entry.name: entry.qualified_name for one in self.packages.values() for entry in one}
         near = [names[found] for found in nearest(name, names, n=_MOST_SHOWN)]
-        return f"Did you mean {_listed([repr(one) for one in near], 'or')}?" if near else ""
+        return f"Did you mean {in_words([repr(one) for one in near], 'or')}?" if near else ""
 
     def tags(self) -> dict[str, list[str]]:
         """Names of the tasks behind each tag, in catalog order."""
@@ -345,11 +346,6 @@ class Catalog:
     def by_kind(self, kind: str) -> Mapping[str, Entry]:
         """The entries of one kind, by name."""
         return {name: entry for name, entry in self.entries.items() if entry.kind == kind}
-
-
-def _listed(items: Iterable[str], word: str = "and") -> str:
-    *others, last = items
-    return f"{', '.join(others)} {word} {last}" if others else last
 
 
 def _mentions(file: Path, name: str) -> bool:

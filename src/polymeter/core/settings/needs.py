@@ -10,6 +10,7 @@ from polymeter.core.content import Modality
 from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.model import Model, ModelTraits
 from polymeter.core.request import RequestKind
+from polymeter.core.text.phrases import first_of, in_words
 
 if TYPE_CHECKING:
     from polymeter.core.task import Task
@@ -61,20 +62,15 @@ def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[str
     for (setting, reason), names in sorted(ignored.items()):
         grouped.setdefault((reason, tuple(names)), []).append(setting)
     return [
-        f"Model {name!r} cannot honour {_listed(settings)}, which {_named(names)}: {reason}"
+        f"Model {name!r} cannot honour {in_words(map(repr, settings))}, which {_named(names)}: {reason}"
         for (reason, names), settings in grouped.items()
     ]
-
-
-def _listed(settings: Sequence[str]) -> str:
-    *others, last = map(repr, settings)
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _named(tasks: Sequence[str]) -> str:
     if len(tasks) == 1:
         return f"task {tasks[0]!r} sets"
-    return f"{len(tasks)} tasks set ({', '.join(tasks[:3])}{', …' if len(tasks) > 3 else ''})"
+    return f"{len(tasks)} tasks set ({first_of(tasks, 3)})"
 
 
 def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, roles: Iterable[str] = ()) -> None:

@@ -83,6 +83,11 @@ def strict(text: str, *, nan: str | None = NAN) -> str:
     return json_text(parsed, is_compact=True, nan=nan)
 
 
+def as_json(value: Any) -> Any:
+    """A value as it comes back from JSON, in which what JSON has no form for is text."""
+    return json.loads(json.dumps(value, default=str))
+
+
 def encodable(text: str) -> str:
     """A JSON text with lone surrogates as their escapes."""
     return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

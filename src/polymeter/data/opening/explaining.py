@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from polymeter.core.errors import DataError, did_you_mean
+from polymeter.core.text.phrases import first_of
 
 Key = Literal["dataset_path", "dataset_name", "dataset_kwargs", "split"]
 """What of a task's configuration an error is about."""
@@ -211,8 +212,7 @@ def encoding_problem(file: Path, shown: str) -> str:
 
 def _named(kwargs: Mapping[str, Any]) -> str:
     names = [Path(name).name for name in _names(kwargs.get("data_files"))]
-    more = ", …" if len(names) > _MOST_FILES else ""
-    return f" ({', '.join(names[:_MOST_FILES])}{more})" if names else ""
+    return f" ({first_of(names, _MOST_FILES)})" if names else ""
 
 
 def _broken_json(file: Path) -> tuple[str, str] | None:

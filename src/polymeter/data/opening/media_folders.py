@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, did_you_mean, enumerated
 from polymeter.core.media.sources import on_disk
+from polymeter.core.text.phrases import first_of
 from polymeter.data.media import is_list, modality_of
 from polymeter.data.opening.explaining import SourceError, broken_json_line, encoding_problem, root_cause, sentence
 
@@ -266,4 +267,4 @@ def _list(files: Iterable[Path], folder: Path) -> str:
 
 def _few(names: Iterable[str]) -> str:
     shown = [*islice(names, _SHOWN + 1)]
-    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "")
+    return first_of(shown, _SHOWN)

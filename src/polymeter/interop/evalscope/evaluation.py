@@ -8,7 +8,6 @@ for the same requests, model and settings.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import ModelSpec
 from polymeter.core.names.parity import OFF
 from polymeter.core.records.progress import Progress
+from polymeter.core.text.json_text import as_json
 from polymeter.core.text.secrets import hide_secrets, scrubbed, without_secrets
 from polymeter.interop.evalscope import SYSTEM
 from polymeter.interop.evalscope import results as files
@@ -254,15 +254,15 @@ class _Evaluation:
                     where=str(self.root),
                     hint="The stage 'review' needs the configuration of the stage 'infer'; only the judge may differ.",
                 )
-            return next((run for run in begun if _is_whole(run)), begun[0])
-        return next((run for run in begun if _is_whole(run)), None)
+            return next((run for run in begun if run.has_ended_whole()), begun[0])
+        return next((run for run in begun if run.has_ended_whole()), None)
 
     def _answer_digest(self, options: Mapping[str, Any]) -> str:
         """Digest of everything that can change an answer."""
         adapter = options["dialect_options"]["adapter"]
         content = {name: options[name] for name in ("limit", "seed", "generation", "parity") if name in options}
         content |= {name: adapter[name] for name in ("dataset_args", "eval_type", "dataset_hub") if name in adapter}
-        return fingerprint([_plain(self.chosen), sorted(self.config.datasets), canonical(_as_data(content))])[:8]
+        return fingerprint([_plain(self.chosen), sorted(self.config.datasets), canonical(as_json(content))])[:8]
 
     def _scoring_digest(self, options: Mapping[str, Any]) -> str:
         """Digest of everything else that can change a score."""
@@ -271,25 +271,15 @@ class _Evaluation:
             name: adapter[name] for name in ("judge_strategy", "judge_model_args", "analysis_report") if name in adapter
         }
         judge = None if self.judge is None else _plain(self.judge)
-        return fingerprint([self.config.stage, self.config.model_id, canonical(_as_data(content)), judge])[:8]
+        return fingerprint([self.config.stage, self.config.model_id, canonical(as_json(content)), judge])[:8]
 
 
 def _plain(chosen: ConfiguredModel) -> Any:
     """A model as plain data, without its address."""
     if isinstance(chosen.model, ModelSpec):
         args = {name: value for name, value in chosen.model.args.items() if name not in ("base_url", "api_key_env")}
-        return [str(chosen.model), canonical(_as_data(without_secrets(args)))]
+        return [str(chosen.model), canonical(as_json(without_secrets(args)))]
     return canonical(without_secrets(dict(chosen.model.identity)))
-
-
-def _as_data(value: Any) -> Any:
-    """A value of a configuration as plain data, whatever it is."""
-    return json.loads(json.dumps(value, default=str))
-
-
-def _is_whole(run: RunFolder) -> bool:
-    manifest = run.read_manifest()
-    return manifest["status"] == "complete" and not manifest.get("n_failed")
 
 
 def _sorted(reports: Mapping[str, Report]) -> list[Report]:

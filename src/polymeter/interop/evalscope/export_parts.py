@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from math import fsum, isfinite
+from math import fsum
 from typing import Any
 
 import yaml
@@ -12,6 +12,7 @@ import yaml
 from polymeter.core.machine.files import replacing
 from polymeter.core.machine.places import stored_at
 from polymeter.core.records.exporting import ExportJob
+from polymeter.core.text.finite import is_finite_number
 
 SubsetNumber = tuple[str, float, int]
 """A subset, its number, and how many samples that rests on."""
@@ -78,7 +79,7 @@ def metrics_of(
     keys = dict.fromkeys((result["metric"], result["filter"]) for result in task["results"])
     for metric, name in keys:
         own = [result for result in task["results"] if (result["metric"], result["filter"]) == (metric, name)]
-        numbers = [result for result in own if _is_number(result["value"])]
+        numbers = [result for result in own if is_finite_number(result["value"])]
         whole = next((result for result in numbers if not result["subset"]), None)
         if whole is None:
             continue
@@ -120,7 +121,3 @@ def rounded(value: float) -> float:
 def _is_mean(whole: float, parts: list[SubsetNumber]) -> bool:
     count = sum(n for _, _, n in parts)
     return count > 0 and abs(fsum(value * n for _, value, n in parts) / count - whole) <= _TOLERANCE
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and isfinite(value)

@@ -7,7 +7,6 @@ conversation and the score.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +14,14 @@ from numbers import Real
 from typing import Any
 
 from polymeter.core.logs import LoggedExchange, LoggedMedium, LoggedMessage, LoggedOutput
+from polymeter.core.records.log_values import logged_settings, logged_text
 
 _USABLE = frozenset({"success", "fallback", "degraded"})
-_SETTINGS = {"max_tokens": "max_new_tokens", "max_new_tokens": "max_new_tokens", "stop_seqs": "stop"}
-_SAME_NAMES = ("temperature", "top_p", "stop")
+_SETTINGS = {
+    **{name: name for name in ("max_new_tokens", "temperature", "top_p", "stop")},
+    "max_tokens": "max_new_tokens",
+    "stop_seqs": "stop",
+}
 _RUNNING = ("batch_size", "timeout", "stream", "retries", "retry_interval")
 _NO_SCORE = "The log has an answer and no score."
 
@@ -60,7 +63,7 @@ def answered(records: Sequence[Record], generation: Mapping[str, Any], metrics: 
         metrics: The benchmark's metrics, for lines that do not name theirs.
     """
     is_new = any("sample_score" in review or "model_output" in prediction for prediction, review in records)
-    settings = _settings(generation)
+    settings = logged_settings(generation, _SETTINGS, _RUNNING)
     return _new_answer(records, settings) if is_new else _old_answer(records, settings, metrics)
 
 
@@ -76,7 +79,7 @@ def _old_answer(records: Sequence[Record], settings: Mapping[str, Any], metrics:
         message = choice.get("message") or {}
         outputs.append(
             LoggedOutput(
-                text=_text(message.get("content")),
+                text=logged_text(message.get("content")),
                 reasoning=message.get("reasoning_content"),
                 finish_reason=choice.get("finish_reason"),
                 input_tokens=usage.get("prompt_tokens") if place == 0 else None,
@@ -92,8 +95,8 @@ def _old_answer(records: Sequence[Record], settings: Mapping[str, Any], metrics:
         ("EvalScope gave no number." if reviews else _NO_SCORE) if choices else "The log has a line without an answer.",
         raw if isinstance(raw, Mapping) else None if raw is None else {"raw_input": raw},
         (LoggedExchange(tuple(outputs), settings=settings),) if outputs else (),
-        _text(reviews[0].get("gold")) if reviews else None,
-        _text(preds[0] if len(preds) == 1 else preds) if preds else None,
+        logged_text(reviews[0].get("gold")) if reviews else None,
+        logged_text(preds[0] if len(preds) == 1 else preds) if preds else None,
         log={"reviews": reviews} if reviews else {},
     )
 
@@ -141,8 +144,8 @@ def _new_answer(records: Sequence[Record], settings: Mapping[str, Any]) -> LogAn
         _why_unscored(statuses),
         metadata or None,
         tuple(exchanges),
-        _text(target[0] if isinstance(target, list) and len(target) == 1 else target),
-        _text(answers[0] if len(answers) == 1 else answers) if answers else None,
+        logged_text(target[0] if isinstance(target, list) and len(target) == 1 else target),
+        logged_text(answers[0] if len(answers) == 1 else answers) if answers else None,
         score.get("explanation"),
         {"repeats": scored} if len(records) > 1 else {},
     )
@@ -188,7 +191,7 @@ def _exchange(prediction: Mapping[str, Any], review: Mapping[str, Any], settings
 def _answer_text(content: Any) -> tuple[str | None, str | None]:
     """The text of an answer, and the reasoning that is set apart from it."""
     if not isinstance(content, list):
-        return _text(content), None
+        return logged_text(content), None
     texts = [str(part.get("text") or "") for part in content if part.get("type") == "text"]
     reasoning = [str(part.get("reasoning") or "") for part in content if part.get("type") == "reasoning"]
     return "".join(texts), "".join(reasoning) or None
@@ -199,7 +202,7 @@ def _message(turn: Mapping[str, Any]) -> LoggedMessage:
     role = str(turn.get("role"))
     return LoggedMessage(
         role if role in ("system", "assistant") else "user",
-        tuple(map(_part, content)) if isinstance(content, list) else (_text(content) or "",),
+        tuple(map(_part, content)) if isinstance(content, list) else (logged_text(content) or "",),
     )
 
 
@@ -211,23 +214,5 @@ def _part(part: Mapping[str, Any]) -> str | LoggedMedium:
     return LoggedMedium(kind, "" if source.startswith("data:") else source)
 
 
-def _settings(generation: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the generation under Polymeter's names; others under ``extra``."""
-    settings: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for name, value in generation.items():
-        if value is None or name in _RUNNING:
-            continue
-        if name in _SETTINGS or name in _SAME_NAMES:
-            settings[_SETTINGS.get(name, name)] = value
-        else:
-            extra[name] = value
-    return {**settings, "extra": extra} if extra else settings
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and math.isfinite(float(value))
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

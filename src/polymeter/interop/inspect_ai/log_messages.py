@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polymeter.core.logs import LoggedExchange, LoggedMedium, LoggedMessage, LoggedOutput
+from polymeter.core.records.log_values import logged_settings
 
-_SETTINGS = {"max_tokens": "max_new_tokens", "stop_seqs": "stop"}
-_SAME_NAMES = ("temperature", "top_p")
+_SETTINGS = {"max_tokens": "max_new_tokens", "stop_seqs": "stop", "temperature": "temperature", "top_p": "top_p"}
 _RUNNING = ("max_connections", "max_retries", "timeout", "attempt_timeout")
 _ATTACHED = "attachment://"
 
@@ -26,6 +26,7 @@ def exchange_of(sample: Mapping[str, Any], header: Mapping[str, Any]) -> LoggedE
     usage = output.get("usage") or {}
     text, reasoning = _answer_text(answer.get("content"), attachments)
     stop = choices[0].get("stop_reason")
+    config = {**(header["eval"].get("model_generate_config") or {}), **_plan_config(header)}
     return LoggedExchange(
         (
             LoggedOutput(
@@ -38,26 +39,12 @@ def exchange_of(sample: Mapping[str, Any], header: Mapping[str, Any]) -> LoggedE
             ),
         ),
         tuple(_message(message, attachments) for message in messages[:last]),
-        settings=_settings({**(header["eval"].get("model_generate_config") or {}), **_plan_config(header)}),
+        settings=logged_settings(config, _SETTINGS, _RUNNING),
     )
 
 
 def _plan_config(header: Mapping[str, Any]) -> Mapping[str, Any]:
     return (header.get("plan") or {}).get("config") or {}
-
-
-def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the generation under Polymeter's names; others under ``extra``."""
-    settings: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for name, value in config.items():
-        if value is None or name in _RUNNING:
-            continue
-        if name in _SETTINGS or name in _SAME_NAMES:
-            settings[_SETTINGS.get(name, name)] = value
-        else:
-            extra[name] = value
-    return {**settings, "extra": extra} if extra else settings
 
 
 def _answer_text(content: Any, attachments: Mapping[str, str]) -> tuple[str | None, str | None]:

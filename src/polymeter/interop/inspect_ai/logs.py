@@ -10,7 +10,6 @@ of the dataset, it is the id that the author gave.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -20,7 +19,9 @@ from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.logs import LoggedRun, LoggedSample, LoggedTask, LogReader, StatedResult
+from polymeter.core.records.log_values import logged_text
 from polymeter.core.task import MetricKey
+from polymeter.core.text.finite import finite_number
 from polymeter.interop.inspect_ai.log_files import LogFile, is_log_file, open_log_file
 from polymeter.interop.inspect_ai.log_messages import exchange_of, turns_of
 
@@ -238,19 +239,11 @@ def _numbers(scorer: str, value: Any) -> Iterator[tuple[str, float]]:
         for key, item in value.items():
             yield from _numbers(f"{scorer}/{key}", item)
     elif isinstance(value, str):
-        number = _GRADES.get(value.lower(), _parsed(value))
+        number = _GRADES.get(value.lower(), finite_number(value))
         if number is not None:
             yield scorer, number
     elif isinstance(value, (bool, int, float)) and math.isfinite(value):
         yield scorer, float(value)
-
-
-def _parsed(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _ending(epochs: Sequence[Mapping[str, Any]], *, is_scored: bool) -> tuple[str, str | None]:
@@ -294,7 +287,7 @@ def _log(epochs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _text(value: Any) -> str | None:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return logged_text(value)
 
 
 def _finite(value: Any) -> Any:

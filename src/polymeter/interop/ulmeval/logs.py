@@ -33,6 +33,7 @@ from polymeter.core.logs import (
     read_json,
 )
 from polymeter.core.task import MetricKey
+from polymeter.core.text.finite import finite_number
 from polymeter.interop.ulmeval.log_files import (
     INDEX,
     PREDICTION,
@@ -363,8 +364,4 @@ def _number(value: Any) -> float | None:
     """A number; true and false count as 1 and 0, also as words."""
     if isinstance(value, str):
         value = {"true": 1.0, "false": 0.0}.get(value.lower(), value)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
+    return finite_number(value)

@@ -29,7 +29,7 @@ from polymeter.core.text.secrets import without_secrets
 from polymeter.interop.ulmeval.config import UlmevalConfig, seed_of
 from polymeter.interop.ulmeval.model_names import ListedModel, judge_arguments
 from polymeter.interop.ulmeval.predictions import Predictions
-from polymeter.interop.ulmeval.results import INFER, Outputs, all_runs, is_whole
+from polymeter.interop.ulmeval.results import INFER, Outputs, all_runs
 from polymeter.run.plan.model_pool import ModelPool
 from polymeter.store.folder import RunFolder
 
@@ -266,7 +266,7 @@ class EvalPair(ModelOnDataset):
             PlanError: if there is none.
         """
         fitting = [run for run in all_runs(self.root, self.label) if self._fits(run)]
-        source = next((run for run in fitting if is_whole(run)), None) or next(iter(fitting), None)
+        source = next((run for run in fitting if run.has_ended_whole()), None) or next(iter(fitting), None)
         if source is None:
             raise PlanError(
                 f"There are no answers of {self.model!r} on {self.label!r}.",
@@ -289,7 +289,7 @@ class EvalPair(ModelOnDataset):
         """Score the answers."""
         source = self.source
         self.notes.append(f"The answers of {source.path} are scored.")
-        if not is_whole(source):
+        if not source.has_ended_whole():
             self.notes.append("That run did not end, or samples of it failed: those have no score.")
         options: dict[str, Any] = {
             "include_paths": (*self._included(), *self.include_paths()),

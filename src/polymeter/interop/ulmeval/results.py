@@ -81,12 +81,6 @@ def all_runs(root: Path, dataset: str) -> list[RunFolder]:
     return sorted(runs, key=lambda run: str(run.read_manifest()["started"]), reverse=True)
 
 
-def is_whole(run: RunFolder) -> bool:
-    """Whether a run has ended without a failed sample."""
-    manifest = run.read_manifest()
-    return manifest["status"] == "complete" and not manifest.get("n_failed")
-
-
 def link_files(run: RunFolder, day_folder: Path, model: str, dataset: str, label: str) -> tuple[list[Path], list[str]]:
     """Link the files that a run has written for a dataset into the day's folder, and those links into the model's.
 
@@ -151,4 +145,4 @@ def _runs_in(folder: Path, dataset: str, target: RunFolder | None) -> Iterator[R
 
 
 def _whole_first(runs: Iterator[RunFolder]) -> list[RunFolder]:
-    return sorted(runs, key=lambda run: not is_whole(run))
+    return sorted(runs, key=lambda run: not run.has_ended_whole())

@@ -17,6 +17,7 @@ from typing import Any
 
 from polymeter.core.errors import ErrorKind, ErrorScope, ModelError, PolymeterError
 from polymeter.core.request import Response
+from polymeter.core.text.finite import finite_number
 from polymeter.core.text.secrets import HIDDEN, hide_secrets, scrubbed
 
 _LONGEST_MESSAGE = 300
@@ -178,12 +179,12 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     time. A finite number, at least 0; how much of it is waited is the engine's business.
     """
     lowered = {name.lower(): value.strip() for name, value in headers.items()}
-    milliseconds = _number(lowered.get("retry-after-ms", ""))
+    milliseconds = finite_number(lowered.get("retry-after-ms", ""))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
     retry_after = lowered.get("retry-after", "")
     if retry_after:
-        seconds = _number(retry_after)
+        seconds = finite_number(retry_after)
         return max(0.0, seconds) if seconds is not None else _until_date(retry_after)
     resets = [
         _until(lowered[f"x-ratelimit-reset{of}"])
@@ -270,7 +271,7 @@ def _without_page(body: str) -> str:
 
 
 def _status(code: Any, codes: Sequence[str]) -> int:
-    number = _number(code) if isinstance(code, str) else code
+    number = finite_number(code) if isinstance(code, str) else code
     if isinstance(number, (int, float)) and 400 <= number < 600:
         return int(number)
     return next((status for word, status in _BY_TYPE if any(word in code_text for code_text in codes)), 0)
@@ -284,14 +285,6 @@ def _hidden(text: str, secrets: Collection[str]) -> str:
     return _KEY_LIKE.sub(HIDDEN, hide_secrets(scrubbed(text, secrets)))
 
 
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _until_date(text: str) -> float | None:
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
@@ -303,7 +296,7 @@ def _until(text: str) -> float | None:
     """Seconds until a reset that is given as a duration (``1m30s``), in seconds, or as a time in seconds or
     milliseconds since 1970.
     """
-    number = _number(text)
+    number = finite_number(text)
     if number is None:
         return _span(text)
     if number > _EPOCH:

@@ -12,6 +12,7 @@ from typing import Any
 from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.core.names.registry import missing_package, processor_of
 from polymeter.core.request import Tags
+from polymeter.core.text.phrases import first_of
 from polymeter.models.hf.answers.decoding import without_decoding_defaults
 from polymeter.models.hf.config import CheckpointKind
 from polymeter.models.hf.settings import HfSettings
@@ -270,7 +271,7 @@ def _check_weights(loading: Mapping[str, Any], settings: HfSettings) -> None:
     mismatched = [item[0] if isinstance(item, (tuple, list)) else item for item in loading.get("mismatched_keys", ())]
     missing = sorted({*loading.get("missing_keys", ()), *mismatched})
     if missing and not settings.allow_missing_weights:
-        names = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+        names = first_of(missing, _SHOWN)
         raise PlanError(
             f"The checkpoint {settings.name!r} lacks {len(missing)} of the network's weights: {names}.",
             where="--model",

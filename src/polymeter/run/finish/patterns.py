@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from polymeter.core.records.spread import Bounds
 from polymeter.core.task import MetricKey, Result, Score
+from polymeter.core.text.phrases import clip_line
 
 _FEWEST = 10
 """Of fewer samples, equal scores or answers may well be chance."""
@@ -193,5 +194,4 @@ def _is_one_of(given: str, targets: str) -> bool:
 
 
 def _shown(text: str) -> str:
-    line = " ".join(text.split())
-    return repr(line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…")
+    return repr(clip_line(text, _SHOWN))

@@ -13,6 +13,7 @@ from polymeter.core.model import Model, ModelTraits
 from polymeter.core.request import Loglikelihood
 from polymeter.core.settings.generation_names import EVERY_NAME, SHARED
 from polymeter.core.task import Task
+from polymeter.core.text.phrases import first_of
 
 BEYOND = "extra."
 """Before the name of a setting that only the model's provider knows: it is passed on unchecked."""
@@ -112,4 +113,4 @@ def _nearest(setting: str, known: frozenset[str] | None) -> str:
 def _named(tasks: list[str]) -> str:
     if len(tasks) == 1:
         return f"task {tasks[0]!r}"
-    return f"{len(tasks)} tasks ({', '.join(tasks[:3])}{', …' if len(tasks) > 3 else ''})"
+    return f"{len(tasks)} tasks ({first_of(tasks, 3)})"

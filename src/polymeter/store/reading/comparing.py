@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from polymeter.core.text.phrases import clip_line
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, SampleRow
 from polymeter.store.verifying import differing_results
@@ -108,5 +109,4 @@ def _request(asked: tuple[str, str, str | None, str] | None) -> str:
 
 
 def _shown(text: Any) -> str:
-    shown = " ".join(str(text).split())
-    return repr(shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…")
+    return repr(clip_line(str(text), _SHOWN))

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 
+from polymeter.core.text.phrases import clip
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 
@@ -59,7 +60,7 @@ def failure_kinds(failures: Iterable[tuple[str, str, str]]) -> list[FailureKind]
         first.setdefault(key, (sample, status, message))
         counts[key] = counts.get(key, 0) + 1
     kinds = [
-        FailureKind(counts[key], _shown(message), sample, status) for key, (sample, status, message) in first.items()
+        FailureKind(counts[key], _relative(message), sample, status) for key, (sample, status, message) in first.items()
     ]
     return sorted(kinds, key=lambda kind: -kind.n)
 
@@ -91,6 +92,6 @@ def _kind_of(sample: str, message: str) -> str:
     return f"{message[:_LONGEST_KEY]} {code}"
 
 
-def _shown(message: str) -> str:
-    line = _ABSOLUTE.sub("", " ".join(message.split()))
-    return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
+def _relative(message: str) -> str:
+    """A message on one line, without the folders of absolute paths."""
+    return clip(_ABSOLUTE.sub("", " ".join(message.split())), _LONGEST_MESSAGE)

@@ -15,6 +15,7 @@ from typing import Any
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context, guest_context_with
 from polymeter.core.names.installing import pip_install
+from polymeter.core.text.phrases import first_of
 from polymeter.data import Source, make_rows, open_splits
 from polymeter.data.fetching.modelscope import Repository, fetch_files, files_of_configs, open_repository
 from polymeter.data.opening.local import card_configs, is_saved
@@ -218,7 +219,7 @@ def _find_and_read(root: Path, subset: str, split: str, *, is_only: bool, is_clo
 def _first_names(folder: Path) -> str:
     """The first names in a folder, for messages."""
     names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
-    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "") or "nothing"
+    return first_of(names, _MOST_NAMED) or "nothing"
 
 
 def _file_named(folder: Path, stem: str, *, or_shards: bool = False) -> Path | None:

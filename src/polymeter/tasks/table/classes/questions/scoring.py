@@ -11,7 +11,7 @@ from polymeter.metrics import as_written
 from polymeter.metrics.text import anls, exact_match
 from polymeter.metrics.vqa import EvalAIAnswerProcessor, relaxed_match, vqa_accuracy, vqa_match
 from polymeter.reading import yes_no
-from polymeter.reading.text import compared, open_answer
+from polymeter.reading.text import compared, open_answer, with_single_spaces
 from polymeter.tasks.table.classes.multiple_choice.reading import OptionRead, ask_judge
 
 EXACT, VQA_EQUAL, ACCURACY, RELAXED, VQA, ANLS, JUDGED = (
@@ -70,7 +70,8 @@ def by_rules(references: Sequence[str], answer: str, wanted: str = EXACT) -> dic
     if wanted == ACCURACY:
         values[ACCURACY] = exact_match(references, one, ignore_case=True)
     # Lengths are those of texts with single spaces, as in VLMEvalKit.
-    values[ANLS] = anls([_single(reference) for reference in references], [_single(answer)]) if one[0] else 0.0
+    spaced = [with_single_spaces(reference) for reference in references]
+    values[ANLS] = anls(spaced, [with_single_spaces(answer)]) if one[0] else 0.0
     return values
 
 
@@ -88,8 +89,8 @@ def by_published_rules(references: Sequence[str], answer: str, wanted: str = EXA
     if wanted == ACCURACY:
         stripped = [reference.strip() for reference in references]
         values[ACCURACY] = as_written.exact_match(stripped, one, ignore_case=True)
-    folded = [_single(reference).lower() for reference in references]
-    values[ANLS] = as_written.anls(folded, [_single(answer).lower()]) if one[0] else 0.0
+    folded = [with_single_spaces(reference).lower() for reference in references]
+    values[ANLS] = as_written.anls(folded, [with_single_spaces(answer).lower()]) if one[0] else 0.0
     return values
 
 
@@ -164,7 +165,3 @@ def read_yes_or_no(
         return OptionRead(None, "none")
     letter = ask_judge(answer, _CHOICES, question)
     return OptionRead(_CHOICES[letter] if letter else None, "judge")
-
-
-def _single(text: str) -> str:
-    return " ".join(text.split())
