@@ -31,10 +31,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         metadata.mkdir()
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (metadata / "entry_points.txt").write_text(f"[polymeter.interop]\n{name} = {name}:SYSTEM\n")
-        module._read.cache_clear()
+        module._found_systems.cache_clear()
 
     yield make
-    module._read.cache_clear()
+    module._found_systems.cache_clear()
     for name in names:
         sys.modules.pop(name, None)
 

@@ -52,7 +52,11 @@ class AgreementReport:
     def document(self) -> dict[str, Any]:
         """The report as plain data."""
         corrected = {"corrected": [one.document() for one in self.corrected]} if self.corrected else {}
-        return {"compared": [_plain(one) for one in self.compared], **corrected, "notes": list(self.notes)}
+        return {
+            "compared": [_comparison_document(one) for one in self.compared],
+            **corrected,
+            "notes": list(self.notes),
+        }
 
 
 @dataclass(slots=True)
@@ -100,7 +104,7 @@ def agree(
         )
     if column and labels is not None:
         raise PlanError("Labels come from a column or from a file.", where="--labels", hint="Leave out --column.")
-    runs = [_read(Path(path), column, metric) for path in (first, second) if path is not None]
+    runs = [_run_scores(Path(path), column, metric) for path in (first, second) if path is not None]
     _check_names(runs, column, metric)
     compared = [*_between(runs[0], runs[1], seed)] if second is not None else []
     if labels is not None:
@@ -117,18 +121,18 @@ def agree(
     return AgreementReport(tuple(compared), tuple(notes), tuple(corrected))
 
 
-def _read(path: Path, column: str, metric: str) -> _RunScores:
+def _run_scores(path: Path, column: str, metric: str) -> _RunScores:
     folder = open_folder(path)
     manifest = folder.read_manifest(is_whole=True)
     scores = _RunScores(path.resolve().name, str(manifest["identity"]["model"]), manifest["status"] == "complete")
     with closing(Journal(folder.journal)) as journal:
         for task in manifest["tasks"]:
-            for sample in _samples(journal, task["name"]):
+            for sample in _samples_of_task(journal, task["name"]):
                 _add(scores, task["name"], sample, column, metric)
     return scores
 
 
-def _samples(journal: Journal, task: str) -> Iterator[dict[str, Any]]:
+def _samples_of_task(journal: Journal, task: str) -> Iterator[dict[str, Any]]:
     return (json.loads(line) for line in sample_lines(journal, task))
 
 
@@ -213,7 +217,7 @@ def _notes(runs: list[_RunScores], compared: list[ComparedVerdicts]) -> tuple[st
     return tuple(notes)
 
 
-def _plain(one: ComparedVerdicts) -> dict[str, Any]:
+def _comparison_document(one: ComparedVerdicts) -> dict[str, Any]:
     result = one.agreement
     return {
         "task": one.task,

@@ -63,7 +63,7 @@ def read_labels(path: Path, samples: Mapping[str, Mapping[str, Any]]) -> dict[st
     """
     require_place(path, "The file of labels")
     found: dict[str, dict[str, float | None]] = {}
-    for number, row in _rows(path):
+    for number, row in _label_rows(path):
         where = f"{path}:{number}"
         missing = [name for name in _COLUMNS[:2] if name not in row]
         if missing:
@@ -92,7 +92,7 @@ def read_labels(path: Path, samples: Mapping[str, Mapping[str, Any]]) -> dict[st
     return found
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _label_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The rows of a file, each with its line."""
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -227,7 +227,7 @@ def power(
         PlanError: if an assumption is out of range, or the runs have no metric of which anything can be said.
         StorageError: if a run folder cannot be read.
     """
-    _check(difference, std, correlation, power, alpha)
+    _check_request(difference, std, correlation, power, alpha)
     if len(runs) > 2:
         raise PlanError("Power is that of one run or of two that are compared.", hint="Name one or two run folders.")
     assumed = CORRELATION if correlation is None else correlation
@@ -277,7 +277,7 @@ def power(
     )
 
 
-def _check(
+def _check_request(
     difference: Sequence[float], std: float | None, correlation: float | None, power: float, alpha: float
 ) -> None:
     if not all(0 < own < math.inf for own in difference):

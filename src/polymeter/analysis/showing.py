@@ -89,7 +89,7 @@ def find_sample(path: Path | str, sample: str, task: str = "") -> FoundSample:
     similar: list[tuple[str, Mapping[str, Any]]] = []
     n_similar = 0
     for name in tasks:
-        for one in _samples(folder, name):
+        for one in _samples_of_task(folder, name):
             if one["id"] == sample:
                 found.append((name, one))
             elif str(one["id"]).startswith(sample):
@@ -131,12 +131,12 @@ def failed_samples(path: Path | str, task: str = "") -> Iterator[FoundSample]:
     return (
         FoundSample(name, sample, folder.media)
         for name in _tasks(folder, task)
-        for sample in _samples(folder, name)
+        for sample in _samples_of_task(folder, name)
         if sample["status"] != "ok"
     )
 
 
-def _samples(folder: RunFolder, task: str) -> Iterable[Mapping[str, Any]]:
+def _samples_of_task(folder: RunFolder, task: str) -> Iterable[Mapping[str, Any]]:
     """The ended samples of a task: from its file once the run is complete, which costs much less than the journal."""
     if folder.read_manifest()["status"] == "complete" and sample_file(folder, task).exists():
         return read_sample_file(folder, task)
@@ -145,15 +145,15 @@ def _samples(folder: RunFolder, task: str) -> Iterable[Mapping[str, Any]]:
 
 def _tasks(folder: RunFolder, task: str) -> list[str]:
     manifest = folder.read_manifest()
-    return [_task_named(task, manifest)] if task else _names(manifest)
+    return [_task_named(task, manifest)] if task else _task_names(manifest)
 
 
-def _names(manifest: Mapping[str, Any]) -> list[str]:
+def _task_names(manifest: Mapping[str, Any]) -> list[str]:
     return [str(task["name"]) for task in manifest["tasks"]]
 
 
 def _task_named(task: str, manifest: Mapping[str, Any]) -> str:
-    names = _names(manifest)
+    names = _task_names(manifest)
     matching = [name for name in names if name == task] or [name for name in names if name.startswith(task)]
     if len(matching) == 1:
         return matching[0]
@@ -167,7 +167,7 @@ def _known_ids(folder: RunFolder, tasks: Iterable[str]) -> str:
     """A sentence with the first ids of a run."""
     ids: list[str] = []
     for task in tasks:
-        for sample in _samples(folder, task):
+        for sample in _samples_of_task(folder, task):
             if len(ids) == _MOST_NAMED:
                 return f"Its samples are: {', '.join(ids)}, …"
             ids.append(str(sample["id"]))

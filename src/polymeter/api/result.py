@@ -142,7 +142,7 @@ class RunResult:
             PlanError: if ``samples`` is no such number.
             StorageError: if the run folder cannot be read or written.
         """
-        wanted = None if samples is None else _checked(samples)
+        wanted = None if samples is None else _report_samples(samples)
         if self.folder.read_manifest()["status"] == "complete":
             write_report(self.folder, self.folder.read_results(), wanted)
         else:
@@ -335,7 +335,7 @@ def write_report(folder: RunFolder, results: Mapping[str, Any], samples: int | L
     write_html_report(folder, results, samples, is_by_journal=False)
 
 
-def _checked(samples: Any) -> int | Literal["all"] | None:
+def _report_samples(samples: Any) -> int | Literal["all"] | None:
     from polymeter.core.options import RunOptions
 
     return RunOptions.make({"report_samples": samples}).report_samples

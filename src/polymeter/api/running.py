@@ -163,7 +163,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": mapping_of(fail_under, "fail_under")}
     end = OnEnd(on_end)
     moves = RunOptions.placements()  # of these None is a value: in this process
-    changes = _checked({name: value for name, value in options.items() if value is not None or name in moves})
+    changes = _checked_changes({name: value for name, value in options.items() if value is not None or name in moves})
     models = {**mapping_of(roles, "roles"), **({"model": model} if model is not None else {})}
     model_args = mapping_of(model_args, "model_args")
     try:
@@ -193,7 +193,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     return end.around(resumed)
 
 
-def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
+def _checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Options that may change when a run is resumed, and no others.
 
     Raises:

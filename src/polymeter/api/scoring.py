@@ -132,12 +132,12 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
 
 def _default_output(run: Path, roles: Mapping[str, ModelLike]) -> Path:
     """Beside the run: ``<run>-rescored``, or ``<run>-judge-<model>``, with a digest of the model's arguments."""
-    suffixes = [f"{role}-{_name(which)}" for role, which in sorted(roles.items())] or ["rescored"]
+    suffixes = [f"{role}-{_model_name(which)}" for role, which in sorted(roles.items())] or ["rescored"]
     name = "-".join([run.resolve().name, *suffixes])
     return run.parent / "".join(char if char.isalnum() or char in "-_.@" else "_" for char in name)
 
 
-def _name(model: ModelLike) -> str:
+def _model_name(model: ModelLike) -> str:
     if isinstance(model, ModelSpec) and model.args:
         return f"{model}-{fingerprint(without_secrets(jsonable(dict(model.args))))[:6]}"
     return str(model) if isinstance(model, (str, ModelSpec)) else type(model).__name__

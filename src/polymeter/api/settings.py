@@ -72,7 +72,7 @@ def read_settings() -> UserSettings:
     if not isinstance(content, dict):
         raise PlanError("The settings file must be a mapping.", where=str(path), hint=f"Keys: {', '.join(_keys())}.")
     folder = path.resolve().parent
-    _check(content, path, folder)
+    _check_settings(content, path, folder)
     cache_dir = content.get("cache_dir")
     return UserSettings(
         {str(name): str(folder / str(target)) for name, target in (content.get("data") or {}).items()} | data,
@@ -94,7 +94,7 @@ def parity_of(given: str | None) -> str:
     return read_settings().parity if given is None else parity_name(given)
 
 
-def _check(content: Mapping[Any, Any], path: Path, folder: Path) -> None:
+def _check_settings(content: Mapping[Any, Any], path: Path, folder: Path) -> None:
     """Refuse a settings file with unknown keys, or with values of another shape than theirs."""
     keys = _keys()
     for key, value in content.items():

@@ -36,11 +36,11 @@ def check_thresholds(thresholds: Mapping[str, Any], plan: Plan) -> None:
         owners = _owners(name, known)
         if not owners:
             owner = name.rpartition(".")[0] or name
-            hint = did_you_mean(owner, known) or f"It has {_listed(known)}."
+            hint = did_you_mean(owner, known) or f"It has {_first_names(known)}."
             raise PlanError(f"There is no task or group {owner!r} in this run.", where=OPTION, hint=hint)
         if not any(_is_of(name[len(owner) + 1 :], known[owner]) for owner in owners):
             metric, metrics = name[len(owners[0]) + 1 :], known[owners[0]] or ()
-            hint = did_you_mean(metric, metrics) or f"It has {_listed(metrics)}."
+            hint = did_you_mean(metric, metrics) or f"It has {_first_names(metrics)}."
             raise PlanError(f"{owners[0]!r} has no metric {metric!r}.", where=OPTION, hint=hint)
 
 
@@ -112,7 +112,7 @@ def _is_of(wanted: str, metrics: Collection[str] | None) -> bool:
     )
 
 
-def _listed(names: Collection[str]) -> str:
+def _first_names(names: Collection[str]) -> str:
     shown = ", ".join([*names][:_MOST_NAMED])
     return f"{shown} and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else shown or "none"
 

@@ -155,7 +155,7 @@ def plan_fetch(
         if sources is None:
             unsized.append(spec.name)
         for source in sources or ():
-            if not _names(source) & options.data.keys():
+            if not _source_names(source) & options.data.keys():
                 pinned = _pinned(source, options.revisions)
                 known, names, tasks = read.setdefault(_key(pinned), (pinned, [], []))
                 if isinstance(known, HubSource) and not getattr(pinned, "is_exact", True):
@@ -191,7 +191,7 @@ def _check_revisions(revisions: Mapping[str, str], sources: Sequence[HubSource |
             )
 
 
-def _names(source: HubSource | FileSource) -> set[str]:
+def _source_names(source: HubSource | FileSource) -> set[str]:
     """What ``--data`` may call it."""
     if isinstance(source, FileSource):
         return {source.name}

@@ -38,7 +38,7 @@ def unusable_media(task: Task) -> str:
 def _reason(task: Task, index: int) -> str:
     """Why the media of a row cannot be used; empty if they can."""
     try:
-        for part in _parts(task, index):
+        for part in _prompt_parts(task, index):
             if isinstance(part, Text) or is_url(part.source):
                 continue
             if isinstance(part, Image):
@@ -50,7 +50,7 @@ def _reason(task: Task, index: int) -> str:
     return ""
 
 
-def _parts(task: Task, index: int) -> Iterator[Part]:
+def _prompt_parts(task: Task, index: int) -> Iterator[Part]:
     for request in first_prompt(task, task.samples[index]).requests:
         for message in request.messages:
             yield from message.parts

@@ -38,7 +38,7 @@ def package_outlines(
     wanted = [entry for entry in entries if entry.kind == "task"]
     file = None if cache_dir is None else cache_dir / f"package_outlines-{package.origin}.json"
     state = digest(f"{package.state}:{package.parity}:{_FIELDS}".encode())
-    known = _read(file, state)
+    known = _kept_outlines(file, state)
     missing = [entry for entry in wanted if entry.name not in known]
     if missing:
         fresh: Iterable[TaskOutline] = outline_tasks(package, missing)
@@ -71,7 +71,7 @@ def _unsaid() -> Iterator[None]:
         readers.setLevel(level)
 
 
-def _read(file: Path | None, state: str) -> dict[str, list[Any]]:
+def _kept_outlines(file: Path | None, state: str) -> dict[str, list[Any]]:
     """What is kept for a state of the package."""
     if file is not None and file.is_file():
         with suppress(OSError, json.JSONDecodeError, UnicodeDecodeError, AttributeError):

@@ -63,7 +63,7 @@ class PlayedRows:
     def lacks_judge(self) -> bool:
         """Whether no row has a score for want of a judge."""
         rows = [*self.samples["gold"], *self.samples["wrong"]]
-        return all(row["status"] != "ok" and _JUDGE.search(_message(row)) for row in rows)
+        return all(row["status"] != "ok" and _JUDGE.search(_error_message(row)) for row in rows)
 
     @property
     def has_references(self) -> bool:
@@ -87,23 +87,25 @@ def unscorable_rows(played: PlayedRows) -> str:
     if not found:
         return ""
     of = f"{len(found):,} of {count(played.n_rows, 'row')} played"
-    return f"{of} cannot be scored, whatever the answer. The first is sample {found[0]['id']}: {_message(found[0])}"
+    return (
+        f"{of} cannot be scored, whatever the answer. The first is sample {found[0]['id']}: {_error_message(found[0])}"
+    )
 
 
 def _is_unscorable(row: SampleData) -> bool:
     is_answered = any(outputs for outputs in _responses(row))
     is_at_fault = row["status"] == "error" and row["error"]["kind"] in ("data", "score")
-    return is_answered and is_at_fault and not _OF_MACHINE.search(_message(row))
+    return is_answered and is_at_fault and not _OF_MACHINE.search(_error_message(row))
 
 
 def findings_of(played: PlayedRows) -> Iterator[str]:
     """What is remarkable about a task that was played, a sentence each."""
     failed = [row for row in played.samples["gold"] if row["status"] != "ok"]
     if played.has_references:
-        yield from (f"sample {row['id']} cannot be scored: {_message(row)}" for row in failed[:1])
+        yield from (f"sample {row['id']} cannot be scored: {_error_message(row)}" for row in failed[:1])
         yield from _scores(played)
     elif failed and not _is_without_reference(failed[0]):
-        yield f"sample {failed[0]['id']} cannot be scored: {_message(failed[0])}"
+        yield f"sample {failed[0]['id']} cannot be scored: {_error_message(failed[0])}"
     yield from (note.removeprefix(f"Task {played.task.spec.name!r}: ") for note in played.task.notes if _is_new(note))
     yield from _prompts(played)
 
@@ -121,9 +123,9 @@ def _scores(played: PlayedRows) -> Iterator[str]:
     if one is None or (one[1] < _ENOUGH and not short):
         yield from short
     elif short:  # a task that scores by itself may compare with something else than what it calls its target
-        yield f"the reference is {_shown(one[0])} in all {one[1]} rows looked at, and does not get full marks."
+        yield f"the reference is {_quoted(one[0])} in all {one[1]} rows looked at, and does not get full marks."
     else:
-        yield f"the reference is {_shown(one[0])} in all {one[1]} rows looked at."
+        yield f"the reference is {_quoted(one[0])} in all {one[1]} rows looked at."
 
 
 def _scores_alike(played: PlayedRows) -> Iterator[str]:
@@ -131,7 +133,7 @@ def _scores_alike(played: PlayedRows) -> Iterator[str]:
     modes = [mode for mode in ANSWERS if mode != "empty" or "generate" in played.task.needs.requests]
     rows = list(zip(*(played.samples[mode] for mode in modes), strict=False))
     scores = [
-        [_numbers(row) for row in together] for together in rows if all(row["status"] == "ok" for row in together)
+        [_scores_by_key(row) for row in together] for together in rows if all(row["status"] == "ok" for row in together)
     ]
     if not scores or any(not one or one != together[0] for together in scores for one in together):
         return
@@ -170,7 +172,9 @@ def _falls_short(row: SampleData, result: Mapping[str, Any]) -> bool:
 def _expected(row: SampleData) -> str:
     """What a row expects and what of the reference was scored."""
     target, answer = (row.get(name) for name in ("target", "answer"))
-    return f"; expected {_shown(target)}, scored {_shown(answer)}" if target is not None and answer is not None else ""
+    return (
+        f"; expected {_quoted(target)}, scored {_quoted(answer)}" if target is not None and answer is not None else ""
+    )
 
 
 def _one_target(task: Task) -> tuple[Any, int] | None:
@@ -189,15 +193,15 @@ def _prompts(played: PlayedRows) -> Iterator[str]:
     requests = [request for row in played.samples["gold"] for request in _requests(row)]
     if not requests:
         return
-    has_media = any(set(part) != {"text"} for request in requests for part in _parts(request))
+    has_media = any(set(part) != {"text"} for request in requests for part in _request_parts(request))
     if not has_media:
         same = _same_throughout(task, lambda sample: _text_of(task, sample))
         if same is not None and same[1] > 1:
-            yield f"the prompt is the same in all {same[1]} rows looked at: {_shown(same[0])}."
+            yield f"the prompt is the same in all {same[1]} rows looked at: {_quoted(same[0])}."
     for row in played.samples["gold"]:
         pieces = [piece for request in _requests(row) for piece in _unrendered(request, row)]
         if pieces:
-            yield f"the prompt of sample {row['id']} holds {_shown(pieces[0])}, which is not rendered."
+            yield f"the prompt of sample {row['id']} holds {_quoted(pieces[0])}, which is not rendered."
             break
     if not has_media and "generate_image" not in task.needs.requests:
         columns = _image_columns(task)
@@ -208,7 +212,7 @@ def _prompts(played: PlayedRows) -> Iterator[str]:
 def _unrendered(request: Mapping[str, Any], row: SampleData) -> Iterator[str]:
     """The template expressions in a prompt that are not text of the row itself, such as LaTeX."""
     data = json.dumps(row.get("doc"), ensure_ascii=False)
-    for part in _parts(request):
+    for part in _request_parts(request):
         for piece in _UNRENDERED.findall(str(part.get("text", ""))):
             if json.dumps(piece, ensure_ascii=False)[1:-1] not in data:
                 yield piece
@@ -254,7 +258,7 @@ def _text_of(task: Task, sample: Sample) -> str:
     return "\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def _numbers(row: SampleData) -> dict[tuple[str, str], float]:
+def _scores_by_key(row: SampleData) -> dict[tuple[str, str], float]:
     return {
         (score["metric"], score["filter"]): score["value"]
         for score in row["scores"]
@@ -266,7 +270,7 @@ def _requests(row: SampleData) -> Iterator[Mapping[str, Any]]:
     yield from (exchange["request"] for exchange in row["exchanges"] if exchange["request"])
 
 
-def _parts(request: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _request_parts(request: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from (part for message in request["messages"] for part in message["parts"])
 
 
@@ -274,13 +278,13 @@ def _responses(row: SampleData) -> list[Any]:
     return [exchange["response"].get("outputs") for exchange in row["exchanges"]]
 
 
-def _message(row: SampleData) -> str:
+def _error_message(row: SampleData) -> str:
     return one_line(str((row["error"] or {}).get("message", "")))
 
 
 def _is_without_reference(row: SampleData) -> bool:
-    return "cannot know the gold answer" in _message(row)
+    return "cannot know the gold answer" in _error_message(row)
 
 
-def _shown(value: Any) -> str:
+def _quoted(value: Any) -> str:
     return repr(clip(one_line(str(value)), _SHOWN))

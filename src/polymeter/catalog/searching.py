@@ -71,7 +71,9 @@ def search_benchmarks(catalog: Catalog, words: str, *, origin: str = "") -> list
     with sqlite3.connect(":memory:") as index:
         index.execute("CREATE VIRTUAL TABLE tasks USING fts5(name, title, tags, about, tokenize='porter unicode61')")
         index.execute("CREATE VIRTUAL TABLE readmes USING fts5(text, tokenize='porter unicode61')")
-        index.executemany("INSERT INTO tasks(rowid, name, title, tags, about) VALUES (?, ?, ?, ?, ?)", _rows(entries))
+        index.executemany(
+            "INSERT INTO tasks(rowid, name, title, tags, about) VALUES (?, ?, ?, ?, ?)", _search_rows(entries)
+        )
         beside = [readmes.number_of(entry.file) for entry in entries]
         index.executemany("INSERT INTO readmes(rowid, text) VALUES (?, ?)", readmes.texts())
         found = [
@@ -87,7 +89,7 @@ def search_benchmarks(catalog: Catalog, words: str, *, origin: str = "") -> list
     return sorted(hits, key=lambda hit: (-hit.score, hit.entry.kind != "group", len(hit.entry.name), hit.entry.name))
 
 
-def _rows(entries: Iterable[Entry]) -> Iterator[tuple[int, str, str, str, str]]:
+def _search_rows(entries: Iterable[Entry]) -> Iterator[tuple[int, str, str, str, str]]:
     for number, entry in enumerate(entries):
         yield number, _spelt_out(entry.name), entry.alias, _spelt_out(" ".join(entry.tags)), entry.about
 

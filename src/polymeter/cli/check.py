@@ -116,7 +116,7 @@ def _look_at(remarkable: Mapping[str, Sequence[str]]) -> str:
         return ""
     [(name, findings), *more] = remarkable.items()
     if more or len(findings) > 1:
-        return f", but look at what is said above about {_names([*remarkable])}"
+        return f", but look at what is said above about {_first_names([*remarkable])}"
     summary = findings[0].partition(" (")[0].rstrip(".")  # what is in brackets is said above
     return f", but look at {name}: {clip(summary, _LONGEST_FINDING)}"
 
@@ -164,17 +164,16 @@ def _play(
         else:
             as_expected.setdefault(played.n_rows, []).append(played)
     for n, alike in as_expected.items():
-        names, has = _names([one.task for one in alike]), "It has" if len(alike) == 1 else "They have"
-        n_of = (
-            f"{has} {_names([f'{one.n_of:,}' for one in alike])} row{'' if [one.n_of for one in alike] == [1] else 's'}"
-        )
+        names, has = _first_names([one.task for one in alike]), "It has" if len(alike) == 1 else "They have"
+        sizes = _first_names([f"{one.n_of:,}" for one in alike])
+        n_of = f"{has} {sizes} row{'' if [one.n_of for one in alike] == [1] else 's'}"
         answers = "the reference, an empty and a wrong answer"
         say(f"{names}: {count(n, 'row')} played with {answers}: as expected. {n_of}.")
     elsewhere = {ELSEWHERE: [*plays.elsewhere]} if plays.elsewhere else {}
     for why, tasks in {**elsewhere, **skipped}.items():
-        say(f"not played: {_names(tasks)}: {why}")
+        say(f"not played: {_first_names(tasks)}: {why}")
     if plays.left_out:
-        say(f"not played: {_names(plays.left_out)}: name a file, or play all tasks with --rows {rows or ROWS}")
+        say(f"not played: {_first_names(plays.left_out)}: name a file, or play all tasks with --rows {rows or ROWS}")
     return found, remarkable
 
 
@@ -194,7 +193,7 @@ def _files(plays: PlayList) -> str:
     return f"{', '.join(places[:_NAMES_SHOWN])}{more}"
 
 
-def _names(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
     return f"{', '.join(names[:_NAMES_SHOWN])}{more}"
 

@@ -40,11 +40,11 @@ def task_names(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]
     come with Polymeter, and those of folders that the line names before. What is typed as a path is completed as one.
     """
     before, comma, begun = incomplete.rpartition(",")
-    for name, title in (*_named(ctx, begun), *_paths(begun)):
+    for name, title in (*_matching_entries(ctx, begun), *_paths(begun)):
         yield f"{before}{comma}{name}", title
 
 
-def _named(ctx: typer.Context, begun: str) -> Iterator[tuple[str, str]]:
+def _matching_entries(ctx: typer.Context, begun: str) -> Iterator[tuple[str, str]]:
     from polymeter.api import build_catalog
 
     if _is_path(begun):
@@ -78,13 +78,13 @@ def _paths(begun: str) -> Iterator[tuple[str, str]]:
         return
     found = [
         (name, is_folder)
-        for name, is_folder in _listed(os.path.expanduser(prefix) or ".")
+        for name, is_folder in _folder_entries(os.path.expanduser(prefix) or ".")
         if name.startswith(start) and (not name.startswith(".") or start) and (is_folder or name.endswith(_ENDINGS))
     ]
     if len(found) == 1 and found[0][1]:
         folder = f"{prefix}{found[0][0]}/"
         yield folder, ""
-        inside = [*_paths(folder)] if any(_listed(os.path.expanduser(folder))) else []
+        inside = [*_paths(folder)] if any(_folder_entries(os.path.expanduser(folder))) else []
         yield from inside
         return
     for name, is_folder in found:
@@ -92,7 +92,7 @@ def _paths(begun: str) -> Iterator[tuple[str, str]]:
             yield f"{prefix}{name}{'/' if is_folder else ''}", ""
 
 
-def _listed(folder: str) -> Iterator[tuple[str, bool]]:
+def _folder_entries(folder: str) -> Iterator[tuple[str, bool]]:
     """The names in a folder, and whether each is a folder; nothing of one that cannot be read."""
     try:
         with os.scandir(folder) as entries:

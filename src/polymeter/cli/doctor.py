@@ -101,10 +101,10 @@ def _keys(found: Machine) -> Iterator[str]:
 
 def _folders(found: Machine) -> Iterator[str]:
     for folder in found.folders:
-        yield f"{folder.title:<28} {_size(folder):<18} {folder.path}"
+        yield f"{folder.title:<28} {_size_in_words(folder):<18} {folder.path}"
 
 
-def _size(folder: KeptFolder) -> str:
+def _size_in_words(folder: KeptFolder) -> str:
     from polymeter.report.formatting import data_size
 
     if folder.size_bytes is None:

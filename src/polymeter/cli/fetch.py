@@ -48,7 +48,7 @@ def fetch(
             names,
             **options,
         )
-        for line in _lines(planned):
+        for line in _plan_lines(planned):
             say(line, err=as_json)
         if dry_run:
             fetched = None
@@ -99,7 +99,7 @@ class _Bar:
             say(text, err=True)
 
 
-def _lines(planned: FetchPlan) -> Iterator[str]:
+def _plan_lines(planned: FetchPlan) -> Iterator[str]:
     """The datasets with their sizes, then the sum."""
     from polymeter.report.formatting import data_size
 

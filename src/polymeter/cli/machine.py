@@ -224,11 +224,11 @@ def _folders() -> Iterator[KeptFolder]:
     }
     for title, place in places.items():
         path = Path(place).expanduser()
-        size, is_whole = _size(path)
+        size, is_whole = _folder_size(path)
         yield KeptFolder(title, str(path), size, is_whole)
 
 
-def _size(folder: Path) -> tuple[int | None, bool]:
+def _folder_size(folder: Path) -> tuple[int | None, bool]:
     """The size of a folder's files, and whether that is all of it. Links are not followed."""
     if not folder.is_dir():
         return None, True

@@ -47,12 +47,12 @@ def models(
         typer.echo("\n".join(_describe(name.partition(":")[0])))
         return 0
     for backend in sorted(MODELS):
-        typer.echo("\n".join(_listed(backend, MODELS.find(backend))))
+        typer.echo("\n".join(_model_lines(backend, MODELS.find(backend))))
     typer.echo("\nUse one with --model NAME or --model NAME:WEIGHTS; 'polymeter models NAME' shows its arguments.")
     return 0
 
 
-def _listed(name: str, target: Target) -> list[str]:
+def _model_lines(name: str, target: Target) -> list[str]:
     """A model in two lines: what it is, and its inputs and answers."""
     from polymeter.report.formatting import one_line
 
@@ -116,7 +116,7 @@ def _describe(name: str) -> list[str]:
     target = MODELS.find(name)
     make = MODELS.get(name)
     descriptions = _documented(make)
-    lines = _listed(name, target)
+    lines = _model_lines(name, target)
     n_lines = len(lines)
     for parameter in _parameters(make):
         lines.append(f"  {one_line(_label(parameter))}")

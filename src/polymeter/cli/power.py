@@ -77,7 +77,7 @@ def power(
 
     document = analyse(
         *runs or (),
-        difference=[_number(word) for text in difference or () for word in words(text)],
+        difference=[_difference(word) for text in difference or () for word in words(text)],
         std=std,
         correlation=correlation,
         power=chance,
@@ -97,7 +97,7 @@ def power(
     return 0
 
 
-def _number(text: str) -> float:
+def _difference(text: str) -> float:
     from polymeter.core.errors import PlanError
 
     try:

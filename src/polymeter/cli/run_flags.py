@@ -80,7 +80,7 @@ def with_flags(function: Command) -> Command:
 
     def called(**words: Any) -> int:
         given = {name: words.pop(name) for name in flags}
-        return function(**words, options=_read(given, readers, flags))
+        return function(**words, options=_given_options(given, readers, flags))
 
     return _declared(function, called, [*own, *made])
 
@@ -105,7 +105,9 @@ def _declared(function: Command, called: Command, parameters: Sequence[inspect.P
     return made
 
 
-def _read(given: Mapping[str, Any], readers: Mapping[str, _Read], flags: Mapping[str, OptionFlag]) -> dict[str, Any]:
+def _given_options(
+    given: Mapping[str, Any], readers: Mapping[str, _Read], flags: Mapping[str, OptionFlag]
+) -> dict[str, Any]:
     """The options that were given. A flag that is merely absent says nothing."""
     values = {
         name: readers[name](value, flags[name].names[0])

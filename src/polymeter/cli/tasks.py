@@ -138,7 +138,7 @@ def _chosen(catalog: Catalog, names: Sequence[str], tags: Sequence[str]) -> list
 
 def _list(catalog: Catalog, chosen: Sequence[Entry], names: Sequence[str], origin: str, *, is_json: bool) -> None:
     """Print groups and tasks: of installed packages what each measures and needs; of others, if they are not many."""
-    rows = _rows(catalog, chosen)
+    rows = _tree_rows(catalog, chosen)
     shown = list({entry.qualified_name: entry for _, entry in rows}.values())
     n_own = sum(entry.kind == "task" and not entry.origin for entry in shown)
     is_outlined = is_json or n_own <= MOST_OUTLINED
@@ -171,7 +171,7 @@ def _search(catalog: Catalog, words: str, origin: str, *, is_json: bool) -> None
     if not hits:
         _echo([f"Nothing matches {words!r}. Installed packages are searched too; 'polymeter tasks' lists them."])
         return
-    _echo(list(_lines([(0, hit.entry) for hit in best], outlines)))
+    _echo(list(_entry_lines([(0, hit.entry) for hit in best], outlines)))
     if len(hits) > len(best):
         _echo(["", f"The best {len(best)} of {len(hits):,}; add words to narrow the search."])
 
@@ -204,7 +204,7 @@ def _tracked(outlines: Iterable[TaskOutline], n: int) -> Iterable[TaskOutline]:
     return track(outlines, "reading tasks for the first time", total=n, console=console, transient=True)
 
 
-def _rows(catalog: Catalog, chosen: Sequence[Entry]) -> list[tuple[int, Entry]]:
+def _tree_rows(catalog: Catalog, chosen: Sequence[Entry]) -> list[tuple[int, Entry]]:
     """Groups with their members below them, then the tasks that belong to none of them; each with its depth."""
     members = {member for entry in chosen for member in entry.members}
     rows = [
@@ -219,7 +219,7 @@ def _listing(
 ) -> Iterator[str]:
     from polymeter.report.formatting import count, one_line
 
-    yield from _lines(rows, outlines)
+    yield from _entry_lines(rows, outlines)
     n_tasks = len({entry.qualified_name for _, entry in rows if entry.kind == "task"})
     tags = sorted({tag for _, entry in rows for tag in entry.tags} - set(named))
     more = f" and {len(tags) - _MOST_TAGS:,} more" if len(tags) > _MOST_TAGS else ""
@@ -227,7 +227,7 @@ def _listing(
     yield count(n_tasks, "task") + (f"; tags: {one_line(', '.join(tags[:_MOST_TAGS]))}{more}" if tags else "")
 
 
-def _lines(rows: Sequence[tuple[int, Entry]], outlines: Mapping[str, TaskOutline]) -> Iterator[str]:
+def _entry_lines(rows: Sequence[tuple[int, Entry]], outlines: Mapping[str, TaskOutline]) -> Iterator[str]:
     """A line for each task and group, and one for its description."""
     from polymeter.cli.extras import missing_modules
     from polymeter.report.formatting import clip, one_line

@@ -179,9 +179,9 @@ def track(
             curve = track_folder(
                 folder,
                 asked.tasks,
-                model=_shown(asked.model),
+                model=_with_marks(asked.model),
                 model_path=asked.model_path,
-                model_args=_shown(asked.model_args),
+                model_args=_with_marks(asked.model_args),
                 roles=asked.roles,
                 output=output,
                 against=_step_or_word(against),
@@ -244,11 +244,11 @@ def _hidden(text: str) -> str:
     return text
 
 
-def _shown(value: Any) -> Any:
+def _with_marks(value: Any) -> Any:
     if isinstance(value, str):
         for mark, stand_in in _STAND_INS.items():
             value = value.replace(stand_in, mark)
         return value
     if isinstance(value, dict):
-        return {key: _shown(item) for key, item in value.items()}
-    return [_shown(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {key: _with_marks(item) for key, item in value.items()}
+    return [_with_marks(item) for item in value] if isinstance(value, (list, tuple)) else value

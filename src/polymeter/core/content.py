@@ -198,7 +198,7 @@ class Image:
             raise memo.error.without_traceback()
         try:
             with boundary(DataError, lambda: f"Opening the image {self.place()}"):
-                return _size(self._resolve(), self.place)
+                return _upright_size(self._resolve(), self.place)
         except DataError as error:
             memo.error = error.without_traceback()
             raise
@@ -565,7 +565,7 @@ def _is_shown_otherwise(source: Any) -> bool:
     return not (is_opaque(image) or image.mode in _CONVERTED_ALIKE)
 
 
-def _size(source: Any, name: Callable[[], str]) -> tuple[int, int]:
+def _upright_size(source: Any, name: Callable[[], str]) -> tuple[int, int]:
     if is_pil(source):
         return source.size  # type: ignore[no-any-return]
     data = original(source)

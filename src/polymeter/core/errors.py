@@ -201,7 +201,7 @@ def is_of_guest(frame: FrameType) -> bool:
     """
     file = frame.f_code.co_filename
     is_loaded = str(frame.f_globals.get("__name__")).startswith(GUEST_PREFIX)
-    return outside_of_polymeter(file) or (is_loaded and not _is_ours(file))
+    return outside_of_polymeter(file) or (is_loaded and not _is_of_polymeter(file))
 
 
 def outside_of_polymeter(file: str) -> bool:
@@ -215,10 +215,10 @@ def outside_of_polymeter(file: str) -> bool:
         or path.is_relative_to(sysconfig.get_path("stdlib"))
         or file.startswith("<frozen")
     )
-    return not is_machinery and not _is_ours(file)
+    return not is_machinery and not _is_of_polymeter(file)
 
 
-def _is_ours(file: str) -> bool:
+def _is_of_polymeter(file: str) -> bool:
     ours = Path(__file__).parents[1]
     return Path(file).is_relative_to(ours) and not Path(file).is_relative_to(ours / "library")
 

@@ -271,7 +271,7 @@ def reader_of(path: Path, name: str = "") -> tuple[System, LogReader]:
     able = [system for system in systems() if system.logs]
     names = [system.log_name for system in able]
     if name:
-        asked = [system for system in able if name.replace("-", "_").lower() in _names(system)]
+        asked = [system for system in able if name.replace("-", "_").lower() in _spellings(system)]
         if not asked:
             hint = did_you_mean(name, names) or f"It takes {', '.join(names)}."
             raise PlanError(f"No tool called {name!r} is known whose logs can be read.", where="--from", hint=hint)
@@ -289,7 +289,7 @@ def reader_of(path: Path, name: str = "") -> tuple[System, LogReader]:
     return found[0]
 
 
-def _names(system: System) -> set[str]:
+def _spellings(system: System) -> set[str]:
     return {one.replace("-", "_").lower() for one in (system.name, system.log_name, system.title)}
 
 
@@ -339,7 +339,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
         start = 0
         for number, line in enumerate(file, start=1):
             if line.strip():
-                yield number, start, _object(path, number, line)
+                yield number, start, _object_in_line(path, number, line)
             start += len(line)
 
 
@@ -363,7 +363,7 @@ def lines_by_row(path: Path, name: str) -> Iterator[tuple[int, list[tuple[int, d
             own = []
             for number, start in zip(places[row][::2], places[row][1::2], strict=True):
                 file.seek(start)
-                own.append((number, _object(path, number, file.readline())))
+                own.append((number, _object_in_line(path, number, file.readline())))
             yield row, own
 
 
@@ -394,7 +394,7 @@ def is_whole(text: bytes) -> bool:
     return text.lstrip()[:1] == b"{" and text.rstrip()[-1:] == b"}"
 
 
-def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _object_in_line(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         content = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -139,12 +139,12 @@ def _read_tsv(path: Path) -> pd.DataFrame:
 
 def _write_json(data: Any, path: Path, **kwargs: Any) -> None:
     with replacing(path) as file:
-        json.dump(data, file, indent=4, ensure_ascii=False, default=_plain)
+        json.dump(data, file, indent=4, ensure_ascii=False, default=_array_as_list)
 
 
 def _write_jsonl(data: Iterable[Any], path: Path, **kwargs: Any) -> None:
     with replacing(path) as file:
-        file.write("\n".join(json.dumps(item, ensure_ascii=False, default=_plain) for item in data))
+        file.write("\n".join(json.dumps(item, ensure_ascii=False, default=_array_as_list) for item in data))
 
 
 def _write_xlsx(data: Any, path: Path, **kwargs: Any) -> None:
@@ -216,7 +216,7 @@ def _table(data: Any) -> pd.DataFrame:
     return data if isinstance(data, pd.DataFrame) else pd.DataFrame(data)
 
 
-def _plain(value: Any) -> Any:
+def _array_as_list(value: Any) -> Any:
     """A NumPy number or array as JSON data."""
     if hasattr(value, "tolist"):
         return value.tolist()

@@ -69,7 +69,7 @@ def timed_frames(
     end_s: float | None = None,
 ) -> list[tuple[float, PILImage]]:
     """Like ``frames``, each with the time in seconds at which it appears."""
-    _check(n, fps)
+    _check_frames(n, fps)
     part = video if isinstance(video, Video) else Video(video)
     start = part.start_s if start_s is None else start_s
     end = part.end_s if end_s is None else end_s
@@ -117,7 +117,7 @@ def choose(
         DataError: if nothing is shown between start and end.
         ValueError: if neither ``n`` nor ``fps`` is given, or one is not positive.
     """
-    _check(n, fps)
+    _check_frames(n, fps)
     start = max(exact(start_s or 0), Fraction(0))
     stop = end if end_s is None else min(exact(end_s), end)
     if not times or start >= stop:
@@ -164,7 +164,7 @@ def _of_frames(source: Any, part: Video, n: int | None) -> list[tuple[float, PIL
         return [(0.0, item if hasattr(item, "getbands") else pil.fromarray(item)) for item in chosen]
 
 
-def _check(n: int | None, fps: float | None) -> None:
+def _check_frames(n: int | None, fps: float | None) -> None:
     if n is None and fps is None:
         raise ValueError("Give the number of frames (n) or the rate (fps).")
     if (n is not None and n < 1) or (fps is not None and fps <= 0):

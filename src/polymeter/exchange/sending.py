@@ -162,7 +162,7 @@ def tracked_run(result: RunResult, further: Mapping[str, Path] | None = None) ->
         str(result.results.get("model") or manifest["model"].get("name") or ""),
         {entry["name"]: _task(entry) for entry in manifest["tasks"]},
         _config(manifest),
-        tuple(_numbers(result.results)),
+        tuple(_tracked_numbers(result.results)),
         lambda task: (_sample(sample) for sample in result.samples(task)),
         lambda folder, limit: result.to_parquet(folder, media="bytes", limit=None if limit == "all" else limit),
         dict(further or {}),
@@ -212,7 +212,7 @@ def _config(manifest: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _numbers(results: Mapping[str, Any]) -> Iterator[TrackedNumber]:
+def _tracked_numbers(results: Mapping[str, Any]) -> Iterator[TrackedNumber]:
     from polymeter.report.run.summary import result_rows
 
     for row in result_rows(results):

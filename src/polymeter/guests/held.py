@@ -65,7 +65,7 @@ def put_back_after_run() -> Iterator[None]:
         return
     spaces = _used([vars(module) for module, _ in _held.values()])
     classes = [value for space in spaces for value in space.values() if _is_own(value, space)]
-    states = [(owner, _shown(owner)) for owner in (*spaces, *classes)]
+    states = [(owner, _attributes(owner)) for owner in (*spaces, *classes)]
     filled = [(value, value.copy()) for value in _containers([state for _, state in states])]
     _at_start.update({file: dict(_contents(vars(module))) for file, (module, _) in _held.items()})
     try:
@@ -158,7 +158,7 @@ def _containers(values: list[Any]) -> list[Any]:
     return [*found.values()]
 
 
-def _shown(owner: Namespace | type) -> Namespace:
+def _attributes(owner: Namespace | type) -> Namespace:
     """What a namespace or a class holds, without what Python keeps there."""
     items = (vars(owner) if isinstance(owner, type) else owner).items()
     return {name: value for name, value in items if name[:2] != "__" or callable(value)}
@@ -166,7 +166,7 @@ def _shown(owner: Namespace | type) -> Namespace:
 
 def _put_back(owner: Namespace | type, before: Namespace) -> None:
     """Give a namespace or a class what it held."""
-    now = _shown(owner)
+    now = _attributes(owner)
     for name in {**now, **before}:
         if now.get(name, now) is before.get(name, now):
             continue

@@ -93,7 +93,7 @@ def agreement(
     n_left_out = len(first) - len(pairs)
     if not pairs:
         return Agreement(0, n_left_out, Estimate(None), Estimate(None), None, ())
-    is_numeric = all(_is_number(value) for pair in pairs for value in pair)
+    is_numeric = all(_is_finite(value) for pair in pairs for value in pair)
     values = {value for pair in pairs for value in pair}
     is_binned = is_numeric and len(values) > _MOST_CATEGORIES
     codes, names = _binned(pairs) if is_binned else _coded(pairs)
@@ -204,9 +204,9 @@ def _table(pairs: Sequence[tuple[int, int]], size: int) -> NDArray[np.float64]:
 
 def _coded(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
     values = {value for pair in pairs for value in pair}
-    order = sorted(values, key=lambda value: (not _is_number(value), value if _is_number(value) else str(value)))
+    order = sorted(values, key=lambda value: (not _is_finite(value), value if _is_finite(value) else str(value)))
     codes = {value: number for number, value in enumerate(order)}
-    names = tuple(f"{value:g}" if _is_number(value) else str(value) for value in order)
+    names = tuple(f"{value:g}" if _is_finite(value) else str(value) for value in order)
     return [(codes[a], codes[b]) for a, b in pairs], names
 
 
@@ -230,5 +230,5 @@ def _is_missing(value: Any) -> bool:
     return value is None or is_nan(value)
 
 
-def _is_number(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and math.isfinite(value)

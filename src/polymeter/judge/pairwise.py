@@ -58,7 +58,7 @@ def pair_messages(
         rubric: What makes an answer better.
     """
     shown = {"prompt": prompt, "a": a, "b": b}
-    mark = fingerprint([[_content(part) for part in shown[name]] for name in sorted(shown)])[:_MARK_LENGTH]
+    mark = fingerprint([[_part_mark(part) for part in shown[name]] for name in sorted(shown)])[:_MARK_LENGTH]
     parts: list[Part] = []
     texts: list[str] = []
 
@@ -111,7 +111,7 @@ def preference(in_order: Verdict, exchanged: Verdict) -> Preference:
     return Preference(one if is_consistent else 0.5, is_consistent, (_GOT[in_order] + _GOT[exchanged]) / 2)
 
 
-def _content(part: Part) -> str:
+def _part_mark(part: Part) -> str:
     if isinstance(part, Text):
         return part.text
     return part.content_hash() if isinstance(part, Image) else part.modality

@@ -81,7 +81,7 @@ def by_judge(scores: Mapping[str, Mapping[MetricKey, Any]]) -> dict[str, dict[st
 
 def _one(values: Sequence[Any], panel: Panel, metric: str) -> Any:
     first = values[0]
-    if all(_is_number(value) for value in values):
+    if all(_is_scalar(value) for value in values):
         numbers = [float(value) for value in values if not is_nan(value)]
         if len(numbers) < panel.quorum:
             return math.nan
@@ -109,7 +109,7 @@ def _majority(numbers: Sequence[float]) -> float:
     return math.fsum(winners) / len(winners)
 
 
-def _is_number(value: Any) -> bool:
+def _is_scalar(value: Any) -> bool:
     return isinstance(value, (int, float)) or (hasattr(value, "dtype") and getattr(value, "shape", None) == ())
 
 
@@ -130,7 +130,7 @@ class PanelTally:
         for role, values in own.items():
             for key, value in values.items():
                 metric, _, name = str(key).rpartition(",")
-                if _is_number(value) and not is_nan(value):
+                if _is_scalar(value) and not is_nan(value):
                     numbers.setdefault((metric, name), {})[str(role)] = float(value)
         for key, given in numbers.items():
             self.values.setdefault(key, []).append(given)
@@ -171,16 +171,16 @@ class PanelTally:
                     "first": first,
                     "second": second,
                     "n": found.n,
-                    "agreement": _plain(found.raw),
-                    "kappa": _plain(found.kappa),
-                    "spearman": None if found.spearman is None else _plain(found.spearman),
+                    "agreement": _estimate_document(found.raw),
+                    "kappa": _estimate_document(found.kappa),
+                    "spearman": None if found.spearman is None else _estimate_document(found.spearman),
                 }
             )
         ratings = [[row.get(role) for role in seats] for row in rows]
         return {
             "judges": [{"role": role, **_mean_of(columns[role], clusters)} for role in seats],
             "pairs": pairs,
-            "alpha": _plain(krippendorff_alpha(ratings, clusters=clusters, seed=seed)),
+            "alpha": _estimate_document(krippendorff_alpha(ratings, clusters=clusters, seed=seed)),
         }
 
 
@@ -193,8 +193,8 @@ def _mean_of(column: Sequence[float | None], clusters: Sequence[str | None] | No
     if not values:
         return {"n": 0, "value": None, "stderr": None, "interval": None}
     partition = None if clusters is None else Partition.of(clusters[number] for number in kept)
-    return {"n": len(values), **_plain(estimate(values, MEAN, clusters=partition))}
+    return {"n": len(values), **_estimate_document(estimate(values, MEAN, clusters=partition))}
 
 
-def _plain(found: Estimate) -> dict[str, Any]:
+def _estimate_document(found: Estimate) -> dict[str, Any]:
     return {"value": found.value, "stderr": found.stderr, "interval": ends_of(found.interval)}

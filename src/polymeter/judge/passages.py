@@ -91,7 +91,7 @@ def json_verdicts(text: str, *, with_correct: bool = False) -> list[str]:
     """
     verdicts = []
     for part in (text, *code_blocks(text), *_OWN_LINES.findall(text)):
-        for key, value in _object(part).items():
+        for key, value in _object_or_nothing(part).items():
             name = _spaced(str(key))
             names_one = names_verdict(name) or (with_correct and _CORRECT_KEY.fullmatch(name))
             if names_one and isinstance(value, (str, int, float)):
@@ -133,7 +133,7 @@ def unreadable(text: str, expected: str) -> UnscoredError:
     )
 
 
-def _object(text: str) -> Mapping[str, Any]:
+def _object_or_nothing(text: str) -> Mapping[str, Any]:
     """The JSON object that a text consists of; empty if it is anything else."""
     stripped = text.strip()
     if not stripped.startswith("{"):

@@ -122,7 +122,7 @@ def weighted_rubric(
     contract = Contract(create_model("Rubric", reasons=(str, ...), **fields))
     form = contract.instruction()
     text = fill(template, {"prompt": prompt, "knowledge": knowledge or "None.", "criteria": lines, "form": form})
-    verdict = _read(contract, _ask(text, template, images, input_images))
+    verdict = _verdict_in(contract, _ask(text, template, images, input_images))
     levels = {item.name: float(getattr(verdict, item.name)) for item in criteria}
     most = sum(item.weight * item.most for item in criteria)
     score = sum(item.weight * levels[item.name] for item in criteria) / most
@@ -155,7 +155,7 @@ def checklist(
     numbered = "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
     contract = Contract(_RubricAnswers)
     text = fill(template, {"prompt": prompt, "items": numbered, "form": contract.instruction()})
-    answers = _read(contract, _ask(text, template, images, input_images)).answers
+    answers = _verdict_in(contract, _ask(text, template, images, input_images)).answers
     if [answer.item for answer in answers] != [*range(1, len(items) + 1)]:
         numbers = ", ".join(str(answer.item) for answer in answers) or "none"
         raise _refused(f"The judge's answer does not go through items 1 to {len(items)} in order: {numbers}.")
@@ -217,11 +217,11 @@ def _ask(text: str, template: str, images: Any, input_images: Any) -> str:
         PlanError: if there is no image, or the run has no judge.
         UnscoredError: if the judge fails, or its answer ended inside its reasoning.
     """
-    outputs = _listed(images)
+    outputs = _images_given(images)
     if not outputs:
         raise PlanError("There is no image to judge.", where="images")
     parts: list[Part] = [
-        *_labelled(_INPUT_LABEL, _listed(input_images)),
+        *_labelled(_INPUT_LABEL, _images_given(input_images)),
         *_labelled(_OUTPUT_LABEL, outputs),
         Text(text),
     ]
@@ -230,7 +230,7 @@ def _ask(text: str, template: str, images: Any, input_images: Any) -> str:
     return reply_of(current_role_client()(ROLE, request))
 
 
-def _read(contract: Contract[Any], answer: str) -> Any:
+def _verdict_in(contract: Contract[Any], answer: str) -> Any:
     try:
         return contract.read(answer)
     except UnscoredError as error:
@@ -243,7 +243,7 @@ def _refused(reason: str) -> UnscoredError:
     return UnscoredError(reason, hint="Look at the judge and its prompt.")
 
 
-def _listed(images: Any) -> list[Image]:
+def _images_given(images: Any) -> list[Image]:
     if images is None:
         return []
     several = images if isinstance(images, (list, tuple)) else [images]

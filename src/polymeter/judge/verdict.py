@@ -77,7 +77,7 @@ def _read_grade(
     expected = f"a verdict ({', '.join(allowed)})"
     named = [*map(re.escape, allowed), *(f"(?i:{re.escape(word)})" for word in words)]
     verdict = re.compile(pattern if pattern is not None else "|".join(named))
-    readings = [(_named(match, allowed, words), rule) for match, rule in _matches(verdict, text, labels)]
+    readings = [(_grade_in(match, allowed, words), rule) for match, rule in _matches(verdict, text, labels)]
     if any(name is None for name, _ in readings):
         raise unreadable(text, expected)
     return the_only(((name, rule) for name, rule in readings if name is not None), text, expected)
@@ -106,7 +106,7 @@ def _read_rating(text: str, pattern: str | None, bounds: tuple[float, float] | N
     if pattern is None:
         found = [*_rated(text, bounds, expected)]
     else:
-        numbers = [(_number(match), rule) for match, rule in _matches(re.compile(pattern), text, {})]
+        numbers = [(_number_in(match), rule) for match, rule in _matches(re.compile(pattern), text, {})]
         if any(number is None for number, _ in numbers):
             raise unreadable(text, expected)
         found = [(number, rule) for number, rule in numbers if number is not None]
@@ -260,13 +260,13 @@ def _alone(verdict: re.Pattern[str], passage: str, labels: Mapping[str, str]) ->
     return match if is_same else None
 
 
-def _named(match: re.Match[str], grades: tuple[str, ...], words: Mapping[str, str]) -> str | None:
+def _grade_in(match: re.Match[str], grades: tuple[str, ...], words: Mapping[str, str]) -> str | None:
     """The grade that a match names: by the whole of it, else by its first group that matched."""
     names = (match[0], *(group for group in match.groups() if group is not None))
     return next((name for name in names if name in grades), words.get(match[0].lower()))
 
 
-def _number(match: re.Match[str]) -> float | None:
+def _number_in(match: re.Match[str]) -> float | None:
     for text in (*match.groups(), match[0]):
         if text is not None and _NUMBER.fullmatch(text.strip()):
             return float(text)

@@ -140,7 +140,7 @@ def _bytes_in(folder: Path) -> float:
                     if n_entries > N_ENTRIES:
                         return math.inf
                     with suppress(FileNotFoundError):
-                        n_bytes += _size(entry.stat(follow_symlinks=False))
+                        n_bytes += _bytes_on_disk(entry.stat(follow_symlinks=False))
                         if entry.is_dir(follow_symlinks=False):
                             ahead.append(entry.path)
         except (FileNotFoundError, NotADirectoryError, PermissionError):  # gone meanwhile, or closed to all
@@ -160,10 +160,10 @@ def _bytes_of_deleted(numbers: Iterable[int]) -> int:
                 with suppress(OSError):
                     status = os.stat(f"{place}/{descriptor}")
                     if stat.S_ISREG(status.st_mode) and not status.st_nlink:
-                        sizes[status.st_dev, status.st_ino] = _size(status)
+                        sizes[status.st_dev, status.st_ino] = _bytes_on_disk(status)
     return sum(sizes.values())
 
 
-def _size(status: os.stat_result) -> int:
+def _bytes_on_disk(status: os.stat_result) -> int:
     """What a file takes: less than its size if it has holes. Some file systems set more aside than it has."""
     return min(status.st_size, status.st_blocks * 512)

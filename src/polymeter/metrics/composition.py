@@ -143,7 +143,7 @@ def check_scene(scene: Scene, detections: Sequence[Detection]) -> SceneVerdict:
     wants_position = any(clause.position for clause in scene.include)
     position = not [*_position_faults(scene, groups, faults)] if wants_position else None
     is_correct = count and colour is not False and position is not False
-    summary = f"Found {_listed(ordered)}."
+    summary = f"Found {_counted_things(ordered)}."
     return SceneVerdict(count, colour, position, is_correct, " ".join([*faults, summary]))
 
 
@@ -274,7 +274,7 @@ def _folded(name: str) -> str:
     return "gray" if folded == "grey" else folded
 
 
-def _listed(things: Sequence[Detection]) -> str:
+def _counted_things(things: Sequence[Detection]) -> str:
     names = [f"{thing.colour} {thing.label}" if thing.colour else thing.label for thing in things]
     counted = {name: names.count(name) for name in sorted(names)}
     return ", ".join(f"{n} × {name}" for name, n in counted.items()) or "nothing"

@@ -237,7 +237,7 @@ def _between_sets(images: Iterable[Any], references: Iterable[Any], extractor: s
     return frechet_distance(images, references, vision_extractor(extractor), allow_few=allow_few).distance
 
 
-def _check(extractor: str = "", allow_few: bool = False) -> None:
+def _check_extractor(extractor: str = "", allow_few: bool = False) -> None:
     if not extractor:
         raise PlanError(
             "Metric 'frechet_distance' rests on a network, and none is named.",
@@ -252,5 +252,5 @@ FRECHET_DISTANCE = Metric(
     values={"generate_image": "none: a distance between all images and all references"},
     reference="image",
     of_sets=_between_sets,
-    check=_check,
+    check=_check_extractor,
 )

@@ -99,7 +99,7 @@ def read_perceptual(folder: str | Path | None) -> Perceptual:
         raise PlanError(
             _NEEDS, where="weights", hint=f"Name the folder: weights=PATH, or for a run --weights {_NAME}=PATH."
         )
-    return _read(location)
+    return _read_network(location)
 
 
 def is_placed() -> bool:
@@ -108,7 +108,7 @@ def is_placed() -> bool:
 
 
 @kept
-def _read(folder: str) -> Perceptual:
+def _read_network(folder: str) -> Perceptual:
     linear = Path(folder) / "alex.pth"
     backbones = sorted(Path(folder).glob("alexnet*.pth"))
     if not backbones or not linear.is_file():

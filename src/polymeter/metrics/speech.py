@@ -174,7 +174,7 @@ ADDITIONAL_DIACRITICS = {
 
 def remove_symbols_and_diacritics(s: str, keep: str = "") -> str:
     """A text with marks removed from letters, and spaces for symbols and punctuation except those to keep."""
-    return "".join(char if char in keep else _plain(char) for char in unicodedata.normalize("NFKD", s))
+    return "".join(char if char in keep else _without_mark(char) for char in unicodedata.normalize("NFKD", s))
 
 
 def remove_symbols(s: str) -> str:
@@ -207,7 +207,7 @@ def _without_brackets(text: str) -> str:
     return re.sub(r"\(([^)]+?)\)", "", re.sub(r"[<\[][^>\]]*[>\]]", "", text))
 
 
-def _plain(char: str) -> str:
+def _without_mark(char: str) -> str:
     if char in ADDITIONAL_DIACRITICS:
         return ADDITIONAL_DIACRITICS[char]
     kind = unicodedata.category(char)

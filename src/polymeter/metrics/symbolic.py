@@ -49,7 +49,7 @@ def symbolic_equal(first: str, second: str, latex_first: bool = False) -> bool:
         PlanError: if SymPy or ``latex2sympy2_extended`` is not installed.
     """
     check_algebra()
-    a, b = _read(first, latex_first), _read(second, latex_first)
+    a, b = _expression_of(first, latex_first), _expression_of(second, latex_first)
     if isinstance(a, str) or isinstance(b, str):  # SymPy would evaluate the text
         return str(a) == str(b)
     return any(_holds(comparison, a, b) for comparison in _COMPARISONS)
@@ -107,7 +107,7 @@ def _exponent(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _read(text: str, latex_first: bool) -> Any:
+def _expression_of(text: str, latex_first: bool) -> Any:
     """The parsed expression, or the text if it cannot be parsed."""
     if not is_computable(text):
         return text

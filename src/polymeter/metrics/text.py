@@ -59,7 +59,7 @@ def exact_match(
     def cleaned(value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        plain = _read(value, fold_width)
+        plain = _text_compared(value, fold_width)
         text = without_matches(plain, patterns)
         if ignore_case:
             text = with_folded_case(text)
@@ -94,11 +94,11 @@ def anls(
     """
     from rapidfuzz.distance import Levenshtein
 
-    answer = with_folded_case(_read(one_prediction(references, predictions), fold_width))
+    answer = with_folded_case(_text_compared(one_prediction(references, predictions), fold_width))
     collapsed = with_single_spaces(answer)
     best = 0.0
     for value in references:
-        reference = with_folded_case(_read(value, fold_width))
+        reference = with_folded_case(_text_compared(value, fold_width))
         length = max(len(reference), len(answer))
         distance = Levenshtein.distance(with_single_spaces(reference), collapsed)
         best = max(best, 1 - distance / length if length else 1.0)
@@ -130,7 +130,7 @@ def anls_paper(
     from rapidfuzz.distance import Levenshtein
 
     def folded(value: Any) -> str:
-        return with_folded_case(with_single_spaces(_read(value, fold_width)))
+        return with_folded_case(with_single_spaces(_text_compared(value, fold_width)))
 
     answer = folded(one_prediction(references, predictions))
     distances = [Levenshtein.normalized_distance(folded(reference), answer) for reference in references]
@@ -173,7 +173,7 @@ def _error_rate(references: Sequence[Any], predictions: Sequence[Any], fold_widt
     from rapidfuzz.distance import Levenshtein
 
     def units(value: Any) -> str | list[str]:
-        text = with_single_spaces(_read(value, fold_width))
+        text = with_single_spaces(_text_compared(value, fold_width))
         return text.split() if split else text
 
     answer = units(one_prediction(references, predictions))
@@ -181,7 +181,7 @@ def _error_rate(references: Sequence[Any], predictions: Sequence[Any], fold_widt
     return min(float(Levenshtein.distance(target, answer) / max(len(target), 1)) for target in targets)
 
 
-def _read(value: Any, fold_width: bool) -> str:
+def _text_compared(value: Any, fold_width: bool) -> str:
     text = value if isinstance(value, str) else str(value)
     return compared(with_folded_width(text) if fold_width else text)
 

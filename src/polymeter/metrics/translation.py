@@ -48,11 +48,11 @@ def corpus(values: Sequence[Pair]) -> tuple[list[str], list[list[str | None]]]:
     predictions: list[str] = []
     references: list[list[str]] = []
     for own_references, answer in values:
-        answers = _texts(answer)
+        answers = _checked_texts(answer)
         if len(answers) != 1:
             raise ValueError(f"A sample has {len(answers)} predictions instead of one.")
         predictions += answers
-        references.append(_texts(own_references))
+        references.append(_checked_texts(own_references))
         if not references[-1]:
             raise ValueError("A sample has no reference.")
     width = max(map(len, references), default=0)
@@ -102,7 +102,7 @@ def _ter() -> Any:
     return TER()
 
 
-def _texts(value: str | Sequence[str]) -> list[str]:
+def _checked_texts(value: str | Sequence[str]) -> list[str]:
     texts = [value] if isinstance(value, str) else list(value)
     for text in texts:
         if not isinstance(text, str):

@@ -89,7 +89,7 @@ class OcrModel(BatchModel):
         if self._threads is None:
             raise RuntimeError("load() comes before respond().")
         # Images are opened on this thread, which alone knows the settings of the run; the others only see pixels.
-        shown = [_shown(request) for request in requests]
+        shown = [_pixels_or_error(request) for request in requests]
         return list(self._threads.map(self._respond, requests, shown))
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ def _usual_threads() -> int:
     return max(1, min(available_cores(), fitting, _MOST_THREADS))
 
 
-def _shown(request: Request) -> list[Any] | PolymeterError:
+def _pixels_or_error(request: Request) -> list[Any] | PolymeterError:
     """The pixels of a request's images, or why one of them has none: the other requests are answered."""
     try:
         return [_pixels(image.shown()) for image in request.images()]

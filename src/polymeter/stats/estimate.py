@@ -77,7 +77,7 @@ def estimate(
     if aggregation.uncertainty == "bootstrap":
         return _bootstrapped(values, aggregation, clusters, seed, action)
     with boundary(ScoreError, action):
-        value = _plain(aggregation.aggregate(values))
+        value = _value_or_none(aggregation.aggregate(values))
     if aggregation.uncertainty == "mean" and is_finite_number(value):
         return _mean(value, np.asarray(values, dtype=np.float64), clusters, bounds)
     return Estimate(value, no_interval=_UNKNOWN if is_finite_number(value) else "")
@@ -112,9 +112,9 @@ def _bootstrapped(
     with boundary(ScoreError, action):
         if isinstance(aggregate, Additive):
             terms = aggregate.terms(values)
-            value = _plain(aggregate.total(terms))
+            value = _value_or_none(aggregate.total(terms))
         else:
-            value = _plain(aggregate(values))
+            value = _value_or_none(aggregate(values))
     if not is_finite_number(value):
         return Estimate(value)
     n_units = len(values if terms is None else terms)
@@ -173,7 +173,7 @@ def _ratio_interval(
     return replace(found, interval=within((ends[0], ends[1]), bounds))
 
 
-def _plain(value: Any) -> Any:
+def _value_or_none(value: Any) -> Any:
     """Plain data; NaN becomes ``None``."""
     value = jsonable(value)
     return None if is_nan(value) else value

@@ -124,7 +124,7 @@ class RunFolder:
             PlanError: if there is none, it is damaged, or it has another schema version.
             StorageError: if it cannot be read.
         """
-        manifest = _read(self.manifest, "run folder")
+        manifest = _read_document(self.manifest, "run folder")
         manifest.pop(CHECKSUMS, None)
         _check_shape(manifest, _MANIFEST_SHAPE, self.manifest, is_whole=is_whole)
         return manifest
@@ -136,7 +136,7 @@ class RunFolder:
             PlanError: if there are none yet, or they are damaged.
             StorageError: if they cannot be read.
         """
-        document = _read(self.results, "finished run")
+        document = _read_document(self.results, "finished run")
         _check_shape(document, _RESULTS_SHAPE, self.results, is_whole=True)
         for owner in (*document["tasks"].values(), *document["groups"].values()):
             owner["results"] = [
@@ -264,7 +264,7 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
         file.writelines((text,) if isinstance(text, str) else text)
 
 
-def _read(path: Path, what: str) -> dict[str, Any]:
+def _read_document(path: Path, what: str) -> dict[str, Any]:
     with stored_at(path, f"Reading {path.name}"):
         if not path.exists():
             raise _absent(path.parent, what)

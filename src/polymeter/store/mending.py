@@ -85,7 +85,7 @@ def find_damage(path: Path) -> Damage:
         db.text_factory = JournalText
         has_checksums = check_schema(db, path) == SCHEMA_VERSION
         for table in _tables(db, _NOUNS) if has_checksums else ():
-            for _, state in _rows(db, table):
+            for _, state in _checked_rows(db, table):
                 n_rows += 1
                 if state is None:
                     n_unchecked += 1
@@ -111,10 +111,10 @@ def mend(path: Path) -> None:
             for number, name in old.execute("SELECT id, name FROM tasks"):
                 new.execute("INSERT OR IGNORE INTO tasks VALUES (?,?)", (number, str(bytes(name), "utf-8", "replace")))
             for table in _tables(old, _TEXTS):
-                for row, state in _rows(old, table):
+                for row, state in _checked_rows(old, table):
                     if state is not False:
                         marks = ",".join("?" * len(row))
-                        new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", [*map(_plain, row)])
+                        new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", [*map(_decoded, row)])
         old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     # What the log held is in the new file. With it in place, SQLite would play the log back into the new file.
     for suffix in ("-wal", "-shm"):
@@ -127,7 +127,7 @@ def _tables(db: sqlite3.Connection, names: Iterable[str]) -> list[str]:
     return [name for name in names if name != FAILED_TRIES or has_failed_tries(db)]
 
 
-def _rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[Any, ...], bool | None]]:
+def _checked_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[Any, ...], bool | None]]:
     """The rows of a table, each with whether it is intact; ``None``: it has no checksum to tell."""
     named = table not in ("parts", "requests")
     names: dict[Any, Any] = dict(db.execute("SELECT id, name FROM tasks")) if named else {}
@@ -153,5 +153,5 @@ def _is_text(value: Any) -> bool:
         return False
 
 
-def _plain(value: Any) -> Any:
+def _decoded(value: Any) -> Any:
     return value.decode() if type(value) is JournalText else value

@@ -256,7 +256,7 @@ def _request_findings(
         prompts = [name for name in differing if _prompt(sent.get(name)) != _prompt(sent_by_other.get(name))]
     if prompts:
         name = prompts[0]
-        how = short_difference(_text(sent.get(name)), _text(sent_by_other.get(name)))
+        how = short_difference(_prompt_text(sent.get(name)), _prompt_text(sent_by_other.get(name)))
         has_own = any(run.manifest["model"].get("traits", {}).get("has_own_prompts") for run in (first, other))
         why = " A model makes its own prompts." if has_own else ""
         yield Finding(
@@ -294,7 +294,7 @@ def _both_settings(one: Any, two: Any, has_import: bool) -> tuple[dict[str, Any]
     return _settings(one), _settings(two)
 
 
-def _text(request: Any) -> str:
+def _prompt_text(request: Any) -> str:
     """A prompt as text with its choices, each medium as what is kept of it."""
     messages, choices = _prompt(request)
     parts = [part for message in messages or () for part in message["parts"]]

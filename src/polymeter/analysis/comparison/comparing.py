@@ -219,7 +219,7 @@ def _compare(
     has_subsets: bool,
     seed: int,
 ) -> RunComparison:
-    names = _names(first, other, patterns)
+    names = _common_names(first, other, patterns)
     tasks = [name for kind, name in names if kind == "task"]
     findings = [*run_findings(first, other)]
     is_told_settings = not any(finding.kind == "settings" for finding in findings)
@@ -260,7 +260,7 @@ def _unpaired_group(first: ComparedRun, other: ComparedRun, group: str, metric: 
             yield NotCompared("group", group, *key, "groups are compared by pairs of samples only", *values)
 
 
-def _names(first: ComparedRun, other: ComparedRun, patterns: Sequence[str]) -> list[tuple[str, str]]:
+def _common_names(first: ComparedRun, other: ComparedRun, patterns: Sequence[str]) -> list[tuple[str, str]]:
     """The tasks and groups of both runs, in the order of the first one's table: kind and name.
 
     Raises:
@@ -283,15 +283,15 @@ def _names(first: ComparedRun, other: ComparedRun, patterns: Sequence[str]) -> l
             hint = did_you_mean(pattern, names) or f"They have {listing(names)}."
             raise PlanError(f"The runs have no task or group {pattern!r} in common.", where="--tasks", hint=hint)
     wanted = {name for name in names if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)}
-    below = {task for group in wanted for task in _below(first, group)}
+    below = {task for group in wanted for task in _members_below(first, group)}
     return [(kind, name) for kind, name in found if name in wanted or name in below]
 
 
-def _below(run: ComparedRun, group: str) -> Iterator[str]:
+def _members_below(run: ComparedRun, group: str) -> Iterator[str]:
     """The tasks and groups below a group."""
     for member in run.results["groups"].get(group, {}).get("members", ()):
         yield member
-        yield from _below(run, member)
+        yield from _members_below(run, member)
 
 
 def _refuse_nothing(first: ComparedRun, other: ComparedRun, metric: str, others: Sequence[NotCompared]) -> None:

@@ -94,7 +94,7 @@ def _aggregate(run: ComparedRun, group: str, key: ScoreKey) -> Mapping[str, Any]
     raise _NotAMeanError("the group's number is made by its author's own code, or the run does not say how")
 
 
-def _parts(run: ComparedRun, group: str, key: ScoreKey) -> dict[str, Mapping[str, Any]]:
+def _member_results(run: ComparedRun, group: str, key: ScoreKey) -> dict[str, Mapping[str, Any]]:
     """The results of a group's members that count in a number of it."""
     found = {}
     for member in _members(run, group, is_over_tasks=bool(_aggregate(run, group, key).get("over_tasks"))):
@@ -121,7 +121,7 @@ def _members(run: ComparedRun, group: str, *, is_over_tasks: bool) -> Iterator[s
 def _check_group(run: ComparedRun, group: str, key: ScoreKey) -> None:
     """Check that a group's number is the mean of those of its members that its author asked for."""
     is_weighted = bool(_aggregate(run, group, key).get("weight_by_size"))
-    parts = _parts(run, group, key)
+    parts = _member_results(run, group, key)
     value = run.value(group, key)
     weights = [float(part["n"]) if is_weighted else 1.0 for part in parts.values()]
     numbers = [part["value"] for part in parts.values()]
@@ -138,7 +138,7 @@ def _weights(
     """The weight of each task below a group in its number, and the number of pairs behind it."""
     is_weighted = bool(_aggregate(run, group, key).get("weight_by_size"))
     shares: list[tuple[dict[str, float], int]] = []
-    for member in _parts(run, group, key):
+    for member in _member_results(run, group, key):
         if member in run.results["groups"]:
             shares.append(_weights(run, member, key, tasks))
         elif member in tasks and key in tasks[member].members:

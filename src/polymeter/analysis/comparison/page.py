@@ -49,7 +49,7 @@ def write_page(comparison: Comparison, path: Path) -> None:
         values = [{own.id: own.values.get(keys[task]) for own in run.outcomes(task)} for run in runs]
         of_each = {name: [own[name] for own in values] for name in ids}
         wanted = _telling(of_each)
-        sides = [_samples(run, task, set(wanted)) for run in runs]
+        sides = [_wanted_samples(run, task, set(wanted)) for run in runs]
         subsets = _subsets(comparison.first, task)
         for name in wanted:
             shown = SideBySide(task, name, [side[name] for side in sides], of_each[name], subsets.get(name, []))
@@ -87,6 +87,6 @@ def _subsets(run: ComparedRun, task: str) -> dict[str, list[str]]:
     return found
 
 
-def _samples(run: ComparedRun, task: str, wanted: Collection[str]) -> dict[str, Any]:
+def _wanted_samples(run: ComparedRun, task: str, wanted: Collection[str]) -> dict[str, Any]:
     read = read_sample_file if sample_file(run.folder, task).exists() else read_samples
     return {str(sample["id"]): sample for sample in read(run.folder, task) if str(sample["id"]) in wanted}

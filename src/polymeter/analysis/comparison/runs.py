@@ -186,11 +186,11 @@ def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:
     is_by_file = not all(has_journal(found.folder) for found in opened)
     return [
         ComparedRun(name, found.folder, found.folder.read_manifest(), found.results, found.is_complete, is_by_file)
-        for name, found in zip(_names(paths), opened, strict=True)
+        for name, found in zip(_distinct_names(paths), opened, strict=True)
     ]
 
 
-def _names(paths: Sequence[Path]) -> list[str]:
+def _distinct_names(paths: Sequence[Path]) -> list[str]:
     """The last part of each path, and as many before it as tell them apart."""
     whole = [path.resolve() for path in paths]
     for depth in range(1, max(len(path.parts) for path in whole) + 1):

@@ -191,7 +191,7 @@ def leaderboard(
     used = [_used(columns, place) or tuple(own[:1]) for place, own in enumerate(groups)]
     rows = [
         BoardRow(name, own[0].model, own, expense_of(own, prices or {}))
-        for name, own in zip(_names(used), used, strict=True)
+        for name, own in zip(_row_names(used), used, strict=True)
     ]
     if x is not None and all(row.expense.per_sample(x) is None for row in rows):
         hint = (
@@ -285,7 +285,7 @@ def _used(columns: Sequence[BoardColumn], place: int) -> tuple[BoardRun, ...]:
     return tuple({str(cell.run.path): cell.run for cell in cells if cell is not None}.values())
 
 
-def _names(used: Sequence[Sequence[BoardRun]]) -> list[str]:
+def _row_names(used: Sequence[Sequence[BoardRun]]) -> list[str]:
     """The names of models; where two have the same, with that of the newest run's folder, or its whole path."""
     models = [runs[0].model or runs[0].name for runs in used]
     names = []

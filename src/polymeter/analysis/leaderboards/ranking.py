@@ -58,7 +58,7 @@ def rank_column(column: BoardColumn, *, is_paired: bool) -> Gaps | None:
             None if cell.interval is None else (sign * cell.interval[0], sign * cell.interval[1]) for cell in ranked
         ]
         gaps = unpaired_gaps(
-            [sign * _number(cell) for cell in ranked],
+            [sign * _value_of(cell) for cell in ranked],
             [None if own is None else (min(own), max(own)) for own in ends],
             [cell.n for cell in ranked],
         )
@@ -88,7 +88,7 @@ def average(columns: Sequence[BoardColumn], gaps: Sequence[Gaps | None], n_model
     intervals: list[Interval | None] = [None] * n_models
     ranks: list[tuple[int, int] | None] = [None] * n_models
     for row, cells, rank in zip(members, by_model, rank_intervals(found), strict=True):
-        value = math.fsum(_number(cell) for cell in cells) / len(cells)
+        value = math.fsum(_value_of(cell) for cell in cells) / len(cells)
         values[row] = value
         intervals[row] = _joined(value, cells)
         ranks[row] = rank
@@ -117,7 +117,7 @@ def _paired(column: BoardColumn, ranked: Sequence[BoardCell]) -> Gaps | None:
         if cell.result.get("stderr_method") == "bootstrap" or not has_samples(cell.run.folder, column.name):
             return None
         own = read_values(cell.run.folder, column.name, column.key)
-        scale = scale_of(_number(cell), own.values)
+        scale = scale_of(_value_of(cell), own.values)
         if scale is None:
             return None
         if cell.value:  # zero is zero percent
@@ -151,12 +151,12 @@ def _joined(value: float, cells: Sequence[BoardCell]) -> Interval | None:
     for cell in cells:
         if cell.interval is None:
             return None
-        below.append((_number(cell) - cell.interval[0]) / len(cells))
-        above.append((cell.interval[1] - _number(cell)) / len(cells))
+        below.append((_value_of(cell) - cell.interval[0]) / len(cells))
+        above.append((cell.interval[1] - _value_of(cell)) / len(cells))
     return value - math.hypot(*below), value + math.hypot(*above)
 
 
-def _number(cell: BoardCell) -> float:
+def _value_of(cell: BoardCell) -> float:
     assert cell.value is not None  # ranked cells have one
     return cell.value
 

@@ -82,7 +82,7 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
         with stored_at(path, "Looking for runs"):
             if not path.is_dir():
                 raise PlanError(f"There is no folder {path}.", hint="Name run folders, or a folder that holds them.")
-            inside = [*_below(path, _DEPTH)]
+            inside = [*_runs_below(path, _DEPTH)]
         if not inside:
             raise PlanError(
                 f"The folder {path} holds no run.",
@@ -120,10 +120,10 @@ def read_board_runs(paths: Sequence[Path]) -> tuple[list[BoardRun], list[tuple[P
     return runs, left_out
 
 
-def _below(path: Path, depth: int) -> Iterator[Path]:
+def _runs_below(path: Path, depth: int) -> Iterator[Path]:
     if RunFolder(path).manifest.exists():
         yield path
     elif depth:
         for inside in sorted(path.iterdir()):
             if inside.is_dir() and not inside.name.startswith("."):
-                yield from _below(inside, depth - 1)
+                yield from _runs_below(inside, depth - 1)

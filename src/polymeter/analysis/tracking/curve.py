@@ -124,7 +124,7 @@ class Curve:
         if newest.step in self.refused:
             unclear.append(f"{step_name(newest.step)} is not compared: {self.refused[newest.step]}")
         for reference, compared in self.differences.get(newest.step, {}).items():
-            first = _named(compared.run, step_name(reference))
+            first = _renamed_run(compared.run, step_name(reference))
             found = Comparison(first, (compared,)).regressions(most)
             worse += found[0]
             unclear += found[1]
@@ -269,14 +269,14 @@ def step_name(step: int) -> str:
     return f"step {step}"
 
 
-def _named(run: ComparedRun, name: str) -> ComparedRun:
+def _renamed_run(run: ComparedRun, name: str) -> ComparedRun:
     """A run under another name."""
     return ComparedRun(name, run.folder, {}, {}, is_complete=True)
 
 
 def best_of(values: Mapping[int, Any], *, higher_is_better: bool | None) -> int | None:
     """The step with the best value, the earliest of equal ones; ``None`` if nothing says what is better."""
-    numbers = {step: value for step, value in values.items() if _is_number(value)}
+    numbers = {step: value for step, value in values.items() if _is_measured(value)}
     if higher_is_better is None or not numbers:
         return None
     sign = 1 if higher_is_better else -1
@@ -373,7 +373,7 @@ def _results(results: Mapping[str, Any], only: str) -> Iterator[tuple[Line, dict
                 yield (
                     (kind, name, metric, str(result["filter"])),
                     {
-                        "value": value if _is_number(value) else None,
+                        "value": value if _is_measured(value) else None,
                         "stderr": result.get("stderr") if is_whole else None,
                         "interval": list(result["interval"]) if is_whole and result.get("interval") else None,
                         "n": result.get("n"),
@@ -382,7 +382,7 @@ def _results(results: Mapping[str, Any], only: str) -> Iterator[tuple[Line, dict
                 )
 
 
-def _is_number(value: Any) -> bool:
+def _is_measured(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 

@@ -145,7 +145,7 @@ def track(  # noqa: PLR0913  (callers name them)
         progress or Silence(),
         waiting or WaitClock(),
     )
-    _check(against, allow, max_regression, every)
+    _check_request(against, allow, max_regression, every)
     find_checkpoints(place, name)  # that the folder is there is told before anything else
     measuring.check_tasks()
     measuring.record.begin(measuring.settings())
@@ -449,7 +449,7 @@ class Measuring:
 _INTERRUPTED = "interrupted"
 
 
-def _check(against: str | int, allow: Collection[str], max_regression: float | None, every: int) -> None:
+def _check_request(against: str | int, allow: Collection[str], max_regression: float | None, every: int) -> None:
     check_allowed(allow)
     if isinstance(against, str) and against not in AGAINST:
         hint = did_you_mean(against, AGAINST) or f"It is one of {', '.join(AGAINST)}, or a step."

@@ -64,7 +64,7 @@ class TrackCallback:
     ) -> None:
         if stop_on_regression and options.get("max_regression") is None:
             raise PlanError("stop_on_regression needs the largest tolerated loss.", hint="Add max_regression=0.02.")
-        self._asked = _plain({"tasks": list(names_of(tasks, "tasks")), **options})
+        self._asked = _options_as_json({"tasks": list(names_of(tasks, "tasks")), **options})
         self._wait = wait
         self._stops = stop_on_regression
         self._timeout_s = timeout_s
@@ -223,7 +223,7 @@ def _logged(document: Mapping[str, Any], prefix: str, step: int) -> Iterator[dic
         yield values
 
 
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+def _options_as_json(options: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments as they can be handed to another process.
 
     Raises:

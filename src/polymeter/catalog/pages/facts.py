@@ -188,7 +188,7 @@ class FactReader:
 
     def _setting(self, written: _WrittenTask, key: str) -> Value:
         value = written.one(key)
-        return value if isinstance(value, Unknown) else _text(self.hider.hide_in(written.raw(key)))
+        return value if isinstance(value, Unknown) else _fact_text(self.hider.hide_in(written.raw(key)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class _WrittenTask:
         value = self.values.get(key)
         if self._is_unknown(key):
             return Unknown(str(value))
-        return _text(value)
+        return _fact_text(value)
 
     def several(self, key: str) -> tuple[Value, ...]:
         """A list, or a single value in place of one."""
@@ -215,7 +215,7 @@ class _WrittenTask:
         if self._is_unknown(key):
             return (Unknown(str(value)),)
         items = value if isinstance(value, (list, tuple)) else [value]
-        return tuple(_text(item) for item in items if item not in (None, ""))
+        return tuple(_fact_text(item) for item in items if item not in (None, ""))
 
     def _is_unknown(self, key: str) -> bool:
         return self.known.get(key) == _UNKNOWN and key in self.values
@@ -236,13 +236,13 @@ def _metrics(written: _WrittenTask, outputs: Sequence[Value]) -> tuple[Value, ..
 
 def _metric(item: Any) -> str:
     if not isinstance(item, Mapping):
-        return _text(item)
+        return _fact_text(item)
     is_higher_better = item.get("higher_is_better")
     arrow = {True: " ↑", False: " ↓"}.get(is_higher_better, "") if isinstance(is_higher_better, bool) else ""
-    return f"{_text(item.get('metric', _UNKNOWN))}{arrow}"
+    return f"{_fact_text(item.get('metric', _UNKNOWN))}{arrow}"
 
 
-def _text(value: Any) -> str:
+def _fact_text(value: Any) -> str:
     if value in (None, "") or (isinstance(value, (Mapping, list, tuple)) and not value):
         return ""
     if isinstance(value, (Mapping, list, tuple)):

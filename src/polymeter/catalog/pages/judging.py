@@ -34,7 +34,7 @@ def judge_need(name: str, config: Mapping[str, Any], sources: Iterable[Path]) ->
     """
     if config.get(_FLAG) is True:
         return "yes"
-    found = [scope for file in sources if file.suffix == ".py" for scope in _scopes(_read(file), name)]
+    found = [scope for file in sources if file.suffix == ".py" for scope in _scopes(_scopes_in(file), name)]
     if any(scope.sets_flag for scope in found):
         return "yes"
     return "possible" if any(scope.can_use_judge for scope in found) else "no"
@@ -63,7 +63,7 @@ def _scopes(found: tuple[_Scope, ...], name: str) -> Iterator[_Scope]:
     yield from (scope for scope in found if (scope.name in own if own else not scope.name))
 
 
-def _read(file: Path) -> tuple[_Scope, ...]:
+def _scopes_in(file: Path) -> tuple[_Scope, ...]:
     try:
         found = file.stat()
     except OSError:

@@ -26,7 +26,7 @@ def escape(text: str) -> str:
 def paragraphs(text: str) -> str:
     """A longer text: empty lines separate its paragraphs, and line breaks stay."""
     blocks = re.split(r"\n[ \t]*\n", clean(text.replace("\r\n", "\n")).strip())
-    return "\n\n".join(_lines(block) for block in blocks if block.strip())
+    return "\n\n".join(_with_line_breaks(block) for block in blocks if block.strip())
 
 
 def code(text: str, *, in_table: bool = False) -> str:
@@ -60,7 +60,7 @@ def link(text: str, target: str, anchor: str = "") -> str:
     return f"[{text}]({quote(target)}{f'#{anchor}' if anchor else ''})"
 
 
-def _lines(block: str) -> str:
+def _with_line_breaks(block: str) -> str:
     return "\\\n".join(escape(line) for line in block.splitlines() if line.strip())
 
 
@@ -68,12 +68,12 @@ def _inline(text: str) -> str:
     pieces, end = [], 0
     for match in _URL.finditer(text):
         address = match[0].rstrip(_END_OF_SENTENCE)
-        pieces += [_plain(text[end : match.start()]), f"<{address}>"]
+        pieces += [_escaped(text[end : match.start()]), f"<{address}>"]
         end = match.start() + len(address)
-    return "".join([*pieces, _plain(text[end:])])
+    return "".join([*pieces, _escaped(text[end:])])
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     return _MARKUP.sub(lambda match: "&lt;" if match[0] == "<" else f"\\{match[0]}", text)
 
 

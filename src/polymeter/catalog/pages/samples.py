@@ -76,10 +76,10 @@ def _requests(shown: ShownPrompt) -> Iterator[ShownRequest]:
 
 def _messages(request: Request) -> Iterator[tuple[str, str]]:
     for message in request.messages:
-        yield message.role, "\n".join(_part(part) for part in message.parts)
+        yield message.role, "\n".join(_part_as_text(part) for part in message.parts)
 
 
-def _part(part: Part) -> str:
+def _part_as_text(part: Part) -> str:
     if isinstance(part, Text):
         return part.text
     if isinstance(part, Image) and not part.is_url:

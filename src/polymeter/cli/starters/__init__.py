@@ -100,7 +100,7 @@ def write_starter(starter: Starter, folder: Path) -> list[Path]:
         PlanError: if a file is there already (nothing is written then), or the folder cannot be written.
     """
     name = name_for(folder)
-    texts = {folder / place: text for place, text in _texts(starter, name).items()}
+    texts = {folder / place: text for place, text in _filled_files(starter, name).items()}
     files = [*texts, *(folder / image for image in starter.images)]
     there = [str(file) for file in files if file.exists() or file.is_symlink()]
     if there:
@@ -122,7 +122,7 @@ def write_starter(starter: Starter, folder: Path) -> list[Path]:
     return files
 
 
-def _texts(starter: Starter, name: str) -> dict[str, str]:
+def _filled_files(starter: Starter, name: str) -> dict[str, str]:
     """The files of a starter: place below its folder → text."""
     package, _, place = starter.files.partition(":")
     home = package_folder(package) / place

@@ -19,12 +19,12 @@ def visible_gpus() -> list[str]:
     told = os.environ.get(VISIBLE)
     if told is not None:
         return [name.strip() for name in told.split(",") if name.strip() and name.strip() != "-1"]
-    return [index for index, _ in _listed()]
+    return [index for index, _ in _gpus_by_driver()]
 
 
 def gpu_names(gpus: Sequence[str]) -> list[str]:
     """The GPUs with the names of their models, as far as the driver knows them."""
-    names = dict(_listed())
+    names = dict(_gpus_by_driver())
     return [f"{gpu}: {names[gpu]}" if gpu in names else gpu for gpu in gpus]
 
 
@@ -62,7 +62,7 @@ def share_out(gpus: Sequence[str], n: int | Literal["auto"], each: float) -> lis
     return [list(gpus[number * size : (number + 1) * size]) for number in range(wanted)]
 
 
-def _listed() -> list[tuple[str, str]]:
+def _gpus_by_driver() -> list[tuple[str, str]]:
     """Index and name of each GPU that the driver lists."""
     program = shutil.which("nvidia-smi")
     if program is None:

@@ -87,7 +87,7 @@ def pip_install(*packages: str, extra: str = "") -> str:
         packages: What pip is to install; options of pip may be among them.
         extra: The extra of Polymeter to install besides.
     """
-    words = ["pip", "install"] if _is_ours(shutil.which("pip")) else [_shown_python(), "-m", "pip", "install"]
+    words = ["pip", "install"] if _is_beside_python(shutil.which("pip")) else [_shown_python(), "-m", "pip", "install"]
     if extra:
         clone = clone_folder()
         # Quoted always: brackets are patterns to some shells.
@@ -97,15 +97,15 @@ def pip_install(*packages: str, extra: str = "") -> str:
 
 def python_command() -> str:
     """How a shell calls the Python that is running."""
-    return "python" if _is_ours(shutil.which("python")) else _shown_python()
+    return "python" if _is_beside_python(shutil.which("python")) else _shown_python()
 
 
 def polymeter_command() -> str:
     """How a shell calls Polymeter as it is installed here."""
-    if _is_ours(shutil.which("polymeter")):
+    if _is_beside_python(shutil.which("polymeter")):
         return "polymeter"
     script = Path(sys.executable).with_name("polymeter")
-    return _shown(str(script)) if script.is_file() else f"{python_command()} -m polymeter"
+    return _shell_path(str(script)) if script.is_file() else f"{python_command()} -m polymeter"
 
 
 def clone_folder() -> Path | None:
@@ -114,17 +114,17 @@ def clone_folder() -> Path | None:
     return folder if (folder / "src" / "polymeter").is_dir() and (folder / "pyproject.toml").is_file() else None
 
 
-def _is_ours(program: str | None) -> bool:
+def _is_beside_python(program: str | None) -> bool:
     """Whether a program on the search path belongs to the Python that is running."""
     return program is not None and Path(program).parent == Path(sys.executable).parent
 
 
 def _shown_python() -> str:
     """The path of this Python, from the working directory where that is shorter. Links stay: they make the venv."""
-    return _shown(sys.executable) if sys.executable else "python"
+    return _shell_path(sys.executable) if sys.executable else "python"
 
 
-def _shown(path: str) -> str:
+def _shell_path(path: str) -> str:
     relative = os.path.relpath(path)
     return shlex.quote(path if relative.startswith(os.pardir) else relative)
 

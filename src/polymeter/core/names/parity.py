@@ -109,7 +109,7 @@ def parity_name(text: str) -> str:
     """
     if text in ("", OFF):
         return ""
-    return _named(text).parity_name
+    return _system_named(text).parity_name
 
 
 def parity_with(name: str) -> Parity:
@@ -123,7 +123,7 @@ def parity_with(name: str) -> Parity:
     """
     if name in ("", OFF):
         return NO_PARITY
-    system = _named(name)
+    system = _system_named(name)
     rows = (row for table in difference_tables(system) for row in table.rows)
     switched = frozenset(str(row.switch) for row in rows if row.is_switched)
     return Parity(system.parity_name, system.title, system.version, switched)
@@ -134,7 +134,7 @@ def difference_tables(system: System) -> tuple[DifferenceTable, ...]:
     return cast("tuple[DifferenceTable, ...]", load(system.differences)) if system.differences else ()
 
 
-def _named(text: str) -> System:
+def _system_named(text: str) -> System:
     known = {system.parity_name: system for system in systems() if system.differences}
     for system in known.values():
         if text in (system.name, system.parity_name):

@@ -203,12 +203,12 @@ class System:
 
 def systems() -> tuple[System, ...]:
     """Every system that can be read: first the built-in ones, then those of installed packages."""
-    return _read()[0]
+    return _found_systems()[0]
 
 
 def broken_systems() -> tuple[Problem, ...]:
     """The systems of installed packages that cannot be read, and why; each problem names its package."""
-    return _read()[1]
+    return _found_systems()[1]
 
 
 def offered(kind: Callable[[System], Mapping[str, Target]]) -> dict[str, Target]:
@@ -300,7 +300,7 @@ def load(target: str) -> object:
 
 # Kept for the life of the process, in which nobody installs systems; their tables are built on these records.
 @lru_cache(maxsize=1)
-def _read() -> tuple[tuple[System, ...], tuple[Problem, ...]]:
+def _found_systems() -> tuple[tuple[System, ...], tuple[Problem, ...]]:
     accepted = {f"Polymeter's {system.name!r}": system for system in _built_in()}
     problems: list[Problem] = []
     for point in entry_points(group=_GROUP):

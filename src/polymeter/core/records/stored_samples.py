@@ -75,13 +75,13 @@ def numbers_of(sample: StoredSample) -> dict[tuple[str, str], float]:
     """The numbers of a sample by metric and filter. Those of a value with keys are each under ``metric/key``; values
     that are no finite number are left out.
     """
-    return dict(_numbers((score["metric"], score["filter"], score["value"]) for score in sample["scores"]))
+    return dict(_finite_scores((score["metric"], score["filter"], score["value"]) for score in sample["scores"]))
 
 
-def _numbers(scores: Any) -> Iterator[tuple[tuple[str, str], float]]:
+def _finite_scores(scores: Any) -> Iterator[tuple[tuple[str, str], float]]:
     for metric, name, value in scores:
         if isinstance(value, Mapping):
-            yield from _numbers((f"{metric}/{key}", name, item) for key, item in value.items())
+            yield from _finite_scores((f"{metric}/{key}", name, item) for key, item in value.items())
         elif isinstance(value, (int, float)) and abs(value) != float("inf") and value == value:  # noqa: PLR0124  (NaN)
             yield (metric, name), float(value)
 

@@ -48,10 +48,10 @@ def text_parameters(plan: Mapping[str, Any], defaults: Mapping[str, Any] = _NONE
     """
     settings = _settings(plan, defaults, _TEXT_ALIASES)
     n = _count(settings.pop("n", None))
-    max_new_tokens = _number(settings.pop("max_new_tokens", None), int, "max_new_tokens")
-    temperature = _number(settings.pop("temperature", None), float, "temperature")
-    top_p = _number(settings.pop("top_p", None), float, "top_p")
-    stop = _texts(settings.pop("stop", None), "stop")
+    max_new_tokens = _setting_number(settings.pop("max_new_tokens", None), int, "max_new_tokens")
+    temperature = _setting_number(settings.pop("temperature", None), float, "temperature")
+    top_p = _setting_number(settings.pop("top_p", None), float, "top_p")
+    stop = _setting_texts(settings.pop("stop", None), "stop")
     if n > 1 and temperature is None:
         settings["do_sample"] = True
     elif temperature is None and settings.get("do_sample") is False:
@@ -78,7 +78,7 @@ def image_parameters(
     """
     settings = _settings(plan, defaults, _IMAGE_ALIASES)
     n = _count(settings.pop("n", None), n_default)
-    size = _size(settings)
+    size = _image_size(settings)
     return GenerateImage(size, extra={name: value for name, value in settings.items() if value is not None}), n
 
 
@@ -109,8 +109,8 @@ def require_generation(plan: Mapping[str, Any]) -> None:
 
 def _settings(plan: Mapping[str, Any], defaults: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
     """All settings, each under one name. Seeds are left out: every answer has its own, derived from the run's."""
-    from_plan = _named(plan, aliases)
-    from_task = _named(defaults, aliases)
+    from_plan = _without_aliases(plan, aliases)
+    from_task = _without_aliases(defaults, aliases)
     if _is_set(from_plan, "size"):
         from_task = {name: value for name, value in from_task.items() if name not in _SIDES}
     settings = {**from_task, **from_plan}
@@ -122,13 +122,13 @@ def _is_set(settings: Mapping[str, Any], name: str) -> bool:
     return settings.get(name) not in (None, "")
 
 
-def _named(settings: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
+def _without_aliases(settings: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
     """Settings, each under one name; a setting's own name wins over its other names."""
     others = {aliases[name]: value for name, value in settings.items() if name in aliases}
     return {**others, **{name: value for name, value in settings.items() if name not in aliases}}
 
 
-def _size(settings: dict[str, Any]) -> tuple[int, int] | None:
+def _image_size(settings: dict[str, Any]) -> tuple[int, int] | None:
     """Width and height in pixels, removed from the settings. ``width`` and ``height`` win over ``size``."""
     size = settings.pop("size", None)
     width, height = (_length(settings.pop(name, None), name) for name in _SIDES)
@@ -151,13 +151,13 @@ def _count(value: Any, default: int = 1) -> int:
 
 def _length(value: Any, name: str) -> Any:
     """A whole number that is 1 or more; ``None`` stays ``None``."""
-    number = _number(value, int, name)
+    number = _setting_number(value, int, name)
     if number is not None and number < 1:
         raise PlanError(f"The generation setting {name!r} must be 1 or more, not {value!r}.", where="generation")
     return number
 
 
-def _number(value: Any, kind: type, name: str) -> Any:
+def _setting_number(value: Any, kind: type, name: str) -> Any:
     if value is None:
         return None
     is_cut = kind is int and isinstance(value, float) and not value.is_integer()
@@ -172,7 +172,7 @@ def _number(value: Any, kind: type, name: str) -> Any:
     )
 
 
-def _texts(value: Any, name: str) -> tuple[str, ...]:
+def _setting_texts(value: Any, name: str) -> tuple[str, ...]:
     texts = (value,) if isinstance(value, str) else value or ()
     if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
         raise PlanError(

@@ -62,12 +62,12 @@ def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[str
     for (setting, reason), names in sorted(ignored.items()):
         grouped.setdefault((reason, tuple(names)), []).append(setting)
     return [
-        f"Model {name!r} cannot honour {in_words(map(repr, settings))}, which {_named(names)}: {reason}"
+        f"Model {name!r} cannot honour {in_words(map(repr, settings))}, which {_tasks_that_set(names)}: {reason}"
         for (reason, names), settings in grouped.items()
     ]
 
 
-def _named(tasks: Sequence[str]) -> str:
+def _tasks_that_set(tasks: Sequence[str]) -> str:
     if len(tasks) == 1:
         return f"task {tasks[0]!r} sets"
     return f"{len(tasks)} tasks set ({first_of(tasks, 3)})"

@@ -26,7 +26,7 @@ def chat_messages(messages: Sequence[Mapping[str, Any]], job: ExportJob) -> list
     """
     chat = []
     for message in messages:
-        parts = list(_parts(message["parts"], job))
+        parts = list(_chat_parts(message["parts"], job))
         is_text = len(parts) == 1 and parts[0]["type"] == "text"
         role = message["role"] if message["role"] in _ROLES else "user"
         chat.append({"role": role, "content": parts[0]["text"] if is_text else parts})
@@ -57,7 +57,7 @@ def chat_choices(sample: StoredSample, job: ExportJob) -> list[dict[str, Any]]:
     return choices
 
 
-def _parts(parts: Sequence[Mapping[str, Any]], job: ExportJob) -> Iterator[dict[str, Any]]:
+def _chat_parts(parts: Sequence[Mapping[str, Any]], job: ExportJob) -> Iterator[dict[str, Any]]:
     for part in parts:
         for kind, kept in part.items():
             file = str(kept.get("file") or "") if isinstance(kept, Mapping) else ""

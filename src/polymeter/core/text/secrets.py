@@ -97,14 +97,14 @@ _KNOWN = _KnownSecrets()
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Whether a setting of this name holds a secret. ``eos_token`` (text) and ``score_key`` (a column) do not."""
-    return _NAME.fullmatch(_plain(name)) is not None
+    return _NAME.fullmatch(_snake_case(name)) is not None
 
 
 # Kept for the life of the process: what a name means never changes.
 @lru_cache(maxsize=4096)
 def is_header_map(name: str) -> bool:
     """Whether a mapping of this name holds headers or cookies, whose values are all secret."""
-    return _HEADER_MAPS.fullmatch(_plain(name)) is not None
+    return _HEADER_MAPS.fullmatch(_snake_case(name)) is not None
 
 
 def hide_secrets(text: str) -> str:
@@ -173,7 +173,7 @@ def without_secrets(value: Any) -> Any:
     return _replaced(value, [])
 
 
-def _plain(name: str) -> str:
+def _snake_case(name: str) -> str:
     return _CAMEL.sub("_", name.strip()).lower().replace("-", "_").replace(".", "_")
 
 
@@ -319,7 +319,7 @@ def _forms(value: str, *, may_hold_words: bool = False) -> tuple[str, ...]:
             follows the scheme of a header (``Bearer``) always counts.
     """
     whole = [*_without_scheme(value.strip())]
-    parts = [part for part in _parts(whole[0]) if not may_hold_words or _NO_WORD.fullmatch(part)]
+    parts = [part for part in _secret_parts(whole[0]) if not may_hold_words or _NO_WORD.fullmatch(part)]
     found = {one for form in (*whole, *parts) for one in (form, unquote(form)) if one}
     return tuple(form for one in found for form in (one, *_ways_to_write(one)))
 
@@ -332,7 +332,7 @@ def _without_scheme(value: str) -> Iterable[str]:
             yield value[len(scheme) :].strip()
 
 
-def _parts(value: str) -> Iterable[str]:
+def _secret_parts(value: str) -> Iterable[str]:
     """A cookie without its name, a password without its user."""
     if ";" in value and "=" in value:  # cookies
         yield from (one.partition("=")[2].strip() for one in value.split(";"))

@@ -302,9 +302,9 @@ def _check_path(path: str, name: str) -> None:
 def _kept(name: str, revision: str, cache_dir: Path) -> Repository | None:
     """A dataset as this machine has it, if it has that commit, or what that branch was at when it was last fetched."""
     root = folder_of(name, cache_dir)
-    own = _read(root / "revisions" / f"{quote(revision, safe='')}.json")
+    own = _kept_listing(root / "revisions" / f"{quote(revision, safe='')}.json")
     key = own.get("folder") if own.get("revision") == revision else revision
-    listing = _read(root / "listings" / f"{key}.json")
+    listing = _kept_listing(root / "listings" / f"{key}.json")
     if listing.get("id") != name:  # ids may share a folder
         return None
     files = {path: (int(size), str(digest)) for path, (size, digest) in listing["files"].items()}
@@ -324,7 +324,7 @@ def _keep(repository: Repository) -> None:
     _write(root / "revisions" / f"{quote(repository.revision, safe='')}.json", noted)
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _kept_listing(file: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -332,7 +332,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _write(file: Path, content: Mapping[str, Any]) -> None:
-    if _read(file) != content:
+    if _kept_listing(file) != content:
         with replacing(file) as opened:
             json.dump(content, opened, ensure_ascii=False)
 

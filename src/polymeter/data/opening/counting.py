@@ -53,7 +53,7 @@ def _table_rows(path: Path, delimiter: str) -> int | None:
     return max(n_rows - 1, 0)
 
 
-def _lines(path: Path) -> int | None:
+def _n_lines(path: Path) -> int | None:
     if path.stat().st_size > _LARGEST:
         return None
     with path.open("rb") as file:
@@ -67,7 +67,7 @@ def _json_rows(path: Path) -> int | None:
     with path.open(encoding="utf-8") as file:
         start = file.read(1)
     if start != "[":
-        return _lines(path) if start == "{" else None
+        return _n_lines(path) if start == "{" else None
     rows = json.loads(path.read_text(encoding="utf-8"))
     return len(rows)
 
@@ -77,7 +77,7 @@ _COUNTS: Mapping[str, Callable[[Path], int | None]] = MappingProxyType(
         ".parquet": _parquet_rows,
         ".csv": lambda path: _table_rows(path, ","),
         ".tsv": lambda path: _table_rows(path, "\t"),
-        ".jsonl": _lines,
+        ".jsonl": _n_lines,
         ".json": _json_rows,
     }
 )

@@ -113,7 +113,9 @@ def explain(
         what = f"dataset_path {path!r} is a file format, and dataset_kwargs names no data_files."
         return SourceError(what, key="dataset_kwargs", hint=_EXAMPLE)
     return _in_files(path, kwargs, directory) or SourceError(
-        f"The {path} files cannot be read{_named(kwargs)}: {sentence(cause)}", key="dataset_kwargs", hint=error.hint
+        f"The {path} files cannot be read{_files_named(kwargs)}: {sentence(cause)}",
+        key="dataset_kwargs",
+        hint=error.hint,
     )
 
 
@@ -122,7 +124,9 @@ def _told(message: str, path: str, kwargs: Mapping[str, Any]) -> SourceError | N
     equal = _EQUAL_NAMES.search(message)
     if equal:
         return SourceError(
-            f"A table of {path!r}{_named(kwargs)} has two columns {equal[1]!r}.", key="dataset_path", hint=_OWN_NAME
+            f"A table of {path!r}{_files_named(kwargs)} has two columns {equal[1]!r}.",
+            key="dataset_path",
+            hint=_OWN_NAME,
         )
     unknown = _UNKNOWN_SETTING.search(message)
     if unknown:
@@ -156,7 +160,7 @@ def _in_files(path: str, kwargs: Mapping[str, Any], directory: Path) -> SourceEr
         holds = sorted(entry.name for entry in Path(str(folder)).iterdir())[:5]
         what = f"The folder {str(folder)!r} holds nothing that {path!r} reads."
         return SourceError(what, key="dataset_kwargs", hint=f"It holds: {', '.join(holds) or 'nothing'}.")
-    for name in _names(kwargs.get("data_files")):
+    for name in _file_names(kwargs.get("data_files")):
         file = Path(name)
         if any(sign in name for sign in "*?[") or "://" in name:
             continue
@@ -210,8 +214,8 @@ def encoding_problem(file: Path, shown: str) -> str:
     return ""
 
 
-def _named(kwargs: Mapping[str, Any]) -> str:
-    names = [Path(name).name for name in _names(kwargs.get("data_files"))]
+def _files_named(kwargs: Mapping[str, Any]) -> str:
+    names = [Path(name).name for name in _file_names(kwargs.get("data_files"))]
     return f" ({first_of(names, _MOST_FILES)})" if names else ""
 
 
@@ -263,10 +267,10 @@ def _near_file(file: Path) -> str:
     return near or f"It is looked for in {parent} and in the working directory."
 
 
-def _names(files: Any) -> Iterator[str]:
+def _file_names(files: Any) -> Iterator[str]:
     if isinstance(files, (Mapping, list, tuple)):
         for item in files.values() if isinstance(files, Mapping) else files:
-            yield from _names(item)
+            yield from _file_names(item)
     elif files is not None:
         yield str(files)
 

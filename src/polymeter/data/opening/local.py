@@ -72,7 +72,7 @@ def open_local(
     path = path.resolve()
     options: dict[str, Any] = {**(reading or {}), **({} if cache_dir is None else {"cache_dir": str(cache_dir)})}
     if path.is_file():
-        return {split: _read([path], split, options) for split in splits}
+        return {split: _split_of_files([path], split, options) for split in splits}
     if not is_saved(path):
         configs = card_configs(path)
         if configs and (not is_of_config or config in configs):
@@ -86,7 +86,7 @@ def open_local(
         return open_saved(path, splits)
     files = _split_files(path)
     if files and all(_picked(files, split) for split in splits):
-        return {split: _read(_picked(files, split), split, options) for split in splits}
+        return {split: _split_of_files(_picked(files, split), split, options) for split in splits}
     return _generic(path, splits, options, known=sorted(files))
 
 
@@ -236,7 +236,7 @@ def _one_format(files: list[Path]) -> list[Path]:
     return [file for file in files if file.suffix == files[0].suffix]
 
 
-def _read(files: list[Path], split: str, options: Mapping[str, Any]) -> datasets.Dataset:
+def _split_of_files(files: list[Path], split: str, options: Mapping[str, Any]) -> datasets.Dataset:
     suffix = files[0].suffix
     builder = _BUILDER_OF.get(suffix)
     if builder is None:

@@ -75,7 +75,7 @@ def folder_problem(error: DataError, path: str, kwargs: Mapping[str, Any]) -> So
     elif len(kinds) > 1:
         what, hint = f"The folder {folder.name!r} has {' and '.join(kinds)}.", "Keep one of them."
     elif refused:
-        what = f"{_shown(tables[0], folder)} names {refused[1]!r}, which may lie outside of its folder."
+        what = f"{_below_folder(tables[0], folder)} names {refused[1]!r}, which may lie outside of its folder."
         hint = f"Write names relative to {tables[0].name}, such as {Path(refused[1]).name!r}, with the files below it."
     elif "corresponds to no data" in str(cause):
         what = f"The folder {folder.name!r} has {kinds[0]} for some of its splits only: {_list(tables, folder)}."
@@ -232,7 +232,7 @@ def _paths(column: pa.ChunkedArray, feature: Any) -> list[str | None]:
 
 def _in_table(file: Path, folder: Path) -> tuple[str, str] | None:
     """What is wrong with a table as far as its beginning shows, and what to do."""
-    shown = _shown(file, folder)
+    shown = _below_folder(file, folder)
     names = "Its first line has the names of the columns, one of them file_name; the rows come below it."
     if file.stat().st_size == 0:
         return f"The file {shown} is empty (0 bytes).", names
@@ -257,12 +257,12 @@ def _stem(file: str) -> str:
     return os.path.splitext(os.path.basename(file))[0].casefold()
 
 
-def _shown(file: Path, folder: Path) -> str:
+def _below_folder(file: Path, folder: Path) -> str:
     return str(Path(folder.name) / file.relative_to(folder))
 
 
 def _list(files: Iterable[Path], folder: Path) -> str:
-    return ", ".join(_shown(file, folder) for file in files)
+    return ", ".join(_below_folder(file, folder) for file in files)
 
 
 def _few(names: Iterable[str]) -> str:

@@ -110,7 +110,7 @@ def open_plain(
     if files is None:
         return None
     with not_noting():  # rows have a fingerprint of their own
-        rows = {file: _rows(file, cache_dir) for file in set(files.values())}
+        rows = {file: _plain_rows(file, cache_dir) for file in set(files.values())}
         opened = {split: rows[file] for split, file in files.items()}
     # Examples are drawn from anywhere in their split, and each image would be read with its neighbours.
     has_examples_with_media = len(splits) > 1 and any(found and found.media for found in rows.values())
@@ -183,7 +183,7 @@ def _may_be_plain(file: Path) -> bool:
     return kind == "parquet" or (kind == "json" and file.stat().st_size <= _LARGEST_FILE)
 
 
-def _rows(file: Path, cache_dir: Path | None) -> Rows | None:
+def _plain_rows(file: Path, cache_dir: Path | None) -> Rows | None:
     """The rows in a file; ``None`` if they are not plain, or cannot be read like this."""
     import pyarrow as pa
 

@@ -25,7 +25,7 @@ class _EqualKeysError(Exception):
     """An object that has a key twice."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_equal_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -38,7 +38,7 @@ def _constant(word: str) -> float:
 
 
 _NUMBERS: dict[str, Any] = {"parse_float": fraction, "parse_int": whole_number, "parse_constant": _constant}
-_decode_checked = json.JSONDecoder(object_pairs_hook=_object, **_NUMBERS).decode
+_decode_checked = json.JSONDecoder(object_pairs_hook=_without_equal_keys, **_NUMBERS).decode
 _decode = json.JSONDecoder(**_NUMBERS).decode
 
 
@@ -91,10 +91,10 @@ class JsonRows:
     def all(self) -> Iterator[dict[str, Any]]:
         """All rows in order."""
         if self._held is not None:
-            yield from map(_row, self._held)
+            yield from map(_checked_row, self._held)
             return
         for number, (_, line) in enumerate(self._lines(), 1):
-            yield _row(self._parsed(line, number))
+            yield _checked_row(self._parsed(line, number))
 
     def rows(self, start: int, stop: int, *, is_checked: bool = False) -> list[dict[str, Any]]:
         """Rows ``start`` to ``stop``.
@@ -108,7 +108,7 @@ class JsonRows:
             DataError: if the file was changed, or an object has a key twice.
         """
         if self._held is not None:
-            return [_row(item) for item in self._held[start:stop]]
+            return [_checked_row(item) for item in self._held[start:stop]]
         found: list[dict[str, Any]] = []
         if start >= min(stop, len(self)):
             return found
@@ -118,7 +118,7 @@ class JsonRows:
             content.seek(self._starts[start])
             for line in content:
                 if line.strip():
-                    found.append(_row(self._parsed(line, start + len(found) + 1, is_checked=is_checked)))
+                    found.append(_checked_row(self._parsed(line, start + len(found) + 1, is_checked=is_checked)))
                     if len(found) == stop - start:
                         break
         return found
@@ -172,7 +172,7 @@ def _mark(file: Path) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
 
 
-def _row(item: Any) -> dict[str, Any]:
+def _checked_row(item: Any) -> dict[str, Any]:
     if not isinstance(item, dict):
         raise ValueError("a row that is no object")
     return item

@@ -74,7 +74,7 @@ def read_tsv(path: Path | str) -> pd.DataFrame:
     Raises:
         DataError: if the file does not exist, or is not a table in UTF-8 text.
     """
-    return _read(path)
+    return _read_table(path)
 
 
 def read_words(path: Path | str) -> pd.DataFrame:
@@ -85,7 +85,7 @@ def read_words(path: Path | str) -> pd.DataFrame:
     Raises:
         DataError: if the file does not exist, or is not a table in UTF-8 text.
     """
-    return _read(path, **_missing_words())
+    return _read_table(path, **_missing_words())
 
 
 def read_texts(path: Path | str) -> pd.DataFrame:
@@ -97,7 +97,7 @@ def read_texts(path: Path | str) -> pd.DataFrame:
     """
     columns = columns_of(path) if Path(path).is_file() else ()
     texts = {name: object for name in columns if name != "index"}
-    return _read(path, dtype=texts, **_missing_words())
+    return _read_table(path, dtype=texts, **_missing_words())
 
 
 def _missing_words() -> dict[str, Any]:
@@ -168,7 +168,7 @@ def is_nothing(cell: Any) -> bool:
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and isnan(cell))
 
 
-def _read(path: Path | str, **options: Any) -> pd.DataFrame:
+def _read_table(path: Path | str, **options: Any) -> pd.DataFrame:
     file = Path(path)
     if not file.is_file():
         raise DataError(f"There is no file {file}.")

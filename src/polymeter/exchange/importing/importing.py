@@ -52,7 +52,7 @@ def import_log(path: Path | str, *, system: str = "", output: Path | str | None 
     source = Path(path)
     found, reader = reader_of(source, system)
     logged = reader.read(source)
-    _check(logged, source)
+    _check_tasks(logged, source)
     target = _place(logged, found) if output is None else Path(output)
     require_place(target, "The run folder")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -71,7 +71,7 @@ def import_log(path: Path | str, *, system: str = "", output: Path | str | None 
     return open_run(target)
 
 
-def _check(logged: LoggedRun, source: Path) -> None:
+def _check_tasks(logged: LoggedRun, source: Path) -> None:
     names = [task.name for task in logged.tasks] + [group.name for group in logged.groups]
     if not logged.tasks:
         raise DataError(f"The log at {source} holds no task.", hint="Name the log of a run that has ended.")

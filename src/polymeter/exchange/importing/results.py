@@ -103,7 +103,8 @@ def group_numbers(specs: Mapping[str, GroupSpec], results: Mapping[str, Any]) ->
                 "weight_by_size": weighs,
             }
             for result in results[name]["results"]
-            if (weighs := _weighs(result, _parts(spec, result["metric"], result["filter"], results))) is not None
+            if (weighs := _weighs(result, _member_results(spec, result["metric"], result["filter"], results)))
+            is not None
         ]
         found[name] = {"alias": spec.alias, "version": spec.version, "aggregates": aggregates}
     return found
@@ -278,7 +279,7 @@ def _entry(result: Result) -> dict[str, Any]:
     }
 
 
-def _parts(spec: GroupSpec, metric: str, name: str, entries: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _member_results(spec: GroupSpec, metric: str, name: str, entries: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The results of a group's members in one metric."""
     return [
         result

@@ -86,17 +86,19 @@ class MlflowTracker:
         from mlflow.entities import Metric, Param
 
         # The parameters of a run that exists already are its own, and one that is given twice is refused.
-        params = [] if self._run_id else [Param(_name(key), _value(value)) for key, value in flat(run.config).items()]
+        params = (
+            [] if self._run_id else [Param(_fit_name(key), _value(value)) for key, value in flat(run.config).items()]
+        )
         for some in _chunks(params, _PARAMS_AT_ONCE):
             client.log_batch(run_id, params=some)
         now_ms = int(time.time() * 1000)
-        metrics = [Metric(_name(name), value, now_ms, self._step) for name, value in _metrics(run)]
+        metrics = [Metric(_fit_name(name), value, now_ms, self._step) for name, value in _metrics(run)]
         for some in _chunks(metrics, _METRICS_AT_ONCE):
             client.log_batch(run_id, metrics=some)
         for task in run.tasks:
             table = _table([*run.samples(task, self._limit)])
             if table:
-                client.log_table(run_id, data=table, artifact_file=f"samples/{_name(task).replace('/', '_')}.json")
+                client.log_table(run_id, data=table, artifact_file=f"samples/{_fit_name(task).replace('/', '_')}.json")
         for path in (*run.files, *run.further.values()) if self._has_report else ():
             client.log_artifact(run_id, str(path))
 
@@ -150,7 +152,7 @@ def _image(path: Any) -> Any:
         return ""
 
 
-def _name(text: str) -> str:
+def _fit_name(text: str) -> str:
     return _UNFIT.sub("_", text)[:_LONGEST_NAME]
 
 

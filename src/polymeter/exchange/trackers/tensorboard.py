@@ -63,7 +63,7 @@ class TensorBoardTracker:
         for name, count in run.usage.items():
             writer.add_scalar(name, count, self._step)
         results = [
-            [n.name, f"{n.value:.6g}", _number(n.stderr), _interval(n.low, n.high), str(n.n)] for n in run.numbers
+            [n.name, f"{n.value:.6g}", _rounded(n.stderr), _interval(n.low, n.high), str(n.n)] for n in run.numbers
         ]
         writer.add_text("results", _table(("number", "value", "stderr", "95 % interval", "n"), results), self._step)
         config = [[name, str(value)] for name, value in flat(run.config).items()]
@@ -102,7 +102,7 @@ def _scores(sample: TrackedSample) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in sample.scores.items())
 
 
-def _number(value: float | None) -> str:
+def _rounded(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 

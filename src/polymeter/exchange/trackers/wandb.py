@@ -58,7 +58,7 @@ class WandbTracker:
                 raise PlanError(f"The tracker 'wandb' has no argument {name!r}.", hint=hint)
         if isinstance(init.get("tags"), str):
             init["tags"] = [init["tags"]]
-        init = {name: _text(value) for name, value in init.items()}
+        init = {name: _not_as_number(value) for name, value in init.items()}
         self._init = init
         self._limit = sample_limit(samples)
         self._has_report = report
@@ -89,7 +89,7 @@ class WandbTracker:
         own.summary.update(run.usage)
         results = wandb.Table(columns=list(_COLUMNS))
         for number in run.numbers:
-            results.add_data(*_row(number))
+            results.add_data(*_table_row(number))
         tables = {"results": results}
         for task in run.tasks:
             samples = [*run.samples(task, self._limit)]
@@ -110,7 +110,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _text(value: Any) -> Any:
+def _not_as_number(value: Any) -> Any:
     """A name that looks like a number is a name."""
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
@@ -121,7 +121,7 @@ def _summary(number: TrackedNumber) -> Iterator[tuple[str, float]]:
     yield from ((f"{number.name}_{what}", value) for what, value in further.items() if value is not None)
 
 
-def _row(number: TrackedNumber) -> list[Any]:
+def _table_row(number: TrackedNumber) -> list[Any]:
     names = (number.name, number.kind, number.owner, number.subset, number.metric, number.filter)
     return [*names, number.value, number.stderr, number.low, number.high, number.n]
 

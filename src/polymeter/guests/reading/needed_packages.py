@@ -69,7 +69,7 @@ def packages_behind(files: Iterable[Path]) -> tuple[NeededPackage, ...]:
         if seen.get(file) or (file in seen and not is_certain):
             continue
         seen[file] = is_certain
-        own = _read(file)
+        own = _code_in(file)
         is_search_changed = is_search_changed or own.changes_search
         for statement in own.statements:
             is_needed = is_certain and statement.is_certain
@@ -124,7 +124,7 @@ class _Code:
     changes_search: bool = False
 
 
-def _read(file: Path) -> _Code:
+def _code_in(file: Path) -> _Code:
     try:
         found = os.stat(file)
     except OSError:

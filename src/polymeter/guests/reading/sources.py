@@ -77,7 +77,7 @@ class _Imports:
             return
         folder = file.parent
         for level, base, names in _import_statements(str(file), found.st_size, found.st_mtime_ns):
-            if not level and _is_ours(base):
+            if not level and _is_own_module(base):
                 continue
             roots = tuple(list(file.parents)[level - 1 : level]) if level else self._own_roots(folder)
             if not level:
@@ -140,7 +140,7 @@ class _Imports:
         return self._names[folder]
 
 
-def _is_ours(module: str) -> bool:
+def _is_own_module(module: str) -> bool:
     """Whether an absolute name means a part of Polymeter that is no benchmark."""
     return f"{module}.".startswith(f"{_OURS}.") and not f"{module}.".startswith(f"{_LIBRARY}.")
 

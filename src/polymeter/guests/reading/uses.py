@@ -39,7 +39,7 @@ def uses_behind(files: Iterable[Path], starts: Iterable[tuple[Path | None, str]]
         starts: The functions: file and name. A name without a file is looked for in all of them; without a name, all
             that the file defines is meant.
     """
-    sources = {file: source for file in files if file.suffix == ".py" and (source := _read(file)) is not None}
+    sources = {file: source for file in files if file.suffix == ".py" and (source := _source_in(file)) is not None}
     waiting = []
     for start, name in starts:
         among = sources.keys() if start is None else [start] if start in sources else []
@@ -73,7 +73,7 @@ def _definitions(name: str, file: Path, sources: Mapping[Path, _ReadSource]) -> 
         yield from ((place, node) for node in source.definitions.get(name, ()))
 
 
-def _read(file: Path) -> _ReadSource | None:
+def _source_in(file: Path) -> _ReadSource | None:
     try:
         found = file.stat()
     except OSError:

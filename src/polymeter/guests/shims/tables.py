@@ -39,24 +39,24 @@ _REST = "*"
 
 def is_shim(name: str) -> bool:
     """Whether a dotted name is a module that a system serves. Imports nothing but its tables."""
-    return _names().serves(name)
+    return _shim_names().serves(name)
 
 
 def is_only_refused(name: str) -> bool:
     """Whether a module that a system serves has nothing but names that cannot be used."""
-    return _names().only_refuses(name)
+    return _shim_names().only_refuses(name)
 
 
 def holds(module: str, name: str) -> bool:
     """Whether a module that a system serves has a name, or a module of that name below it. Imports what the module
     leads to, which is Polymeter's own, and never the package that it stands for: the shims need not be on.
     """
-    return _names().holds(module, name)
+    return _shim_names().holds(module, name)
 
 
 # Kept for the life of the process: it holds the tables of the installed systems.
 @lru_cache(maxsize=1)
-def _names() -> ShimNames:
+def _shim_names() -> ShimNames:
     return ShimNames()
 
 

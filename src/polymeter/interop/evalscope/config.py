@@ -99,7 +99,7 @@ class TaskConfig(_ConfigFields):
 
     def _normalise(self) -> None:
         """Convert values to the types of their fields, and name the model."""
-        self.limit = _number(self.limit, "limit")
+        self.limit = _config_number(self.limit, "limit")
         if isinstance(self.datasets, str):
             self.datasets = [name for name in self.datasets.replace(",", " ").split() if name]
         for name in _DICTS:
@@ -122,14 +122,14 @@ class TaskConfig(_ConfigFields):
     @classmethod
     def from_yaml(cls, yaml_file: str | Path) -> TaskConfig:
         """A configuration from a YAML file."""
-        content = parse_yaml(_text(yaml_file), where=str(yaml_file))
+        content = parse_yaml(_file_text(yaml_file), where=str(yaml_file))
         return cls.from_dict(_mapping(content, str(yaml_file)))
 
     @classmethod
     def from_json(cls, json_file: str | Path) -> TaskConfig:
         """A configuration from a JSON file."""
         try:
-            content = json.loads(_text(json_file))
+            content = json.loads(_file_text(json_file))
         except ValueError as error:
             raise PlanError(f"The configuration is not valid JSON: {error}.", where=str(json_file)) from None
         return cls.from_dict(_mapping(content, str(json_file)))
@@ -288,7 +288,7 @@ def _own(name: str, value: Any) -> Any:
     return value if name == "model" else copy.deepcopy(value)
 
 
-def _number(value: Any, name: str) -> float | None:
+def _config_number(value: Any, name: str) -> float | None:
     """A number, or the text of one; as an integer if it is whole."""
     if value is None:
         return None
@@ -310,7 +310,7 @@ def _model_id(model: Any) -> str:
     return path.rstrip("/\\").replace("\\", "/").rpartition("/")[2].replace(":", "-")
 
 
-def _text(file: str | Path) -> str:
+def _file_text(file: str | Path) -> str:
     path = Path(file)
     if not path.is_file():
         raise PlanError(f"There is no configuration file {str(file)!r}.")

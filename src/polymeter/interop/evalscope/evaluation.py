@@ -143,7 +143,7 @@ def why_nothing_scored(run: RunResult, config: TaskConfig) -> str:
     for name in tasks:
         for sample in read_samples(run.folder, name):
             if sample["error"]:
-                return f"Sample {sample['id']} of {name!r}: {_message(sample['error'])}"
+                return f"Sample {sample['id']} of {name!r}: {_error_message(sample['error'])}"
     return next(filter(None, run.results.get("nothing_scored", {}).values()), "No sample has an answer.")
 
 
@@ -262,7 +262,7 @@ class _Evaluation:
         adapter = options["dialect_options"]["adapter"]
         content = {name: options[name] for name in ("limit", "seed", "generation", "parity") if name in options}
         content |= {name: adapter[name] for name in ("dataset_args", "eval_type", "dataset_hub") if name in adapter}
-        return fingerprint([_plain(self.chosen), sorted(self.config.datasets), canonical(as_json(content))])[:8]
+        return fingerprint([_model_mark(self.chosen), sorted(self.config.datasets), canonical(as_json(content))])[:8]
 
     def _scoring_digest(self, options: Mapping[str, Any]) -> str:
         """Digest of everything else that can change a score."""
@@ -270,11 +270,11 @@ class _Evaluation:
         content = {
             name: adapter[name] for name in ("judge_strategy", "judge_model_args", "analysis_report") if name in adapter
         }
-        judge = None if self.judge is None else _plain(self.judge)
+        judge = None if self.judge is None else _model_mark(self.judge)
         return fingerprint([self.config.stage, self.config.model_id, canonical(as_json(content)), judge])[:8]
 
 
-def _plain(chosen: ConfiguredModel) -> Any:
+def _model_mark(chosen: ConfiguredModel) -> Any:
     """A model as plain data, without its address."""
     if isinstance(chosen.model, ModelSpec):
         args = {name: value for name, value in chosen.model.args.items() if name not in ("base_url", "api_key_env")}
@@ -286,7 +286,7 @@ def _sorted(reports: Mapping[str, Report]) -> list[Report]:
     return sorted(reports.values(), key=lambda report: (report.model_name, report.dataset_name))
 
 
-def _message(error: Any) -> str:
+def _error_message(error: Any) -> str:
     """What a sample's error says, however it is stored."""
     return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
 

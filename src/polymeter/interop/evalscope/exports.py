@@ -22,7 +22,7 @@ def write_export(job: ExportJob) -> None:
     """
     model = model_id(job)
     for task, own in job.results["tasks"].items():
-        predictions = adjacent(lambda task=task: prediction_records(_shown(job, task), model))  # type: ignore[misc]
+        predictions = adjacent(lambda task=task: prediction_records(_exported_samples(job, task), model))  # type: ignore[misc]
         write_lines(job.folder / "predictions" / model, task, predictions)
         reviews = adjacent(lambda task=task: _reviews(job, task, model))  # type: ignore[misc]
         subsets = write_lines(job.folder / "reviews" / model, task, reviews)
@@ -61,7 +61,7 @@ def part_of(part: tuple[str, float, int]) -> tuple[str, float, int]:
     return name, float(value), count
 
 
-def _shown(job: ExportJob, task: str) -> Iterator[StoredSample]:
+def _exported_samples(job: ExportJob, task: str) -> Iterator[StoredSample]:
     """Samples, with the places of generated images in place of their names, and with the choice that was likeliest as
     the answer to a request for log-probabilities.
     """
@@ -84,7 +84,7 @@ def _reviews(job: ExportJob, task: str, model: str) -> Iterator[SubsetRecord]:
     """The reviews that an adapter has made; of other benchmarks, target, answer and numbers of each sample."""
 
     def reviewed() -> Iterator[StoredSample]:
-        for sample in _shown(job, task):
+        for sample in _exported_samples(job, task):
             if not sample["log"].get("reviews"):
                 yield {**sample, "log": {**sample["log"], "reviews": [_review(sample)]}}
             else:

@@ -110,7 +110,7 @@ def _old_scores(results: Sequence[Any], metrics: Sequence[str]) -> dict[str, flo
     return {
         name: math.fsum(map(float, values)) / len(values)
         for name, values in named.items()
-        if all(_is_number(value) for value in values)
+        if all(_is_finite(value) for value in values)
     }
 
 
@@ -130,7 +130,7 @@ def _new_answer(records: Sequence[Record], settings: Mapping[str, Any]) -> LogAn
         statuses.append(str(score.get("status") or "success"))
         answers.append(score.get("extracted_prediction"))
         own = score.get("value") if statuses[-1] in _USABLE else {}
-        numbers = {str(name): float(value) for name, value in (own or {}).items() if _is_number(value)}
+        numbers = {str(name): float(value) for name, value in (own or {}).items() if _is_finite(value)}
         scored.append(numbers)
         for name, value in numbers.items():
             values.setdefault(name, []).append(value)
@@ -183,7 +183,7 @@ def _exchange(prediction: Mapping[str, Any], review: Mapping[str, Any], settings
                 reasoning_tokens=usage.get("reasoning_tokens"),
             ),
         ),
-        tuple(_message(turn) for turn in turns),
+        tuple(_logged_message(turn) for turn in turns),
         settings=settings,
     )
 
@@ -197,16 +197,16 @@ def _answer_text(content: Any) -> tuple[str | None, str | None]:
     return "".join(texts), "".join(reasoning) or None
 
 
-def _message(turn: Mapping[str, Any]) -> LoggedMessage:
+def _logged_message(turn: Mapping[str, Any]) -> LoggedMessage:
     content = turn.get("content")
     role = str(turn.get("role"))
     return LoggedMessage(
         role if role in ("system", "assistant") else "user",
-        tuple(map(_part, content)) if isinstance(content, list) else (logged_text(content) or "",),
+        tuple(map(_logged_part, content)) if isinstance(content, list) else (logged_text(content) or "",),
     )
 
 
-def _part(part: Mapping[str, Any]) -> str | LoggedMedium:
+def _logged_part(part: Mapping[str, Any]) -> str | LoggedMedium:
     kind = part.get("type")
     if kind not in ("image", "audio", "video"):
         return str(part.get("text") or part.get("reasoning") or "")
@@ -214,5 +214,5 @@ def _part(part: Mapping[str, Any]) -> str | LoggedMedium:
     return LoggedMedium(kind, "" if source.startswith("data:") else source)
 
 
-def _is_number(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and math.isfinite(float(value))

@@ -89,7 +89,7 @@ def _recognise(path: Path) -> bool:
     return bool(_models(path))
 
 
-def _read(path: Path) -> LoggedRun:
+def _read_log(path: Path) -> LoggedRun:
     models = _models(path)
     if not models:
         raise PlanError(f"There are no predictions of EvalScope in {path}.", hint=f"Name {READER.holds}.")
@@ -125,7 +125,7 @@ def _read(path: Path) -> LoggedRun:
     )
 
 
-READER = LogReader(_recognise, _read, "the work folder with predictions, reviews and reports")
+READER = LogReader(_recognise, _read_log, "the work folder with predictions, reviews and reports")
 
 
 def _models(path: Path) -> list[str]:
@@ -235,7 +235,7 @@ def _task(benchmark: _Benchmark) -> LoggedTask:
     return LoggedTask(
         name=benchmark.name,
         results=tuple(stated_results(benchmark.report, _means(benchmark) if benchmark.repeats > 1 else {})),
-        samples=partial(_samples, benchmark),
+        samples=partial(_logged_samples, benchmark),
         alias=str(benchmark.report.get("dataset_pretty_name") or ""),
         num_fewshot=int(few) if isinstance(few, (int, float)) else None,
         n_samples=sum(requested) if requested and len(requested) == len(benchmark.subsets) else None,
@@ -253,7 +253,7 @@ def _planned(benchmark: _Benchmark, subset: str) -> int | None:
 def _means(benchmark: _Benchmark) -> dict[str, float]:
     """The mean of each metric over the samples that have a value."""
     sums: dict[str, list[float]] = {}
-    for sample in _samples(benchmark):
+    for sample in _logged_samples(benchmark):
         for (name, _), value in sample.scores.items():
             own = sums.setdefault(name, [0.0, 0.0])
             own[0] += value
@@ -273,7 +273,7 @@ def _notes(benchmark: _Benchmark) -> Iterator[str]:
         yield f"{benchmark.name}: the log has answers without scores, of {', '.join(unscored)}."
 
 
-def _samples(benchmark: _Benchmark) -> Iterator[LoggedSample]:
+def _logged_samples(benchmark: _Benchmark) -> Iterator[LoggedSample]:
     """The samples of a benchmark, subset after subset, in the order of their indices."""
     place = 0
     names = set(_sample_metrics(benchmark))
@@ -284,7 +284,7 @@ def _samples(benchmark: _Benchmark) -> Iterator[LoggedSample]:
             groups.setdefault(index // benchmark.repeats, []).append(index)
         with ExitStack() as opened:
             files = [_opened(file, opened) for file in (subset.predictions, subset.reviews)]
-            for number in _numbers(benchmark, name, groups):
+            for number in _sample_numbers(benchmark, name, groups):
                 records = [_record(files, lines[index]) for index in groups.get(number, ())]
                 if records:
                     yield _sample(benchmark, name, number, place, records, names)
@@ -293,21 +293,21 @@ def _samples(benchmark: _Benchmark) -> Iterator[LoggedSample]:
                 place += 1
 
 
-def _numbers(benchmark: _Benchmark, subset: str, groups: Mapping[int, Any]) -> Iterable[int]:
+def _sample_numbers(benchmark: _Benchmark, subset: str, groups: Mapping[int, Any]) -> Iterable[int]:
     """The samples of a subset that are known to have been asked: those in the log, and those in gaps between them."""
     end = max(max(groups, default=-1) + 1, _planned(benchmark, subset) or 0)
     is_counted = not benchmark.is_mixed and end <= _MOST_GAPS * (len(groups) + 1)
     return range(end) if is_counted else sorted(groups)
 
 
-def _names(benchmark: _Benchmark, subset: str, number: int) -> tuple[str, tuple[str, ...]]:
+def _sample_names(benchmark: _Benchmark, subset: str, number: int) -> tuple[str, tuple[str, ...]]:
     """The id and the subset of a sample, as in a run of the same benchmark."""
     is_plain = benchmark.has_plain_ids and subset == _WHOLE
     return (str(number), ()) if is_plain else (f"{subset}/{number}", (subset,))
 
 
 def _missing(benchmark: _Benchmark, subset: str, number: int, place: int) -> LoggedSample:
-    name, path = _names(benchmark, subset, number)
+    name, path = _sample_names(benchmark, subset, number)
     return LoggedSample(
         name,
         place,
@@ -364,7 +364,7 @@ def _sample(
 ) -> LoggedSample:
     """One sample from the lines of its answers."""
     found = answered(records, benchmark.generation, benchmark.settings.get("metric_list") or sorted(metrics))
-    name, path = _names(benchmark, subset, number)
+    name, path = _sample_names(benchmark, subset, number)
     return LoggedSample(
         name,
         place,

@@ -66,7 +66,7 @@ def choose_model(config: TaskConfig) -> ConfiguredModel:
     if isinstance(model, (BatchModel, AsyncModel)):
         return ConfiguredModel(model, config.eval_type)
     if model is None or not isinstance(model, str):
-        return _object(model)
+        return _custom_model(model)
     backend, colon, name = model.partition(":")
     is_spec = backend in MODELS and (bool(colon) or not config.api_url)
     if config.api_url or (config.eval_type == "service" and not is_spec):
@@ -151,7 +151,7 @@ def keys_set(*chosen: ConfiguredModel | None) -> AbstractContextManager[None]:
     return environment_set({name: key for one in chosen if one is not None for name, key in one.keys.items()})
 
 
-def _object(model: Any) -> ConfiguredModel:
+def _custom_model(model: Any) -> ConfiguredModel:
     from polymeter.interop.evalscope.models.custom import CustomBackend, CustomModel, DummyCustomModel
 
     if model is None:

@@ -47,14 +47,14 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Rep
     source, reports = run.artifacts / "reports", root / "reports"
     for name in run.read_results()["tasks"]:
         stem = report_name(run, config, name)
-        predicted = prediction_records(_samples(run, name), model_id)
+        predicted = prediction_records(_samples_as_read(run, name), model_id)
         if name == COLLECTION:
             subsets = _write_together(root / "predictions" / model_id / f"{stem}.jsonl", predicted)
         else:
             subsets = write_lines(root / "predictions" / model_id, stem, predicted)
         if config.stage != "infer":
             folder = root / "reviews" / model_id
-            reviewed: Iterable[SubsetRecord] = review_records(_samples(run, name), model_id)
+            reviewed: Iterable[SubsetRecord] = review_records(_samples_as_read(run, name), model_id)
             if name == COLLECTION:  # a limit draws from all of it, so the samples of a subset need not be adjacent
                 reviewed = sorted(reviewed, key=lambda pair: pair[0])
             scored = write_lines(folder, stem, reviewed)
@@ -96,7 +96,7 @@ def predictions(run: RunFolder, config: TaskConfig) -> dict[str, dict[str, list[
     by_dataset: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for name in run.read_results()["tasks"]:
         by_subset = by_dataset.setdefault(name, {})
-        for subset, record in prediction_records(_samples(run, name), str(config.model_id)):
+        for subset, record in prediction_records(_samples_as_read(run, name), str(config.model_id)):
             by_subset.setdefault(subset, []).append(record)
     return by_dataset
 
@@ -148,7 +148,7 @@ def review_records(samples: Iterable[Sample], model_id: str) -> Iterator[tuple[s
             yield subset_of(sample), _review(sample, _prediction(sample, exchanges, model_id), reviews)
 
 
-def _samples(run: RunFolder, task: str) -> Iterator[Sample]:
+def _samples_as_read(run: RunFolder, task: str) -> Iterator[Sample]:
     return samples_as_read(read_samples(run, task), run.read_manifest(), task)
 
 

@@ -48,7 +48,7 @@ def write_export(job: ExportJob) -> None:
     for task in job.results["tasks"]:
         key = _key(job, task)
         # Inspect separates the parts of such a name by underscores, and so has none in the name of a task.
-        name = _plain(task).replace("_", "-")
+        name = _safe_name(task).replace("_", "-")
         path = job.folder / f"{_file_time(job.manifest['started'])}_{name}_{key}.eval"
         with (
             stored_at(path, "Writing the log"),
@@ -66,7 +66,7 @@ def _write_log(job: ExportJob, task: str, key: str, archive: zipfile.ZipFile) ->
     summaries, ids = [], []
     for sample in job.read(task):
         entry = _sample(job, sample, key)
-        _add(archive, f"samples/{_plain(entry['id'])}_epoch_1.json", entry)
+        _add(archive, f"samples/{_safe_name(entry['id'])}_epoch_1.json", entry)
         summaries.append(_summary(entry))
         ids.append(entry["id"])
     _add(archive, "summaries.json", summaries)
@@ -251,7 +251,7 @@ def _identity(*words: str) -> str:
     return digest("\0".join(words).encode("utf-8", "surrogatepass"))[:22]
 
 
-def _plain(name: str) -> str:
+def _safe_name(name: str) -> str:
     """A name within a file name; the digest keeps apart what differs only in the replaced characters."""
     safe = re.sub(r"[^\w.@-]", "-", name)[:120]
     return safe if safe == name else f"{safe}-{digest(name.encode('utf-8', 'surrogatepass'))[:8]}"

@@ -69,9 +69,9 @@ def _open_archive(path: Path) -> LogFile:
         name = next((name for name in _HEADERS if name in names), None)
         if name is None:
             raise damaged(path, f"it has none of {' and '.join(_HEADERS)}")
-        header = _object(_member(archive, name, path), path, name)
+        header = _object_in(_member(archive, name, path), path, name)
         if _REDUCTIONS in names:
-            header = {"reductions": _content(_member(archive, _REDUCTIONS, path), path, _REDUCTIONS), **header}
+            header = {"reductions": _parsed_json(_member(archive, _REDUCTIONS, path), path, _REDUCTIONS), **header}
     if not isinstance(header.get("eval"), dict):
         raise damaged(path, f"{name} has no 'eval', as every log of Inspect has")
     if name != _HEADERS[0]:
@@ -85,7 +85,7 @@ def _open_archive(path: Path) -> LogFile:
     def samples() -> Iterator[list[Mapping[str, Any]]]:
         with _archive(path) as archive:
             for members in by_id.values():
-                yield [_object(_member(archive, name, path), path, name) for _, name in sorted(members)]
+                yield [_object_in(_member(archive, name, path), path, name) for _, name in sorted(members)]
 
     return LogFile(path, header, samples)
 
@@ -134,7 +134,7 @@ def _from_zstandard(data: bytes, size: int) -> bytes:
 
 def _open_json(path: Path) -> LogFile:
     header = {}
-    for key, value in _entries(path, _text(path)):
+    for key, value in _entries(path, _file_text(path)):
         if key == "samples":
             for _ in value:
                 pass
@@ -147,7 +147,7 @@ def _open_json(path: Path) -> LogFile:
 
 def _json_samples(path: Path) -> Iterator[list[Mapping[str, Any]]]:
     """The samples of each id. Epochs of one are not adjacent in the file, so their places are looked up first."""
-    text = _text(path)
+    text = _file_text(path)
     places: dict[str, list[tuple[int, int]]] = {}
     for key, value in _entries(path, text):
         if key == "samples":
@@ -157,7 +157,7 @@ def _json_samples(path: Path) -> Iterator[list[Mapping[str, Any]]]:
         yield [_decoder.raw_decode(text, start)[0] for _, start in sorted(found)]
 
 
-def _text(path: Path) -> str:
+def _file_text(path: Path) -> str:
     with stored_at(path, f"Reading {path.name}"):
         data = path.read_bytes()
     try:
@@ -212,14 +212,14 @@ def _after(text: str, position: int) -> int:
     return found.end() if found else position
 
 
-def _object(data: bytes, path: Path, name: str) -> dict[str, Any]:
-    content = _content(data, path, name)
+def _object_in(data: bytes, path: Path, name: str) -> dict[str, Any]:
+    content = _parsed_json(data, path, name)
     if not isinstance(content, dict):
         raise damaged(path, f"{name} holds a {type(content).__name__} and not an object")
     return content
 
 
-def _content(data: bytes, path: Path, name: str) -> Any:
+def _parsed_json(data: bytes, path: Path, name: str) -> Any:
     try:
         return json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -38,7 +38,7 @@ def exchange_of(sample: Mapping[str, Any], header: Mapping[str, Any]) -> LoggedE
                 reasoning_tokens=usage.get("reasoning_tokens"),
             ),
         ),
-        tuple(_message(message, attachments) for message in messages[:last]),
+        tuple(_logged_message(message, attachments) for message in messages[:last]),
         settings=logged_settings(config, _SETTINGS, _RUNNING),
     )
 
@@ -58,16 +58,16 @@ def _answer_text(content: Any, attachments: Mapping[str, str]) -> tuple[str | No
     return "".join(texts), "".join(reasoning) or None
 
 
-def _message(message: Mapping[str, Any], attachments: Mapping[str, str]) -> LoggedMessage:
+def _logged_message(message: Mapping[str, Any], attachments: Mapping[str, str]) -> LoggedMessage:
     """A turn. What tools answered is shown to the model like a turn of the user."""
     role, content = str(message.get("role")), message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
     return LoggedMessage(
-        role if role in ("system", "assistant") else "user", tuple(_part(part, attachments) for part in parts)
+        role if role in ("system", "assistant") else "user", tuple(_logged_part(part, attachments) for part in parts)
     )
 
 
-def _part(part: Mapping[str, Any], attachments: Mapping[str, str]) -> str | LoggedMedium:
+def _logged_part(part: Mapping[str, Any], attachments: Mapping[str, str]) -> str | LoggedMedium:
     kind = part.get("type")
     if kind not in ("image", "audio", "video"):
         return _resolved(str(part.get("text") or part.get("reasoning") or ""), attachments)
@@ -87,5 +87,5 @@ def turns_of(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "role": message.role,
             "content": [part if isinstance(part, str) else f"[{part.kind}]" for part in message.parts],
         }
-        for message in (_message(one, {}) for one in messages)
+        for message in (_logged_message(one, {}) for one in messages)
     ]

@@ -40,7 +40,7 @@ def _candidates(path: Path) -> list[Path]:
     return [path]
 
 
-def _read(path: Path) -> LoggedRun:
+def _read_log(path: Path) -> LoggedRun:
     files = [open_log_file(file) for file in _candidates(path) if file == path or is_log_file(file)]
     if not files:
         raise PlanError(f"There is no log of Inspect at {path}.", hint=f"Name {READER.holds}.")
@@ -66,7 +66,7 @@ def _read(path: Path) -> LoggedRun:
     )
 
 
-READER = LogReader(_recognise, _read, "a .eval or .json log, or a folder with the logs of one model")
+READER = LogReader(_recognise, _read_log, "a .eval or .json log, or a folder with the logs of one model")
 
 
 def _check_one_run(files: Sequence[LogFile], path: Path) -> None:
@@ -74,7 +74,7 @@ def _check_one_run(files: Sequence[LogFile], path: Path) -> None:
     models = sorted({str(file.header["eval"].get("model")) for file in files})
     if len(models) > 1:
         raise PlanError(f"The folder {path} has logs of several models: {', '.join(models)}.", hint="Name one log.")
-    names = [_name(file) for file in files]
+    names = [_task_name(file) for file in files]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise PlanError(f"The folder {path} has several logs of {', '.join(twice)}.", hint="Name one of them.")
@@ -92,7 +92,7 @@ def _seconds(stats: Sequence[Mapping[str, Any]]) -> float | None:
     return sum(span.total_seconds() for span in spans)
 
 
-def _name(file: LogFile) -> str:
+def _task_name(file: LogFile) -> str:
     """The name of a task, without that of the package it comes from."""
     return str(file.header["eval"].get("task") or file.path.stem).rpartition("/")[2]
 
@@ -110,9 +110,9 @@ def _task(file: LogFile) -> LoggedTask:
         "epochs": (evaluation.get("config") or {}).get("epochs"),
     }
     return LoggedTask(
-        name=_name(file),
+        name=_task_name(file),
         results=tuple(_results(file.header.get("results") or {})),
-        samples=partial(_samples, file),
+        samples=partial(_logged_samples, file),
         version="" if version in (None, 0, "0") else str(version),
         n_samples=len(ids) if isinstance(ids, list) and ids else None,
         config={key: value for key, value in config.items() if value},
@@ -123,19 +123,19 @@ def _results(results: Mapping[str, Any]) -> Iterator[StatedResult]:
     """The numbers of a log. A mean of samples has the name of its scorer, any other number its own behind it."""
     for score in results.get("scores") or ():
         metrics = [one for one in (score.get("metrics") or {}).values() if isinstance(one, Mapping)]
-        main = next((one for one in metrics if _plain(one) in _MEANS), None)
-        error = next((one.get("value") for one in metrics if _plain(one) == "stderr"), None)
+        main = next((one for one in metrics if _metric_name(one) in _MEANS), None)
+        error = next((one.get("value") for one in metrics if _metric_name(one) == "stderr"), None)
         key = _result_name(score)
         for metric in metrics:
-            if metric is not main and _plain(metric) == "stderr" and main is not None:
+            if metric is not main and _metric_name(metric) == "stderr" and main is not None:
                 continue
             yield StatedResult(
-                key if metric is main else f"{key}/{_plain(metric)}",
+                key if metric is main else f"{key}/{_metric_name(metric)}",
                 _filter(score.get("reducer")),
                 _finite(metric.get("value")),
                 stderr=_finite(error) if metric is main else None,
                 n=score.get("scored_samples"),
-                higher_is_better=True if metric is main and _plain(metric) == "accuracy" else None,
+                higher_is_better=True if metric is main and _metric_name(metric) == "accuracy" else None,
             )
 
 
@@ -144,7 +144,7 @@ def _result_name(score: Mapping[str, Any]) -> str:
     return name if name == scorer else f"{scorer}/{name}"
 
 
-def _plain(metric: Mapping[str, Any]) -> str:
+def _metric_name(metric: Mapping[str, Any]) -> str:
     return str(metric.get("name")).rpartition("/")[2]
 
 
@@ -153,7 +153,7 @@ def _filter(reducer: Any) -> str:
 
 
 def _notes(file: LogFile) -> Iterator[str]:
-    header, name = file.header, _name(file)
+    header, name = file.header, _task_name(file)
     if header.get("status") != "success":
         why = (header.get("error") or {}).get("message")
         yield f"{name}: Inspect's run did not end well (status {header.get('status')}{f': {why}' if why else ''})."
@@ -175,7 +175,7 @@ def _order(file: LogFile) -> Mapping[str, int] | None:
     return {str(name): start + place for place, name in enumerate(ids)}
 
 
-def _samples(file: LogFile) -> Iterator[LoggedSample]:
+def _logged_samples(file: LogFile) -> Iterator[LoggedSample]:
     """The samples in the order in which the log has them."""
     order = _order(file)
     reductions = _reductions(file.header)
@@ -193,7 +193,7 @@ def _reductions(header: Mapping[str, Any]) -> dict[str, dict[MetricKey, float]]:
         for sample in one.get("samples") or () if reducer != _NO_FILTER else ():
             own = found.setdefault(str(sample.get("sample_id")), {})
             own.update(
-                ((name, reducer), value) for name, value in _numbers(str(one.get("scorer")), sample.get("value"))
+                ((name, reducer), value) for name, value in _graded_numbers(str(one.get("scorer")), sample.get("value"))
             )
     return found
 
@@ -210,7 +210,7 @@ def _sample(
     scored = [epoch for epoch in epochs if epoch.get("scores") and not epoch.get("error")]
     for epoch in scored:
         for scorer, score in epoch["scores"].items():
-            for key, value in _numbers(str(scorer), (score or {}).get("value")):
+            for key, value in _graded_numbers(str(scorer), (score or {}).get("value")):
                 values.setdefault(key, []).append(value)
     scores: dict[MetricKey, Any] = {(key, _NO_FILTER): math.fsum(own) / len(own) for key, own in values.items()}
     if scores:
@@ -224,20 +224,20 @@ def _sample(
         doc=_doc(first, is_named=first.get("id") != index + 1),
         exchanges=tuple(exchange for epoch in epochs if (exchange := exchange_of(epoch, file.header)) is not None),
         scores=scores,
-        target=_text(first.get("target")),
-        answer=_text(main.get("answer")),
-        explanation=_text(main.get("explanation")),
+        target=_text_of_one(first.get("target")),
+        answer=_text_of_one(main.get("answer")),
+        explanation=_text_of_one(main.get("explanation")),
         status=status,  # type: ignore[arg-type]
         error=error,
         log=_log(epochs),
     )
 
 
-def _numbers(scorer: str, value: Any) -> Iterator[tuple[str, float]]:
+def _graded_numbers(scorer: str, value: Any) -> Iterator[tuple[str, float]]:
     """The numbers of a score; what Inspect could only count as 0 because it is no number is none."""
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _numbers(f"{scorer}/{key}", item)
+            yield from _graded_numbers(f"{scorer}/{key}", item)
     elif isinstance(value, str):
         number = _GRADES.get(value.lower(), finite_number(value))
         if number is not None:
@@ -284,7 +284,7 @@ def _log(epochs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**found, "limits": limits} if limits else found
 
 
-def _text(value: Any) -> str | None:
+def _text_of_one(value: Any) -> str | None:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     return logged_text(value)

@@ -197,7 +197,7 @@ class _PairMaker:
             wanted, arguments = dataset_of(named)
             specs = _specs(wanted, catalog)
             for spec in specs:
-                _check(named, spec, arguments)
+                _check_dataset(named, spec, arguments)
                 is_own = len(specs) == 1 and wanted == spec.name
                 label = named.name if is_own else spec.name
                 if any(other.label == label for other in datasets):
@@ -221,7 +221,7 @@ def _specs(wanted: str, catalog: Catalog) -> tuple[TaskSpec, ...]:
         raise PlanError(error.what, where=where, hint=error.hint) from error
 
 
-def _check(named: NamedObject, spec: TaskSpec, arguments: Mapping[str, Any]) -> None:
+def _check_dataset(named: NamedObject, spec: TaskSpec, arguments: Mapping[str, Any]) -> None:
     """Check the class and the constructor's arguments of a dataset.
 
     Raises:

@@ -58,11 +58,11 @@ def write_export(job: ExportJob) -> None:
     for task, own in job.results["tasks"].items():
         stem = f"{model}_{_UNSAFE.sub('-', task)}"
         folder = job.folder / model
-        _write_table(job, folder / stem, lambda task=task: _rows(job, task, model))  # type: ignore[misc]
+        _write_table(job, folder / stem, lambda task=task: _prediction_rows(job, task, model))  # type: ignore[misc]
         _write_table(
             job,
             folder / f"{stem}_result",
-            lambda task=task: _rows(job, task, model, has_scores=True),  # type: ignore[misc]
+            lambda task=task: _prediction_rows(job, task, model, has_scores=True),  # type: ignore[misc]
         )
         _write_scores(folder / stem, own)
     job.leave_out_usual()
@@ -70,14 +70,14 @@ def write_export(job: ExportJob) -> None:
         job.leave_out("numbers of groups")
 
 
-def _rows(job: ExportJob, task: str, model: str, *, has_scores: bool = False) -> Iterator[dict[str, Any]]:
+def _prediction_rows(job: ExportJob, task: str, model: str, *, has_scores: bool = False) -> Iterator[dict[str, Any]]:
     """The samples with an answer: row, prediction and, if wanted, what was scored."""
     first = _first(job.results["tasks"][task])
     for sample in job.read(task):
         if not model_outputs(sample):
             continue
         doc = sample["doc"] if isinstance(sample["doc"], Mapping) else {}
-        row = {str(key): _plain(value) for key, value in doc.items()}
+        row = {str(key): _cell(value) for key, value in doc.items()}
         row.setdefault("index", int(sample["id"]) if str(sample["id"]).isdecimal() else sample["id"])
         row.setdefault("question", text_of(first_messages(sample)))
         if sample["target"] is not None:
@@ -115,7 +115,7 @@ def _free(name: str, row: Mapping[str, Any]) -> str:
     return f"score/{name}" if name in row else name
 
 
-def _plain(value: Any) -> Any:
+def _cell(value: Any) -> Any:
     """A cell: a number or text as it is, anything else as JSON."""
     if isinstance(value, (str, int)) or value is None:
         return value

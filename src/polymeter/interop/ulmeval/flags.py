@@ -18,7 +18,7 @@ _BENCHMARKS_OWN = -1
 """The value of ``--num-generations`` that leaves the number to the benchmark."""
 
 
-def _named(names: list[str], spelling: str) -> tuple[NamedObject, ...]:
+def _named_objects(names: list[str], spelling: str) -> tuple[NamedObject, ...]:
     return tuple(map(NamedObject, names))
 
 
@@ -38,14 +38,14 @@ _SHARED = (
         "names",
         "datasets, separated by spaces: names of benchmarks, or files that define them",
         sets="datasets",
-        convert=_named,
+        convert=_named_objects,
     ),
     Flag(
         "model",
         "names",
         "models, separated by spaces: names from ULMEvalKit or --model-path, or specs such as openai:NAME",
         sets="models",
-        convert=_named,
+        convert=_named_objects,
     ),
     Flag("config", "text", "a JSON file with models and datasets, in place of --model and --data"),
     Flag(

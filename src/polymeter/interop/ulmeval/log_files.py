@@ -137,7 +137,7 @@ def table_of(file: Path, *needs: str) -> pd.DataFrame:
         DataError: if the file is damaged, or holds no such table.
         PlanError: if it is an Excel file and the package for these is not installed.
     """
-    table = _content(file)
+    table = _table_in(file)
     missing = [name for name in needs if name not in table]
     if missing:
         raise damaged(file, f"it has no column {missing[0]!r}")
@@ -149,7 +149,7 @@ def _is_table(file: Path) -> bool:
     return file.suffix in TABLES and (file.suffix != ".json" or may_hold_answers(file)) and _has_scores(file)
 
 
-def _content(file: Path) -> pd.DataFrame:
+def _table_in(file: Path) -> pd.DataFrame:
     with stored_at(file, f"Reading {file.name}"):
         facts = file.stat()
     return _loaded(file, facts.st_mtime_ns, facts.st_size)

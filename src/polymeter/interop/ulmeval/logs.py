@@ -96,7 +96,7 @@ def _recognise(path: Path) -> bool:
     return model_of(folder, [file for file in files if file.is_file()]) is not None
 
 
-def _read(path: Path) -> LoggedRun:
+def _read_log(path: Path) -> LoggedRun:
     folder = path if path.is_dir() else path.parent
     found = found_in(folder, None if path.is_dir() else path)
     if not found:
@@ -117,7 +117,7 @@ def _read(path: Path) -> LoggedRun:
     )
 
 
-READER = LogReader(_recognise, _read, "the folder of a model with its prediction files, or one of these")
+READER = LogReader(_recognise, _read_log, "the folder of a model with its prediction files, or one of these")
 
 
 def _task(own: Files, status: Mapping[str, Any]) -> LoggedTask:
@@ -125,7 +125,7 @@ def _task(own: Files, status: Mapping[str, Any]) -> LoggedTask:
     return LoggedTask(
         name=own.dataset,
         results=tuple(_results(own, scores)),
-        samples=partial(_samples, own, scores),
+        samples=partial(_logged_samples, own, scores),
         config={"judge": status["judge_model"]} if status.get("judge_model") else {},
     )
 
@@ -154,12 +154,12 @@ def _scores_of(own: Files) -> _LogScores:
         metric, columns = exported[0], [known, *(name for name in columns if name in exported[1:])]
     else:
         metric, columns = _metric(own, table, known), [known]
-    names = [_name(value) for value in table[INDEX]]
+    names = [_sample_name(value) for value in table[INDEX]]
     values = {
         column: {
             name: number
             for name, value in zip(names, table[column], strict=True)
-            if (number := _number(value)) is not None
+            if (number := _logged_number(value)) is not None
         }
         for column in columns
     }
@@ -202,7 +202,7 @@ def _metric(own: Files, table: pd.DataFrame, column: str) -> str:
 def _has_rotations(table: pd.DataFrame) -> bool:
     if "g_index" in table:
         return True
-    names = {_name(value) for value in table["index"]}
+    names = {_sample_name(value) for value in table["index"]}
     return any(name.isdecimal() and int(name) >= _STEP and str(int(name) % _STEP) in names for name in names)
 
 
@@ -215,13 +215,13 @@ def _results(own: Files, scores: _LogScores) -> Iterator[StatedResult]:
     name = scores.metric or "score"
     if own.numbers is None:
         return
-    scored = [sample.scores[name, _NO_FILTER] for sample in _samples(own, scores) if sample.scores]
+    scored = [sample.scores[name, _NO_FILTER] for sample in _logged_samples(own, scores) if sample.scores]
     if len(scored) < len(scores.values):
         mean = math.fsum(scored) / len(scored) if scored else None
         yield StatedResult(name, _NO_FILTER, mean, n=len(scored), higher_is_better=True)
         name = f"{name}/as_stated"
     numbers = _as_shares(_stated(own.numbers), scores)
-    parts = _parts(own)
+    parts = _rows_of_groups(own)
     for key, value in sorted(numbers.items(), key=lambda item: item[0].lower() != _OVERALL):
         if key.lower() == _OVERALL:
             yield StatedResult(name, _NO_FILTER, value, n=len(scores.values) or None, higher_is_better=True)
@@ -244,7 +244,7 @@ def _as_shares(numbers: dict[str, float], scores: _LogScores) -> dict[str, float
     return {key: value / _PERCENT for key, value in numbers.items()} if is_percent else numbers
 
 
-def _parts(own: Files) -> dict[str, tuple[str, int]]:
+def _rows_of_groups(own: Files) -> dict[str, tuple[str, int]]:
     """For each split and category of a dataset the column that names it, and how many rows it has."""
     table = table_of(own.predictions, INDEX, PREDICTION)
     found: dict[str, tuple[str, int]] = {}
@@ -258,20 +258,20 @@ def _stated(file: Path) -> dict[str, float]:
     """The numbers of a file, by name. Tables name them in their columns; of several splits each has a line."""
     if file.suffix == ".json":
         content = read_json(file)
-        return {str(key): number for key, value in content.items() if (number := _number(value)) is not None}
+        return {str(key): number for key, value in content.items() if (number := _logged_number(value)) is not None}
     table = table_of(file)
     found = {}
     splits = [str(value) for value in table["split"]] if "split" in table else [""] * len(table)
     for column in table.columns:
         for split, value in zip(splits, table[column], strict=True):
-            number = _number(value)
+            number = _logged_number(value)
             if column != "split" and number is not None:
                 several = len(splits) > 1 and split not in ("", "none")
                 found[f"{split}/{column}" if several else str(column)] = number
     return found
 
 
-def _samples(own: Files, scores: _LogScores) -> Iterator[LoggedSample]:
+def _logged_samples(own: Files, scores: _LogScores) -> Iterator[LoggedSample]:
     table = table_of(own.predictions, INDEX, PREDICTION)
     columns = [str(column) for column in table.columns if column not in _NO_COLUMNS]
     rows = table.to_dict("records")
@@ -279,7 +279,7 @@ def _samples(own: Files, scores: _LogScores) -> Iterator[LoggedSample]:
         # In these files an empty answer is an empty cell: a request that failed leaves a text that says so.
         if own.predictions.suffix in (".xlsx", ".tsv") and _is_empty(row[PREDICTION]):
             row[PREDICTION] = ""
-    names = [_name(row[INDEX]) for row in rows]
+    names = [_sample_name(row[INDEX]) for row in rows]
     groups = [_group(row, name) for row, name in zip(rows, names, strict=True)] if _has_rotations(table) else None
     failed = {
         group
@@ -294,7 +294,7 @@ def _samples(own: Files, scores: _LogScores) -> Iterator[LoggedSample]:
 def _group(row: Mapping[str, Any], name: str) -> str:
     """The question of which a row is a rotation."""
     if not _is_empty(row.get("g_index")):
-        return _name(row["g_index"])
+        return _sample_name(row["g_index"])
     return str(int(name) % _STEP) if name.isdecimal() else name
 
 
@@ -320,7 +320,7 @@ def _sample(
         own |= {(metric, _NO_FILTER): values[name] for metric, values in scores.others.items() if name in values}
     elif scores.metric != _CIRCULAR or group not in scores.values:  # a rotation counts in the score of its question
         status, error = "unscored", "The log has no score for it."
-    doc = {INDEX: name, **{column: _plain(row[column]) for column in columns if not _is_empty(row[column])}}
+    doc = {INDEX: name, **{column: _unboxed(row[column]) for column in columns if not _is_empty(row[column])}}
     return LoggedSample(
         name,
         place,
@@ -351,16 +351,16 @@ def _is_empty(value: Any) -> bool:
     return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
-def _name(value: Any) -> str:
+def _sample_name(value: Any) -> str:
     """An index as Polymeter writes it: Excel makes floats of whole numbers."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _plain(value: Any) -> Any:
+def _unboxed(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _number(value: Any) -> float | None:
+def _logged_number(value: Any) -> float | None:
     """A number; true and false count as 1 and 0, also as words."""
     if isinstance(value, str):
         value = {"true": 1.0, "false": 0.0}.get(value.lower(), value)

@@ -74,7 +74,7 @@ class Predictions(BatchModel):
         items = answer if isinstance(answer, list) else [answer]
         outputs = [output for item in items if (output := _output(parameters, item)) is not None]
         if not outputs or len(outputs) != len(items):
-            what = f"The prediction file has no answer for the index {sample!r}: {_shown(items)}."
+            what = f"The prediction file has no answer for the index {sample!r}: {_first_shown(items)}."
             raise ModelError(what, kind="permanent")
         if len(outputs) != len(repeats):
             wanted = f"{len(repeats)} image(s)" if isinstance(parameters, GenerateImage) else str(len(repeats))
@@ -83,7 +83,7 @@ class Predictions(BatchModel):
 
 
 def _answers(file: Path) -> dict[str, Any]:
-    table = _read(file)
+    table = _read_predictions(file)
     columns = getattr(table, "columns", ())
     for name in (_INDEX, _PREDICTION):
         if name not in columns:
@@ -96,10 +96,10 @@ def _answers(file: Path) -> dict[str, Any]:
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
         raise DataError(f"{file.name} has the index {twice!r} more than once.", where=str(file))
-    return dict(zip(names, (_plain(value) for value in table[_PREDICTION]), strict=True))
+    return dict(zip(names, (_as_list(value) for value in table[_PREDICTION]), strict=True))
 
 
-def _read(file: Path) -> Any:
+def _read_predictions(file: Path) -> Any:
     """What a file holds. The answers of a spreadsheet, or of separated values, are texts as they were written: a column
     of bare numbers is none of numbers, and "None" is an answer.
     """
@@ -118,7 +118,7 @@ def _read(file: Path) -> Any:
         return pd.read_csv(file, sep="\t" if suffix == ".tsv" else ",", **texts)
 
 
-def _plain(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, (list, tuple)) else value
 
 
@@ -129,5 +129,5 @@ def _output(parameters: Parameters, item: Any) -> Output | None:
     return Output(item) if isinstance(item, str) and not item.startswith(_FAILED) else None
 
 
-def _shown(items: list[Any]) -> str:
+def _first_shown(items: list[Any]) -> str:
     return str(items[0])[:80] if items else "an empty list"

@@ -123,11 +123,11 @@ def read_order(prompt: str) -> DescribedDrawing:
         raise _lost("more than one relation", prompt)
     if not relations:
         groups = _groups(text, prompt)
-        return _checked(DescribedDrawing(groups, background=background), prompt)
+        return _drawable(DescribedDrawing(groups, background=background), prompt)
     (relation,) = relations
     first, second = _groups(text[: relation.start()], prompt), _groups(text[relation.end() :], prompt)
     name = " ".join(relation["relation"].split())
-    return _checked(
+    return _drawable(
         DescribedDrawing((*first, *second), _RELATION_NAMES.get(name, name), len(first), background), prompt
     )
 
@@ -195,7 +195,7 @@ def _place(words: str, prompt: str) -> str:
     return place
 
 
-def _checked(order: DescribedDrawing, prompt: str) -> DescribedDrawing:
+def _drawable(order: DescribedDrawing, prompt: str) -> DescribedDrawing:
     n = sum(group.count for group in order.groups)
     if n > MOST_THINGS:
         raise ModelError(

@@ -246,7 +246,7 @@ def _recognised(patch: _Mask, others: _Mask) -> list[tuple[str, float, _Mask]]:
     if fit < _GOOD_FIT:
         whole = _filled(patch | (_hull(patch) & others))
         tries.append([(*_fitted(whole), whole)])
-        parts = list(_parts(patch))
+        parts = list(_split_shapes(patch))
         if len(parts) > 1:
             tries.append([(*_fitted(part), part) for part in parts])
     best = max(tries, key=lambda attempt: min(item[1] for item in attempt))
@@ -314,7 +314,7 @@ def _notches(outline: Any, size: float) -> int:
     return int((depths > _DEEP * size).sum())
 
 
-def _parts(patch: _Mask) -> Iterator[_Mask]:
+def _split_shapes(patch: _Mask) -> Iterator[_Mask]:
     """The parts of a patch that are joined by a neck; the patch itself if it has none."""
     pending, done = [patch], 0
     while pending:

@@ -128,14 +128,14 @@ class DiffusersModel(BatchModel):
         packages = [*_PACKAGES, *(["peft"] if settings.lora else [])]
         return {
             "backend": "diffusers",
-            "weights": _content(settings.name) or [settings.name, self._commit],
+            "weights": _weights_digest(settings.name) or [settings.name, self._commit],
             "dtype": settings.dtype,
             "variant": settings.variant,
             "pipeline": settings.pipeline,
             "scheduler": settings.scheduler,
             "scheduler_args": canonical(settings.scheduler_args),
-            "lora": _content(settings.lora) or settings.lora,
-            "parts": {part: _content(source) or source for part, source in settings.parts.items()},
+            "lora": _weights_digest(settings.lora) or settings.lora,
+            "parts": {part: _weights_digest(source) or source for part, source in settings.parts.items()},
             "generation": canonical(settings.generation),
             "images_per_call": settings.images_per_call,
             "packages": {package: package_version(package) for package in packages},
@@ -268,6 +268,6 @@ def _response(drawn: Drawn) -> Response:
     return Response((Output(images=drawn, finish_reason="stop"),))
 
 
-def _content(name: str) -> str:
+def _weights_digest(name: str) -> str:
     folder = Path(name)
     return folder_digest(folder) if name and folder.is_dir() else ""

@@ -73,7 +73,7 @@ def row_of(request: Request, position: int, kind: PipelineKind) -> tuple[Role, I
     parameters = request.parameters
     assert isinstance(parameters, GenerateImage)
     check_names(parameters, kind, ModelError)
-    prompt, images = _content(request)
+    prompt, images = _text_and_images(request)
     role = _role_for(len(images), kind)
     shown = tuple(_sized(image_of(image), parameters.size, role) for image in images)
     settings = settings_of(parameters, role)
@@ -117,7 +117,7 @@ def _alone(role: Role, row: ImageRow) -> dict[str, Any]:
     return changed | {role.image_parameter: list(row.images) if is_list else row.images[0]}
 
 
-def _content(request: Request) -> tuple[str, list[Image]]:
+def _text_and_images(request: Request) -> tuple[str, list[Image]]:
     texts, images = [], []
     for message in request.messages:
         for part in message.parts:

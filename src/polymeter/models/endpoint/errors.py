@@ -120,7 +120,7 @@ def error_of(
         where: The endpoint and model, for the message.
         secrets: Keys to hide if the server repeats them.
     """
-    report = _read(body)
+    report = _report_in(body)
     text = report.message or _without_page(body)
     words = text[:_LONGEST_MESSAGE].lower()  # before anything is hidden: a key may be a word, such as "context"
     if len(text) > _MOST_SEARCHED:  # cut between words, so that no half of a secret stays
@@ -216,7 +216,7 @@ class _Report:
         self.is_flagged = self.is_day_used_up = False
 
 
-def _read(body: str) -> _Report:
+def _report_in(body: str) -> _Report:
     report = _Report()
     try:
         value = json.loads(body)
@@ -231,7 +231,7 @@ def _read(body: str) -> _Report:
     error = value.get("error") or value
     if not isinstance(error, dict):
         error = {"message": error}
-    report.message = _message(error) or _message(value)
+    report.message = _error_text(error) or _error_text(value)
     inner = error.get("innererror") or error.get("inner_error") or {}
     named = [error.get("code"), error.get("type"), error.get("status"), value.get("type")]
     named.append(inner.get("code") if isinstance(inner, dict) else None)
@@ -254,7 +254,7 @@ def _read(body: str) -> _Report:
     return report
 
 
-def _message(value: Mapping[str, Any]) -> str:
+def _error_text(value: Mapping[str, Any]) -> str:
     for name in ("message", "detail", "msg", "error"):
         text = value.get(name)
         if text and not (name == "error" and isinstance(text, dict)):

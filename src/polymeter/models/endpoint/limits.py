@@ -50,7 +50,7 @@ def limited_client(client: type[Any], max_mb: float, *, where: str) -> Any:
             if stream:
                 return response
             try:
-                body = await _read(response, max_mb, where)
+                body = await _read_body(response, max_mb, where)
             finally:
                 await response.aclose()
             # The body is decompressed and whole now, so nothing in the headers may say otherwise.
@@ -64,7 +64,7 @@ def limited_client(client: type[Any], max_mb: float, *, where: str) -> Any:
     return LimitedClient(headers={"Accept-Encoding": "gzip, deflate"})
 
 
-async def _read(response: Any, max_mb: float, where: str) -> bytes:
+async def _read_body(response: Any, max_mb: float, where: str) -> bytes:
     coding = response.headers.get("content-encoding", "").strip().lower()
     if coding not in _CODINGS:
         raise ModelError(f"The endpoint's answer is compressed with {coding[:80]!r}.", kind="transient", where=where)

@@ -238,12 +238,12 @@ class _EncodedMedia:
 
     def _keep(self, key: str, encoded: tuple[Encoded, ...]) -> None:
         self._encoded[key] = encoded
-        self._held += _size(encoded)
+        self._held += _base64_length(encoded)
         while self._held > self._budget:
-            self._held -= _size(self._encoded.popitem(last=False)[1])
+            self._held -= _base64_length(self._encoded.popitem(last=False)[1])
 
 
-def _size(media: tuple[Encoded, ...]) -> int:
+def _base64_length(media: tuple[Encoded, ...]) -> int:
     return sum(len(one.base64) for one in media)
 
 

@@ -72,7 +72,7 @@ def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = F
     Raises:
         ModelError: if the answer was blocked, there is none, or it has another form than the API's.
     """
-    blocked = _object(answer, "promptFeedback", where).get("blockReason")
+    blocked = _object_at(answer, "promptFeedback", where).get("blockReason")
     if blocked:
         raise ModelError(f"The prompt was blocked: {blocked}", kind="refused", where=where)
     candidates = answer.get("candidates")
@@ -86,7 +86,7 @@ def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = F
     why = candidate.get("finishMessage") or reason
     if reason in _REFUSED:
         raise ModelError(f"The answer was blocked: {why}", kind="refused", where=where)
-    parts = _parts(candidate, where)
+    parts = _content_parts(candidate, where)
     text = _joined((part for part in parts if not part.get("thought")), where)
     images = tuple(_images(parts, where))
     calls = tuple(
@@ -116,8 +116,8 @@ def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = F
     )
 
 
-def _parts(candidate: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
-    parts = _object(candidate, "content", where).get("parts")
+def _content_parts(candidate: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
+    parts = _object_at(candidate, "content", where).get("parts")
     if parts is None:
         return []
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
@@ -125,7 +125,7 @@ def _parts(candidate: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
     return parts
 
 
-def _object(value: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+def _object_at(value: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
     inner = value.get(name)
     if inner is not None and not isinstance(inner, dict):
         raise malformed(f"{name} is {kind_of(inner)}", where=where)
@@ -158,7 +158,7 @@ def _by_address(part: Image | Audio | Video) -> dict[str, Any] | None:
 def _images(parts: Sequence[Mapping[str, Any]], where: str) -> Iterator[PILImage]:
     """The images of an answer, without sketches that were made while thinking."""
     for part in parts:
-        inline = _object(part, "inlineData", where)
+        inline = _object_at(part, "inlineData", where)
         if inline and not part.get("thought") and str(inline.get("mimeType")).startswith("image/"):
             yield decode_received(str(inline.get("data") or ""), where=where)
 

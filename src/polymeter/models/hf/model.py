@@ -199,13 +199,13 @@ class HfModel(BatchModel):
             # Absent as long as it is the default: older runs, which had no choice, are the same runs.
             **({} if settings.logprob_template == "auto" else {"logprob_template": settings.logprob_template}),
             **({"softmax_dtype": settings.softmax_dtype} if settings.softmax_dtype else {}),
-            **({"tokenizer": _content(settings.tokenizer) or settings.tokenizer} if settings.tokenizer else {}),
+            **({"tokenizer": _weights_digest(settings.tokenizer) or settings.tokenizer} if settings.tokenizer else {}),
             **({} if settings.add_bos_token is None else {"add_bos_token": settings.add_bos_token}),
             **({} if settings.prefix_token_id is None else {"prefix_token_id": settings.prefix_token_id}),
             **({"subfolder": settings.subfolder} if settings.subfolder else {}),
             "backend": "hf",
-            "weights": _content(settings.name) or [settings.name, commit_of(settings)],
-            "adapter": _content(settings.adapter) or settings.adapter,
+            "weights": _weights_digest(settings.name) or [settings.name, commit_of(settings)],
+            "adapter": _weights_digest(settings.adapter) or settings.adapter,
             "dtype": settings.dtype,
             "attn_implementation": settings.attn_implementation,
             "quantization": settings.quantization,
@@ -358,6 +358,6 @@ def _device_map(value: Any) -> str | Mapping[str, Any]:
     return value if isinstance(value, str) and not value.startswith("{") else as_mapping(value, "device_map")
 
 
-def _content(name: str) -> str:
+def _weights_digest(name: str) -> str:
     folder = Path(name)
     return checkpoint_digest(folder) if name and folder.is_dir() else ""

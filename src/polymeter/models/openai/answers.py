@@ -95,7 +95,7 @@ def _output(choice: Mapping[str, Any], usage: Usage | None, where: str, *, offer
     reason = told if isinstance(told, str) and told else None
     if choice.get("error"):
         raise error_of(200, {}, dumps({"error": choice["error"]}).decode(), where=where)
-    message = _message(choice, where)
+    message = _message_of_choice(choice, where)
     if message.get("refusal"):
         raise ModelError(f"The model declined: {str(message['refusal'])[:300]}", kind="refused", where=where)
     if reason == "content_filter":
@@ -121,7 +121,7 @@ def _output(choice: Mapping[str, Any], usage: Usage | None, where: str, *, offer
     )
 
 
-def _message(choice: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _message_of_choice(choice: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """The message of a chat, or the text of a completion as the content of one."""
     message = choice.get("message")
     if isinstance(message, dict) and message:

@@ -236,7 +236,7 @@ def read_chat(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
     """
     said = read_outputs(payload, where=where, draws=True)[0]
     message = choices_of(payload, where=where)[0].get("message")
-    parts = _parts(message.get("images"), message.get("content")) if isinstance(message, dict) else []
+    parts = _mappings_in(message.get("images"), message.get("content")) if isinstance(message, dict) else []
     urls = [url for part in parts if (url := _url(part))]
     if not urls:
         text = " ".join((said.text or "").split())[:_SHOWN]
@@ -253,7 +253,7 @@ def _drawn(one: Mapping[str, Any]) -> Drawn:
     return Drawn(encoded, url, Output(finish_reason="stop", note=note))
 
 
-def _parts(*lists: Any) -> list[Mapping[str, Any]]:
+def _mappings_in(*lists: Any) -> list[Mapping[str, Any]]:
     return [part for parts in lists if isinstance(parts, Sequence) for part in parts if isinstance(part, Mapping)]
 
 

@@ -85,7 +85,7 @@ async def ask_little(client: Client, settings: OpenAISettings) -> None:
         ModelError: if there is no answer.
     """
     if settings.api == "images":
-        await _listed(client)
+        await _model_names(client)
     else:
         await _ask(client, settings, _least(settings, 1))
 
@@ -115,10 +115,10 @@ async def _ask(client: Client, settings: OpenAISettings, settings_sent: Mapping[
         await client.completion(dumps("ping"), settings_sent)
     else:
         payload = await client.chat(dumps([{"role": "user", "content": "ping"}]), settings_sent)
-        client.quirks.shown += _texts(payload)
+        client.quirks.shown += _answer_texts(payload)
 
 
-def _texts(payload: Mapping[str, Any]) -> list[str]:
+def _answer_texts(payload: Mapping[str, Any]) -> list[str]:
     """The texts of an answer, whatever else it is."""
     choices = payload.get("choices")
     messages = [choice.get("message") for choice in choices or () if isinstance(choice, dict)]
@@ -130,12 +130,12 @@ async def _look_up(client: Client, settings: OpenAISettings) -> None:
     """Warn if the endpoint's list of models lacks this one. A missing or empty list proves nothing, and Azure's list
     does not contain deployments.
     """
-    known = await _listed(client)
+    known = await _model_names(client)
     if known and settings.name not in known and _AZURE not in client.address.base_url:
         _LOG.warning("%s does not list the model %r.%s", client.address.where, settings.name, _serves(settings, known))
 
 
-async def _listed(client: Client) -> list[str]:
+async def _model_names(client: Client) -> list[str]:
     """The models that the endpoint lists; none if it has no list."""
     try:
         return await client.model_names()

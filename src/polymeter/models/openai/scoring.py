@@ -78,7 +78,9 @@ def _prompt_token(position: Any, where: str) -> Token:
         raise malformed("a rank in prompt_logprobs is no number", where=where)
     own = max(entries, key=lambda entry: entry.get("rank") or 0)
     is_greedy = own["rank"] == 1 if own.get("rank") else len(entries) == 1
-    return Token(_text(own.get("decoded_token") or "", where), logprob(own.get("logprob"), where=where), is_greedy)
+    return Token(
+        _token_text(own.get("decoded_token") or "", where), logprob(own.get("logprob"), where=where), is_greedy
+    )
 
 
 def echoed_tokens(choice: Mapping[str, Any], n_new: int, *, where: str) -> tuple[list[Token], list[int]]:
@@ -112,13 +114,13 @@ def echoed_tokens(choice: Mapping[str, Any], n_new: int, *, where: str) -> tuple
 
 def _echoed(text: Any, value: Any, best: Any, where: str) -> Token:
     if value is None:  # the first token of a text, or one that the server does not tell: ``total`` refuses it
-        return Token(_text(text, where), None, False)
+        return Token(_token_text(text, where), None, False)
     own = logprob(value, where=where)
     others = [logprob(other, where=where) for other in best.values()] if isinstance(best, dict) else []
-    return Token(_text(text, where), own, bool(others) and own >= max(others))
+    return Token(_token_text(text, where), own, bool(others) and own >= max(others))
 
 
-def _text(value: Any, where: str) -> str:
+def _token_text(value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise malformed("the text of a token is no text", where=where)
     return value
@@ -206,9 +208,11 @@ def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str], *, whe
         raise MissingFieldError("its answer has no top_logprobs")
     if not all(isinstance(entry, dict) for entry in top):
         raise malformed("an entry of top_logprobs is no object", where=where)
-    listed = [(_plain(_text(entry.get("token"), where)), logprob(entry.get("logprob"), where=where)) for entry in top]
+    listed = [
+        (_word(_token_text(entry.get("token"), where)), logprob(entry.get("logprob"), where=where)) for entry in top
+    ]
     listed.sort(key=lambda pair: -pair[1])
-    wanted = [_plain(continuation) for continuation in continuations]
+    wanted = [_word(continuation) for continuation in continuations]
     if len(set(wanted)) != len(wanted):
         raise ModelError("First tokens cannot tell choices apart that are the same but for spaces.")
     spoken = [(_spoken_for(token, wanted), logprob) for token, logprob in listed]
@@ -226,7 +230,7 @@ def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str], *, whe
     return FirstTokens(choices, tuple(i + 1 for i, own in enumerate(of_choices) if not own))
 
 
-def _plain(text: str) -> str:
+def _word(text: str) -> str:
     return text.strip().lstrip(_WORD_STARTS).strip()
 
 

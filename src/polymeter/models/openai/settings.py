@@ -90,7 +90,7 @@ class OpenAISettings:
             neutral, reason = _MEANINGLESS.get(name, (None, ""))
             if value is None or (reason and value == neutral):
                 continue
-            if _names(name) & self.omit:
+            if _same_setting(name) & self.omit:
                 reasons[name] = "omit= leaves it out"
             elif reason:
                 reasons[name] = reason
@@ -119,5 +119,5 @@ class OpenAISettings:
         return {**sent, **(parameters.extra.get(EXTRA_BODY) or {})}
 
 
-def _names(name: str) -> set[str]:
+def _same_setting(name: str) -> set[str]:
     return {"max_new_tokens", "max_tokens", "max_completion_tokens"} if name == "max_new_tokens" else {name}

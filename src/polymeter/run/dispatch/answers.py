@@ -40,7 +40,7 @@ def checked(request: Request, response: Any) -> Response:
     """
     try:
         with _READING:
-            _check(request, response)
+            _check_response(request, response)
             return cast(Response, response)
     except PolymeterError as error:
         return Response.failed(error)
@@ -121,7 +121,7 @@ def why_no_choice(responses: Sequence[Response]) -> str:
     return ""
 
 
-def _check(request: Request, response: Any) -> None:
+def _check_response(request: Request, response: Any) -> None:
     if not isinstance(response, Response):
         raise ModelError(
             f"The model gave a {type(response).__name__} in place of a Response.",

@@ -55,7 +55,7 @@ class FilesOfRun:
             for medium in asked.request.media():
                 medium.note_files(noted)
         states = self._states(noted) if noted else ()
-        return FilesBehind(states, _shown(asked.request)) if states else None
+        return FilesBehind(states, _shown_media(asked.request)) if states else None
 
     def seal(self, running: RunningSample, doc: str) -> str:
         """What a completed sample is marked with: its task's completion digest, and the states of the files that it
@@ -91,7 +91,7 @@ class FilesOfRun:
         if self._is_replay_only and not all(os.path.exists(state.path) for state in files.states):
             return True
         with suppress(PolymeterError):  # what cannot be read is told of when it is shown
-            return _shown(asked.request) == files.shown
+            return _shown_media(asked.request) == files.shown
         return False
 
     def is_outdated(self, body: str) -> bool:
@@ -102,7 +102,7 @@ class FilesOfRun:
     def changed(self, journal: Journal, task: str, completion_digest: str) -> Iterator[tuple[int, str]]:
         """Completed samples of a task that rest on a file that has changed: index, and the path of the first."""
         for index, text in journal.files(task, completion_digest):
-            path = next((state.path for state in _read(text) if not self._is_current(state)), None)
+            path = next((state.path for state in _states_in(text) if not self._is_current(state)), None)
             if path is not None:
                 yield index, path
 
@@ -118,13 +118,13 @@ class FilesOfRun:
         return known
 
 
-def _shown(request: Request | OwnPrompt) -> tuple[str, ...]:
+def _shown_media(request: Request | OwnPrompt) -> tuple[str, ...]:
     """Digests of the media that a request identifies by their place in the dataset."""
     with boundary(DataError, "Reading what the model is shown"):
         return tuple(medium.content_hash() for medium in request.media() if medium.key is not None)
 
 
-def _read(text: str) -> Iterable[FileState]:
+def _states_in(text: str) -> Iterable[FileState]:
     try:
         return read_states(text)
     except (ValueError, TypeError):  # a damaged row: nothing is known of the files

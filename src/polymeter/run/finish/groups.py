@@ -82,7 +82,7 @@ def reduce_group(
         for metric, name in wanted:
             of_member = {member: _whole(results.get(member), metric, name) for member in group.members}
             parts = [
-                replace(result, n=_size(results[member])) if parity.on("group-sizes") else result
+                replace(result, n=_most_samples(results[member])) if parity.on("group-sizes") else result
                 for member in group.members
                 if (result := of_member[member]) is not None and _counts(result)
             ]
@@ -133,7 +133,7 @@ def _wanted(
         yield aggregate, [key]
 
 
-def _size(results: Sequence[Result]) -> int:
+def _most_samples(results: Sequence[Result]) -> int:
     """How many samples a member has, as that of its metrics that rests on most of them says."""
     return max(result.n for result in results if not result.subset)
 

@@ -115,7 +115,7 @@ def fingerprint_of(identity: Mapping[str, Any]) -> str:
 def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
     """The manifest of a run that begins."""
     options = plan.options
-    runtime = {name: jsonable(_plain(value)) for name, value in options.runtime().items()}
+    runtime = {name: jsonable(_named_places(value)) for name, value in options.runtime().items()}
     return {
         "status": "running",
         "started": now(),
@@ -366,9 +366,9 @@ def _reading_differently(manifest: Mapping[str, Any], plan: Plan) -> list[str]:
     ]
 
 
-def _plain(value: Any) -> Any:
+def _named_places(value: Any) -> Any:
     if isinstance(value, Path):
         return str(named_place(value))
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [_named_places(item) for item in value]
     return value

@@ -76,11 +76,11 @@ def _sources(home: Path) -> Iterator[str]:
         if name.endswith(".py"):
             yield from [name] if (home / name).is_file() else []
             continue
-        below = [place for place in _below(home, name) if not _is_not_passed(place)]
+        below = [place for place in _sources_below(home, name) if not _is_not_passed(place)]
         yield from sorted(below, key=lambda place: place.split("/"))
 
 
-def _below(home: Path, name: str) -> Iterator[str]:
+def _sources_below(home: Path, name: str) -> Iterator[str]:
     # As text, because making a path of each of five hundred files takes longer than reading it.
     for folder, _, files in os.walk(home / name):
         place = os.path.relpath(folder, home).replace(os.sep, "/")

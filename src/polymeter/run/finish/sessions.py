@@ -87,8 +87,8 @@ def reads_anew(manifest: Mapping[str, Any]) -> str:
     if len(versions) == 1:
         return ""
     return (
-        f"Parts of this run read answers by different rules ({_listed(versions)}): all stored answers are read again "
-        f"by version {READING_VERSION}, and none is asked for again."
+        f"Parts of this run read answers by different rules ({_versions_in_words(versions)}): all stored answers are "
+        f"read again by version {READING_VERSION}, and none is asked for again."
     )
 
 
@@ -122,7 +122,7 @@ def _all_records(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*(source.get("sessions") or ()), *(manifest.get("sessions") or ())]
 
 
-def _listed(versions: Sequence[int]) -> str:
+def _versions_in_words(versions: Sequence[int]) -> str:
     return " and ".join(f"version {number}" for number in versions)
 
 

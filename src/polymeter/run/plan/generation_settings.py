@@ -85,8 +85,8 @@ def _of_tasks(
                 if is_strange and setting not in told:
                     setters.setdefault(setting, {})[task.spec.name] = None
     return [
-        f"Generation setting {setting!r} of {_named(list(names))} is none that {name!r} is known to have; it is passed "
-        f"on as it is. {_nearest(setting, known)}".rstrip()
+        f"Generation setting {setting!r} of {_some_tasks(list(names))} is none that {name!r} is known to have; it is "
+        f"passed on as it is. {_nearest(setting, known)}".rstrip()
         for setting, names in setters.items()
     ]
 
@@ -110,7 +110,7 @@ def _nearest(setting: str, known: frozenset[str] | None) -> str:
     return f"Did you mean {near[0]!r}?" if near else ""
 
 
-def _named(tasks: list[str]) -> str:
+def _some_tasks(tasks: list[str]) -> str:
     if len(tasks) == 1:
         return f"task {tasks[0]!r}"
     return f"{len(tasks)} tasks ({first_of(tasks, 3)})"

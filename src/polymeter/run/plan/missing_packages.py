@@ -50,11 +50,11 @@ def check_specs(specs: Iterable[TaskSpec], backends: Iterable[str] = ()) -> None
                 missing.setdefault(package.module, []).append((spec.name, package))
     if not missing:
         return
-    named = [f"{module!r} ({_named([task for task, _ in by])})" for module, by in missing.items()]
+    named = [f"{module!r} ({_some_tasks([task for task, _ in by])})" for module, by in missing.items()]
     what = f"Packages that this run needs are not installed: {', '.join(named)}."
     if len(missing) == 1:
         ((module, by),) = missing.items()
-        what = f"The package {module!r}, needed by {_named([task for task, _ in by])}, is not installed."
+        what = f"The package {module!r}, needed by {_some_tasks([task for task, _ in by])}, is not installed."
     raise PlanError(
         what,
         where="; ".join(dict.fromkeys(by[0][1].where for by in missing.values())),
@@ -70,8 +70,8 @@ def missing_later(specs: Iterable[TaskSpec]) -> Iterator[str]:
             found.setdefault(package.module, (package, []))[1].append(spec.name)
     for module, (package, tasks) in found.items():
         yield (
-            f"The code of {_named(tasks)} may need the package {module!r}, which is not installed ({package.where}): "
-            f"{pip_install(pip_name(module))}"
+            f"The code of {_some_tasks(tasks)} may need the package {module!r}, which is not installed "
+            f"({package.where}): {pip_install(pip_name(module))}"
         )
 
 
@@ -86,5 +86,5 @@ def _command(modules: Iterable[str], backends: Iterable[str]) -> str:
     return pip_install(*dict.fromkeys(map(pip_name, modules)), extra=",".join(lacking))
 
 
-def _named(tasks: Iterable[str]) -> str:
+def _some_tasks(tasks: Iterable[str]) -> str:
     return enumerated("task", dict.fromkeys(tasks))

@@ -84,16 +84,16 @@ def _indexed(package: Package, cache_dir: Path | None) -> dict[str, Any]:
         found = FORMATS.get(record.format).index([root], cache_dir)
     entries = [entry for entry in found if entry.file.is_relative_to(package.folder)]  # others are registered by code
     return {
-        "entries": [_row(entry, package) for entry in entries],
+        "entries": [_index_row(entry, package) for entry in entries],
         "clashes": [
-            (name, [os.path.relpath(file, package.folder) for file in files], _row(found.later[name], package))
+            (name, [os.path.relpath(file, package.folder) for file in files], _index_row(found.later[name], package))
             for name, files in found.clashes.items()
         ],
         "problems": [(problem.where, problem.message) for problem in found.problems],
     }
 
 
-def _row(entry: Entry, package: Package) -> list[Any]:
+def _index_row(entry: Entry, package: Package) -> list[Any]:
     values = [getattr(entry, name) for name in _FIELDS]
     return [os.path.relpath(value, package.folder) if isinstance(value, Path) else value for value in values]
 

@@ -141,7 +141,7 @@ def read_samples(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
     """
     if folder.journal.exists():
         with closing(Journal(folder.journal)) as journal:
-            yield from _samples(journal, task)
+            yield from _samples_with_exchanges(journal, task)
     else:
         yield from read_sample_file(folder, task)
 
@@ -236,7 +236,7 @@ def sample_lines(
         yield f'{_head(row, is_strict)},"doc":{doc}{BEFORE_EXCHANGES}[{parts}]}}'
 
 
-def _samples(journal: Journal, task: str) -> Iterator[dict[str, Any]]:
+def _samples_with_exchanges(journal: Journal, task: str) -> Iterator[dict[str, Any]]:
     """What parsing ``sample_lines`` gives, without putting the lines together first."""
     for row, own in _with_exchanges(journal.rows(task), journal.exchanges(task)):
         sample = _head_values(row)

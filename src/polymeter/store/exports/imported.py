@@ -130,7 +130,7 @@ def _request(exchange: LoggedExchange) -> str | None:
     if exchange.messages is None:
         return None
     messages = [
-        {"role": message.role, "parts": [_part(part) for part in message.parts]} for message in exchange.messages
+        {"role": message.role, "parts": [_stored_part(part) for part in message.parts]} for message in exchange.messages
     ]
     ask: dict[str, Any] = {"kind": exchange.kind, **jsonable(dict(exchange.settings))}
     if exchange.kind == "loglikelihood":
@@ -138,7 +138,7 @@ def _request(exchange: LoggedExchange) -> str | None:
     return compact_json({"messages": messages, "ask": ask})
 
 
-def _part(part: str | LoggedMedium) -> dict[str, Any]:
+def _stored_part(part: str | LoggedMedium) -> dict[str, Any]:
     if isinstance(part, LoggedMedium):
         return {part.kind: {"source": part.source} if part.source else {}}
     return {"text": part}

@@ -73,7 +73,7 @@ def write_parquet(run: RunFolder, task: str, path: Path, *, media: MediaAs = "pa
         replacing(path, binary=True) as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
-        for rows in _groups(islice(_rows(run, task, scores, media), limit)):
+        for rows in _groups(islice(_sample_rows(run, task, scores, media), limit)):
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
             n_samples += len(rows)
     return n_samples
@@ -82,14 +82,14 @@ def write_parquet(run: RunFolder, task: str, path: Path, *, media: MediaAs = "pa
 def _score_columns(run: RunFolder, task: str) -> list[str]:
     """The columns of metrics: a table has one schema, and only the samples tell which metrics there are."""
     found: dict[str, None] = {}
-    for line in _lines(run, task):
+    for line in _sample_lines(run, task):
         for name in _numbers(read_sample(line)["scores"]):
             if len(found) < _MOST_SCORES:
                 found[name] = None
     return list(found)
 
 
-def _lines(run: RunFolder, task: str) -> Iterator[str]:
+def _sample_lines(run: RunFolder, task: str) -> Iterator[str]:
     """The samples as strict JSON: from their file, as others read it, or while there is none, from the journal."""
     path = sample_file(run, task)
     if path.exists() and (run.read_manifest()["status"] == "complete" or not run.journal.exists()):
@@ -124,8 +124,8 @@ def _features(scores: list[str], media: MediaAs) -> Any:
     return Features(columns)
 
 
-def _rows(run: RunFolder, task: str, scores: list[str], media: MediaAs) -> Iterator[dict[str, Any]]:
-    for line in _lines(run, task):
+def _sample_rows(run: RunFolder, task: str, scores: list[str], media: MediaAs) -> Iterator[dict[str, Any]]:
+    for line in _sample_lines(run, task):
         sample = json.loads(line)
         asked = asked_of_model(sample)
         outputs = outputs_of(asked)
@@ -209,7 +209,7 @@ def _groups(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     n_bytes = 0
     for row in rows:
         group.append(row)
-        n_bytes += _size(row)
+        n_bytes += _rough_bytes(row)
         if len(group) >= _ROWS or n_bytes >= _BYTES:
             yield group
             group, n_bytes = [], 0
@@ -217,9 +217,9 @@ def _groups(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         yield group
 
 
-def _size(value: Any) -> int:
+def _rough_bytes(value: Any) -> int:
     if isinstance(value, (str, bytes)):
         return len(value)
     if isinstance(value, dict):
-        return sum(map(_size, value.values()))
-    return sum(map(_size, value)) if isinstance(value, list) else 8
+        return sum(map(_rough_bytes, value.values()))
+    return sum(map(_rough_bytes, value)) if isinstance(value, list) else 8

@@ -76,7 +76,7 @@ def _in_task(one: Journal, other: Journal, task: str) -> Iterator[RunDifference]
             ("score", row.score, found.score),
         ):
             if before != after:
-                yield RunDifference(kind, where, _shown(before), _shown(after))
+                yield RunDifference(kind, where, _quoted(before), _quoted(after))
 
 
 def _in_exchanges(one: Journal, other: Journal, task: str, index: int, where: str) -> Iterator[RunDifference]:
@@ -84,29 +84,29 @@ def _in_exchanges(one: Journal, other: Journal, task: str, index: int, where: st
         if before is None or after is None or before[:2] != after[:2]:
             yield RunDifference("request", where, _request(before), _request(after))
             return
-        if _content(before[3]) != _content(after[3]):
-            yield RunDifference("answer", where, _shown(_texts(before[3])), _shown(_texts(after[3])))
+        if _answer_content(before[3]) != _answer_content(after[3]):
+            yield RunDifference("answer", where, _quoted(_answer_text(before[3])), _quoted(_answer_text(after[3])))
 
 
 def _end(row: SampleRow) -> str:
     return row.status.value if row.error is None else f"{row.status.value} ({row.error.get('message')})"
 
 
-def _content(response: str) -> Any:
+def _answer_content(response: str) -> Any:
     """What an answer says, without what differs between equal answers."""
     outputs: list[Mapping[str, Any]] = json.loads(response)["outputs"]
     return [{key: value for key, value in output.items() if key not in _NOT_CONTENT} for output in outputs]
 
 
-def _texts(response: str) -> str:
-    content = _content(response)
+def _answer_text(response: str) -> str:
+    content = _answer_content(response)
     texts = [output.get("text") for output in content]
     return str(texts[0]) if len(texts) == 1 and texts[0] is not None else json.dumps(content, ensure_ascii=False)
 
 
 def _request(asked: tuple[str, str, str | None, str] | None) -> str:
-    return "none" if asked is None else _shown(asked[2])
+    return "none" if asked is None else _quoted(asked[2])
 
 
-def _shown(text: Any) -> str:
+def _quoted(text: Any) -> str:
     return repr(clip_line(str(text), _SHOWN))

@@ -27,10 +27,10 @@ def outputs_of(exchanges: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 def prompt_of(exchanges: Sequence[Mapping[str, Any]]) -> str:
     """The text of the first request, messages separated by blank lines."""
-    return "\n\n".join(_text(message) for message in (messages_of(exchanges[0]) if exchanges else ()))
+    return "\n\n".join(_message_text(message) for message in (messages_of(exchanges[0]) if exchanges else ()))
 
 
-def _text(message: Mapping[str, Any]) -> str:
+def _message_text(message: Mapping[str, Any]) -> str:
     return "".join(part["text"] for part in message.get("parts", ()) if "text" in part)
 
 

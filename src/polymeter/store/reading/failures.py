@@ -68,7 +68,7 @@ def failure_kinds(failures: Iterable[tuple[str, str, str]]) -> list[FailureKind]
 def failures_in(journal: Journal, task: str) -> list[FailureKind]:
     """The kinds of failure of a task's ended samples."""
     rows = journal.failures(task)
-    return failure_kinds((sample, status, _message(status, error)) for sample, status, error in rows)
+    return failure_kinds((sample, status, _error_message(status, error)) for sample, status, error in rows)
 
 
 def failures_of_run(folder: RunFolder) -> dict[str, list[FailureKind]]:
@@ -79,7 +79,7 @@ def failures_of_run(folder: RunFolder) -> dict[str, list[FailureKind]]:
         return {task: kinds for task in journal.task_ids if (kinds := failures_in(journal, task))}
 
 
-def _message(status: str, error: str | None) -> str:
+def _error_message(status: str, error: str | None) -> str:
     return str((json.loads(error) if error else {}).get("message") or status)
 
 

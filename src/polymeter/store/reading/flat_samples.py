@@ -41,10 +41,10 @@ def write_csv(job: ExportJob) -> None:
     Args:
         job: The run.
     """
-    head = list(dict.fromkeys(chain(_HEAD, (key for row in _rows(job) for key in row))))
+    head = list(dict.fromkeys(chain(_HEAD, (key for row in _flat_rows(job) for key in row))))
     path = job.folder / "samples.csv"
     with stored_at(path, "Writing samples"), replacing(path) as file:
-        rows = ([_cell(row.get(key)) for key in head] for row in _rows(job))
+        rows = ([_cell(row.get(key)) for key in head] for row in _flat_rows(job))
         file.writelines(csv_lines(chain([head], rows)))
     job.leave_out("rows of the data and requests after the first")
 
@@ -57,7 +57,7 @@ def write_jsonl(job: ExportJob) -> None:
     """
     path = job.folder / "samples.jsonl"
     with stored_at(path, "Writing samples"), replacing(path) as file:
-        for row in _rows(job):
+        for row in _flat_rows(job):
             file.write(json_text(row, nan=None, is_compact=True))
             file.write("\n")
     job.leave_out("rows of the data and requests after the first")
@@ -78,7 +78,7 @@ def _cell(value: Any) -> Any:
     return " ".join(map(str, value)) if isinstance(value, list) else value
 
 
-def _rows(job: ExportJob) -> Iterator[dict[str, Any]]:
+def _flat_rows(job: ExportJob) -> Iterator[dict[str, Any]]:
     for task in job.results["tasks"]:
         for sample in job.read(task):
             messages = first_messages(sample)

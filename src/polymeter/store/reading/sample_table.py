@@ -41,7 +41,7 @@ class SampleTable(Sequence[Mapping[str, Any]]):
         for line in self._file:
             starts.append(place)
             place += len(line)
-            yield _read(line.decode("utf-8"))
+            yield _sample_without_exchanges(line.decode("utf-8"))
         self._starts = starts
         self._size = place
 
@@ -57,13 +57,13 @@ class SampleTable(Sequence[Mapping[str, Any]]):
             return [self[one] for one in range(*place.indices(len(starts)))]
         if self._size > _HELD_BYTES:
             self._file.seek(starts[place])
-            return _read(self._file.readline().decode("utf-8"))
+            return _sample_without_exchanges(self._file.readline().decode("utf-8"))
         if not self._held:
             self._file.seek(0)
             self._held = self._file.read(self._size)
         start = starts[place]
         end = self._held.find(b"\n", start) + 1 or None
-        return _read(self._held[start:end].decode("utf-8"))
+        return _sample_without_exchanges(self._held[start:end].decode("utf-8"))
 
     def __len__(self) -> int:
         return len(self._known_starts())
@@ -111,7 +111,7 @@ def _lines_of_journal(path: Path, task: str) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _read(line: str) -> Mapping[str, Any]:
+def _sample_without_exchanges(line: str) -> Mapping[str, Any]:
     """A sample; without its exchanges if one of them is damaged, so that a report of partial results shows the rest.
     ``resume`` asks for a damaged answer again and says so, and ``verify`` finds it.
     """

@@ -49,16 +49,16 @@ def as_items(message: Any, *, folder: Path | None = None) -> list[Item]:
         return [{"type": "text", "value": message}]
     if not isinstance(message, (list, tuple)):
         if isinstance(message, Mapping):
-            return [_checked(message, "The item", folder)]
-        raise DataError(f"A message cannot be {_named(message)}.", hint=_FORMS)
+            return [_checked_item(message, "The item", folder)]
+        raise DataError(f"A message cannot be {_kind_of(message)}.", hint=_FORMS)
     if not message:
         raise DataError("The message is empty.", hint=_FORMS)
     if all(isinstance(item, str) for item in message):
-        return [_checked(_guessed(text), f"Item {number}", folder) for number, text in enumerate(message)]
+        return [_checked_item(_guessed(text), f"Item {number}", folder) for number, text in enumerate(message)]
     for number, item in enumerate(message):
         if not isinstance(item, Mapping):
-            raise DataError(f"Item {number} of a message cannot be {_named(item)} beside other items.", hint=_FORMS)
-    return [_checked(item, f"Item {number}", folder) for number, item in enumerate(message)]
+            raise DataError(f"Item {number} of a message cannot be {_kind_of(item)} beside other items.", hint=_FORMS)
+    return [_checked_item(item, f"Item {number}", folder) for number, item in enumerate(message)]
 
 
 def as_parts(items: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
@@ -70,7 +70,7 @@ def as_parts(items: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
     Raises:
         DataError: if a data URL is not base64.
     """
-    return tuple(_part(item["type"], item["value"]) for item in items)
+    return tuple(_made_part(item["type"], item["value"]) for item in items)
 
 
 def as_messages(items: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
@@ -124,7 +124,7 @@ def _is_file(text: str) -> bool:
     return os.path.isfile(on_disk(text))  # unlike Path.is_file, returns False for text that cannot be a path
 
 
-def _checked(item: Mapping[str, Any], name: str, folder: Path | None) -> Item:
+def _checked_item(item: Mapping[str, Any], name: str, folder: Path | None) -> Item:
     if "type" not in item or "value" not in item:
         missing = [key for key in ("type", "value") if key not in item]
         keys = ", ".join(repr(key) for key in item) or "no keys"
@@ -137,7 +137,7 @@ def _checked(item: Mapping[str, Any], name: str, folder: Path | None) -> Item:
         raise DataError(f"{name} of a message has the unknown type {kind!r}.", hint=hint)
     if kind == "text":
         if not isinstance(value, str):
-            raise DataError(f"{name} of a message is a text, but its value is {_named(value)}.")
+            raise DataError(f"{name} of a message is a text, but its value is {_kind_of(value)}.")
         return dict(item)
     return {**item, "value": _medium(kind, value, name, folder)}
 
@@ -150,7 +150,7 @@ def _medium(kind: str, value: Any, name: str, folder: Path | None) -> Any:
         return value if folder is None else _stored(Image(value), folder)
     if not isinstance(value, (str, Path)):
         raise DataError(
-            f"{name} of a message has the type {kind!r}, but its value is {_named(value)}.",
+            f"{name} of a message has the type {kind!r}, but its value is {_kind_of(value)}.",
             hint="Give a path or a URL.",
         )
     if not _is_file(str(value)):
@@ -163,7 +163,7 @@ def _is_encoded(value: Any) -> bool:
     return isinstance(value, bytes) or is_pil(value) or (isinstance(value, str) and value.startswith("data:"))
 
 
-def _part(kind: str, value: Any) -> Part:
+def _made_part(kind: str, value: Any) -> Part:
     if kind == "text":
         return Text(value)
     is_path = isinstance(value, str) and not is_elsewhere(value) and not value.startswith("data:")
@@ -209,7 +209,7 @@ def _fetched(url: str, folder: Path) -> str:
     return str(fetched_image(url, folder).absolute())
 
 
-def _named(value: Any) -> str:
+def _kind_of(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return f"a {type(value).__name__} of {len(value)}"
     kind = type(value).__name__

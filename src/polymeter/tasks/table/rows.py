@@ -62,12 +62,12 @@ class TableRows:
             if type(value) is str and len(value) <= _SHORTEST_IMAGE:
                 doc[name] = value
             elif not holds_image(value):
-                doc[name] = _plain(value)
+                doc[name] = _cell_value(value)
         return doc
 
     def whole(self, number: int) -> dict[str, Any]:
         """A row as plain data, with its images as they are in the table."""
-        return {name: _plain(value) for name, value in self.cells(number).items()}
+        return {name: _cell_value(value) for name, value in self.cells(number).items()}
 
     def digest(self) -> str:
         """Hex digest of the content of all rows."""
@@ -76,7 +76,7 @@ class TableRows:
             state.update(f"\x1e{column}\x1f".encode())
             # By their texts, as the requests that are about them name them.
             for value in self.ids if column == INDEX else self.data[column]:
-                text = value if isinstance(value, str) else repr(_plain(value))
+                text = value if isinstance(value, str) else repr(_cell_value(value))
                 state.update(text.encode(errors="surrogatepass"))
                 state.update(b"\x1f")
         return state.hexdigest()
@@ -209,7 +209,7 @@ def holds_image(value: Any) -> bool:
     return hasattr(value, "getbands")
 
 
-def _plain(value: Any) -> Any:
+def _cell_value(value: Any) -> Any:
     """A cell as plain data; a missing one is ``None``."""
     if type(value) is str:
         return value

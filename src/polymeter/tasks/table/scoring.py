@@ -57,7 +57,7 @@ def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[st
         return Score({}, target or None)
     are_texts = isinstance(prediction, list) and bool(prediction) and isinstance(prediction[0], str)
     scored = [
-        _checked(dataset.class_name, dataset.evaluate_sample(line, item, **judge))
+        _checked_values(dataset.class_name, dataset.evaluate_sample(line, item, **judge))
         for item in (prediction if are_texts else [prediction])
     ]
     images = {
@@ -65,9 +65,9 @@ def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[st
     }
     names = dict.fromkeys(name for one in scored for name in one if name not in _TEXTS and name not in images)
     values = {(name, NO_FILTER): _mean([one[name] for one in scored if name in one]) for name in names}
-    shown = {name: _text([one.get(name) for one in scored]) for name in _TEXTS}
+    shown = {name: _joined_texts([one.get(name) for one in scored]) for name in _TEXTS}
     if shown["answer"] is None and dataset.is_own and (are_texts or isinstance(prediction, str)):
-        shown["answer"] = _text(prediction if are_texts else [prediction])
+        shown["answer"] = _joined_texts(prediction if are_texts else [prediction])
     return Score(values, target or None, shown["answer"], shown["explanation"], images)
 
 
@@ -89,7 +89,7 @@ def sample_results(dataset: Dataset, rows: Iterable[ScoredRow], context: ReduceC
     return reduction.results(context.seed)
 
 
-def _checked(author: str, returned: Any) -> dict[str, Any]:
+def _checked_values(author: str, returned: Any) -> dict[str, Any]:
     if not isinstance(returned, Mapping):
         raise ScoreError(
             f"evaluate_sample of {author} returned a {type(returned).__name__}.",
@@ -98,11 +98,11 @@ def _checked(author: str, returned: Any) -> dict[str, Any]:
     checked = {str(name): value for name, value in returned.items()}
     for name, value in checked.items():
         if type(value) not in _NUMBERS and name not in _TEXTS and not is_image(value):
-            checked[name] = _number(value, name, author)
+            checked[name] = _metric_value(value, name, author)
     return checked
 
 
-def _number(value: Any, name: str, author: str) -> float | int:
+def _metric_value(value: Any, name: str, author: str) -> float | int:
     if hasattr(value, "item") and hasattr(value, "dtype") and getattr(value, "shape", None) == ():
         value = value.item()
     if not isinstance(value, Real):
@@ -121,7 +121,7 @@ def _mean(values: list[Any]) -> Any:
     return math.fsum(known) / len(known)
 
 
-def _text(values: list[Any]) -> str | None:
+def _joined_texts(values: list[Any]) -> str | None:
     """For display: one text, or the texts of several answers, numbered."""
     if len(values) == 1:
         return None if values[0] is None else str(values[0])[:_SHOWN]

@@ -160,7 +160,7 @@ def origin_input(request: Request, rows: RowAccess | None = None) -> dict[str, A
         return dict(origin.prompt)
     turns = [message for message in request.messages if message.role != "system"]
     systems = [message.text for message in request.messages if message.role == "system"]
-    prompt: dict[str, Any] = {"data": [_text(request)], "index": 0}
+    prompt: dict[str, Any] = {"data": [_user_text(request)], "index": 0}
     if systems:
         prompt["system_prompt"] = "\n".join(systems)
     if len(turns) > 1:
@@ -178,10 +178,10 @@ def _prompt(request: Request) -> Any:
     """The text of a request, or the first pair of context and continuation of a benchmark that asks about several."""
     pairs = (request.origin.prompt or {}).get("data") if request.origin is not None else None
     is_of_pairs = isinstance(pairs, list) and pairs and isinstance(pairs[0], (tuple, list))
-    return tuple(pairs[0]) if is_of_pairs and pairs else _text(request)
+    return tuple(pairs[0]) if is_of_pairs and pairs else _user_text(request)
 
 
-def _text(request: Request) -> str:
+def _user_text(request: Request) -> str:
     """The text of a request without its system prompt."""
     return "\n".join(message.text for message in request.messages if message.role != "system")
 
@@ -237,7 +237,7 @@ def _output(prompt: Mapping[str, Any], choice: Any) -> Output:
     """A choice as text; log-probabilities as JSON, which the benchmark that asked for them reads, and so is the answer
     to a conversation in a benchmark's own form.
     """
-    text = _content(choice)
+    text = _answer_text(choice)
     if is_own_form(prompt) and isinstance(text, (list, tuple, Mapping)):
         return Output(text=json.dumps(jsonable(text), ensure_ascii=False), finish_reason="stop", note=JSON_NOTE)
     if isinstance(text, (list, tuple)) and text and all(_is_logprob(item) for item in text):
@@ -255,7 +255,7 @@ def _image_output(prompt: Mapping[str, Any], choice: Any) -> Output:
     Raises:
         ModelError: if it names none, and the record does not either, or the image cannot be opened.
     """
-    content = _content(choice)
+    content = _answer_text(choice)
     if is_pil(content):
         return Output(images=(content,), finish_reason="stop")
     if content in (None, "", _PLACEHOLDER):
@@ -278,7 +278,7 @@ def _opened(path: Path) -> Any:
         return opened.convert("RGBA" if opened.has_transparency_data else "RGB")
 
 
-def _content(choice: Any) -> Any:
+def _answer_text(choice: Any) -> Any:
     """The content of a choice.
 
     Raises:

@@ -155,7 +155,9 @@ def open_collection(
         DataError: if the file is empty, or a line is no entry of a collection.
         PlanError: if a benchmark in it is not in reach.
     """
-    entries = _limited([_entry(line, path, number) for number, line in enumerate(_lines(lines, path), 1)], context)
+    entries = _limited(
+        [_entry(line, path, number) for number, line in enumerate(_checked_lines(lines, path), 1)], context
+    )
     records = [PromptedRecord(entry.subset, entry.index, entry.prompt, entry.prompt["raw_input"]) for entry in entries]
     files: Mapping[str, str] = spec.config.get("benchmarks", {})
     common = {
@@ -232,7 +234,7 @@ def compile_collection(
     )
 
 
-def _lines(lines: Any, path: str) -> Sequence[Any]:
+def _checked_lines(lines: Any, path: str) -> Sequence[Any]:
     if not isinstance(lines, list) or not lines:
         raise DataError("A collection is a file with one JSON object in each line.", where=path)
     return lines
@@ -306,7 +308,7 @@ def _reduce(
     with replacing(levels) as stream:
         stream.write(json_text(levels_of(scored), indent=4, nan=None))
     artifact = file.relative_to(context.output_dir.parent).as_posix()
-    return list(results_of_numbers(list(_numbers(scored)), {}, artifact, context.seed))
+    return list(results_of_numbers(list(_subset_numbers(scored)), {}, artifact, context.seed))
 
 
 def _scored(collection: Collection, rows: Iterable[ScoredRow]) -> Iterator[ScoredMetric]:
@@ -339,7 +341,7 @@ def _report(name: str, scored: Sequence[ScoredMetric], model: str) -> Report:
     )
 
 
-def _numbers(scored: Sequence[ScoredMetric]) -> Iterator[SubsetNumber]:
+def _subset_numbers(scored: Sequence[ScoredMetric]) -> Iterator[SubsetNumber]:
     by_subset: dict[str, list[float]] = {}
     for item in scored:
         by_subset.setdefault(item.entry.subset, []).append(item.score)

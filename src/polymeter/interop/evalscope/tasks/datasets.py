@@ -131,7 +131,7 @@ def open_disk(
 
     def read(subset: str, split: str) -> Records:
         if split_as_subset:
-            return _read(root, subset, None)
+            return _records_of_split(root, subset, None)
         return _find_and_read(root, subset, split, is_only=len(subsets) == 1, is_clone=is_clone)
 
     return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
@@ -191,24 +191,24 @@ def _find_and_read(root: Path, subset: str, split: str, *, is_only: bool, is_clo
     where there are no other subsets.
     """
     if root.is_file():
-        return _read(root, split, None)
+        return _records_of_split(root, split, None)
     looked_for = [f"{subset}/{split}", f"{subset}_{split}"]
     configs = card_configs(root)
     if configs:
-        return _read(root, split, None if subset == _DEFAULT_SUBSET and subset not in configs else subset)
+        return _records_of_split(root, split, None if subset == _DEFAULT_SUBSET and subset not in configs else subset)
     if (root / subset).is_dir():
-        return _read(root, split, subset)
+        return _records_of_split(root, split, subset)
     own_file = _file_named(root, f"{subset}_{split}")
     if own_file is not None:
-        return _read(own_file, split, None)
+        return _records_of_split(own_file, split, None)
     # Without a card that says otherwise, a clone has one configuration: several subsets cannot all be it.
     is_whole = is_only or subset == _DEFAULT_SUBSET
     if is_whole or is_saved(root):
         looked_for.append(split)
         if is_whole and any(_file_named(folder, split, or_shards=True) for folder in (root, root / "data")):
-            return _read(root, split, None)
+            return _records_of_split(root, split, None)
         if is_clone or is_saved(root) or (root / "README.md").is_file():
-            return _read(root, split, None if is_whole else subset)
+            return _records_of_split(root, split, None if is_whole else subset)
     endings = "|".join(ending[1:] for ending in _ENDINGS)
     raise DataError(
         f"The folder {root} has no records of subset {subset!r}, split {split!r}.",
@@ -232,7 +232,7 @@ def _file_named(folder: Path, stem: str, *, or_shards: bool = False) -> Path | N
     return file
 
 
-def _read(path: Path, split: str, config: str | None, kwargs: Mapping[str, Any] | None = None) -> Records:
+def _records_of_split(path: Path, split: str, config: str | None, kwargs: Mapping[str, Any] | None = None) -> Records:
     opened = open_splits(Source(str(path), config, kwargs or {}), [split], cache_dir=guest_context().cache_dir)
     return _records(opened[split], f"split {split!r} of {path}")
 
@@ -265,7 +265,7 @@ def _open_modelscope(
 
     def read(subset: str, split: str) -> Records:
         config, part = (None, subset) if is_split else (subset if subset in described else None, split)
-        return _read(folder, part, config, options)
+        return _records_of_split(folder, part, config, options)
 
     return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
 

@@ -40,7 +40,7 @@ class T2IBaseAdapter(DataAdapter):
         for name, scorer in self.metrics.items():
             score = scorer(images=[pred], texts=[gold])[0][0]
             parts = {f"{name}_{part}": value for part, value in score.items()} if isinstance(score, Mapping) else {}
-            scores.update((key, _number(value)) for key, value in (parts or {name: score}).items())
+            scores.update((key, _float_of(value)) for key, value in (parts or {name: score}).items())
         return scores
 
     def compute_metric(self, review_res_list: Sequence[Any], **kwargs: Any) -> list[dict[str, Any]]:
@@ -48,6 +48,6 @@ class T2IBaseAdapter(DataAdapter):
         return [{"metric_name": name, "score": mean(items), "num": len(items)} for name, items in values.items()]
 
 
-def _number(value: Any) -> float:
+def _float_of(value: Any) -> float:
     """A score as a number, which a scorer may give as a tensor on a device."""
     return float(value.cpu().item()) if hasattr(value, "cpu") else float(value)

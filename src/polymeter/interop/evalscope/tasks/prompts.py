@@ -200,7 +200,7 @@ def prompt_problem(prompt: Any, output_type: str, eval_type: str) -> str:
 def _context(prompt: Prompt, form: RequestForm, context: str | None = None) -> tuple[Message, ...]:
     """What log-probabilities are taken behind."""
     if form.has_raw_contexts:
-        return (Message("user", (Text(_text(prompt) if context is None else context),)),)
+        return (Message("user", (Text(_prompt_text(prompt) if context is None else context),)),)
     return _messages(prompt, form.system_prompt, context)
 
 
@@ -210,16 +210,16 @@ def _messages(prompt: Prompt, run_system_prompt: str, context: str | None = None
         # Only a user's own model reads it, from the prompt itself. The request has all of it, so that no other answers.
         return (Message("user", (Text(json.dumps(jsonable(prompt["messages"]), ensure_ascii=False)),)),)
     if context is None and prompt.get("messages"):
-        messages = tuple(_message(item) for item in prompt["messages"])
+        messages = tuple(_chat_message(item) for item in prompt["messages"])
         needs_system = run_system_prompt and not any(message.role == "system" for message in messages)
         return (Message("system", (Text(run_system_prompt),)), *messages) if needs_system else messages
-    text = _text(prompt) if context is None else context
+    text = _prompt_text(prompt) if context is None else context
     system = prompt.get("system_prompt") or run_system_prompt
     user = Message("user", (Text(text),))
     return (Message("system", (Text(str(system)),)), user) if system else (user,)
 
 
-def _text(prompt: Prompt) -> str:
+def _prompt_text(prompt: Prompt) -> str:
     """The first text; a list of pairs becomes lines."""
     data = prompt["data"]
     if isinstance(data, str):
@@ -229,7 +229,7 @@ def _text(prompt: Prompt) -> str:
     return str(data[0])
 
 
-def _message(item: Any) -> Message:
+def _chat_message(item: Any) -> Message:
     """One message of an OpenAI conversation.
 
     Raises:
@@ -243,10 +243,10 @@ def _message(item: Any) -> Message:
     content = item.get("content") or ""
     if isinstance(content, str):
         return Message(role, (Text(content),))
-    return Message(role, tuple(_part(piece) for piece in content))
+    return Message(role, tuple(_prompt_part(piece) for piece in content))
 
 
-def _part(piece: Any) -> Part:
+def _prompt_part(piece: Any) -> Part:
     if isinstance(piece, str):
         return Text(piece)
     kind = str(piece.get("type", "")) if isinstance(piece, Mapping) else type(piece).__name__

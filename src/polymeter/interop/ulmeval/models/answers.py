@@ -25,11 +25,11 @@ def outputs(parameters: Any, results: Iterable[Any]) -> tuple[Output, ...]:
         ModelError: if a result is not what the parameters want; the message says what it is.
     """
     if isinstance(parameters, Generate):
-        return tuple(Output(text=_text(result), finish_reason="stop") for result in results)
+        return tuple(Output(text=_checked_text(result), finish_reason="stop") for result in results)
     return tuple(Output(images=(_image(result),)) for result in results)
 
 
-def _text(result: Any) -> str:
+def _checked_text(result: Any) -> str:
     if not isinstance(result, str):
         raise ModelError(f"The wrapper gave {described(result)} where a text was asked for.")
     return result

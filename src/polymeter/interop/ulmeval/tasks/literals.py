@@ -45,7 +45,7 @@ def _bindings(node: ast.stmt, known: Mapping[str, Any]) -> Iterator[tuple[str, A
     elif isinstance(node, ast.AnnAssign) and node.value is not None:
         yield from _assigned(node.target, node.value, known)
     elif isinstance(node, ast.AugAssign):
-        name = _name(node.target)
+        name = _dotted_name(node.target)
         if name:
             left = ast.Name(name) if isinstance(node.target, ast.Name) else node.target
             yield name, value_of(ast.BinOp(left, node.op, node.value), known)
@@ -58,12 +58,12 @@ def _bindings(node: ast.stmt, known: Mapping[str, Any]) -> Iterator[tuple[str, A
 
 def _assigned(target: ast.expr, value: ast.expr, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if isinstance(target, ast.Subscript):
-        name = _name(target.value)
+        name = _dotted_name(target.value)
         if name:
             old, key = known.get(name), value_of(target.slice, known)
             is_known = isinstance(old, dict) and isinstance(key, str)
             yield name, {**old, key: value_of(value, known)} if is_known and old is not None else NOT_KNOWN
-    elif name := _name(target):
+    elif name := _dotted_name(target):
         yield name, value_of(value, known)
 
 
@@ -71,7 +71,7 @@ def _called_on(node: ast.Call, known: Mapping[str, Any]) -> Iterator[tuple[str, 
     """``name.update({…})`` changes a mapping; what other methods that change things make of one is not known."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in _CHANGING:
         return
-    name = _name(node.func.value)
+    name = _dotted_name(node.func.value)
     if name:
         old, more = known.get(name), [value_of(item, known) for item in node.args]
         is_known = node.func.attr == "update" and not node.keywords
@@ -79,7 +79,7 @@ def _called_on(node: ast.Call, known: Mapping[str, Any]) -> Iterator[tuple[str, 
         yield name, {key: value for item in (old, *more) for key, value in item.items()} if is_known else NOT_KNOWN
 
 
-def _name(node: ast.expr) -> str:
+def _dotted_name(node: ast.expr) -> str:
     """``x`` and ``Class.x`` as they are written; of other expressions nothing."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return f"{node.value.id}.{node.attr}"

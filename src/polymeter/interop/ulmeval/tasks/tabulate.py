@@ -130,7 +130,7 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
         if len(value) <= MOST_ROWS:
             for place, item in enumerate(value):
                 yield from _walk(item, (*path, *((str(place),) if len(value) > 1 else ())))
-    elif (number := _number(value)) is not None:
+    elif (number := _finite_scalar(value)) is not None:
         yield path, number
 
 
@@ -144,7 +144,7 @@ def _means(
     """The mean of each number of a list of records, and over how many it is, where some have none."""
     names = dict.fromkeys(key for record in records for key in record if str(key).lower() not in _KEYS)
     for name in names:
-        found = [number for record in records if (number := _number(record.get(name))) is not None]
+        found = [number for record in records if (number := _finite_scalar(record.get(name))) is not None]
         if found:
             yield (*path, str(name)), found[0] if len(records) == 1 else math.fsum(found) / len(found)
             if len(found) < len(records):
@@ -160,7 +160,7 @@ def _cells(
     rows = labels or _row_names(columns, n_rows)
     for place in range(n_rows):
         for name, values in columns.items():
-            number = _number(values[place])
+            number = _finite_scalar(values[place])
             if number is None and is_read:
                 number = _written(values[place])
             if number is not None:
@@ -215,7 +215,7 @@ def _holds_records(value: Iterable[Any]) -> bool:
     return any(isinstance(item, Mapping) for item in value)
 
 
-def _number(value: Any) -> float | int | None:
+def _finite_scalar(value: Any) -> float | int | None:
     """A finite number, NumPy's too; a truth value is none."""
     if hasattr(value, "item") and hasattr(value, "dtype") and getattr(value, "shape", None) == ():
         value = value.item()

@@ -88,7 +88,7 @@ class Painter(Protocol):
 
 def can_draw(config: Any) -> bool:
     """Whether the checkpoint that a configuration describes draws images in Transformers."""
-    return _name(config) in PAINTERS
+    return _architecture(config) in PAINTERS
 
 
 def known_image_settings(config: Any) -> frozenset[str]:
@@ -224,11 +224,11 @@ def _draw(
     ]
 
 
-def _name(config: Any) -> str:
+def _architecture(config: Any) -> str:
     return next(iter(getattr(config, "architectures", None) or ()), "")
 
 
 def _painter(config: Any) -> type[Painter]:
-    module, _, name = PAINTERS[_name(config)].partition(":")
+    module, _, name = PAINTERS[_architecture(config)].partition(":")
     painter: type[Painter] = getattr(import_module(module), name)
     return painter

@@ -95,7 +95,7 @@ class SharedScorer:
         for part in self._parts(inputs, splits):
             own = splits[part]
             rows = [ContinuationRow(request, tail) for request, split in enumerate(own) for tail in split.tails]
-            results = iter(self._scores(_part(inputs, part), rows).result(rows))
+            results = iter(self._scores(_rows_of_batch(inputs, part), rows).result(rows))
             scored.extend([next(results) for _ in split.tails] for split in own)
         return scored
 
@@ -248,7 +248,7 @@ def _activations(model: Any) -> int:
     return int(getattr(text, "intermediate_size", None) or 4 * text.hidden_size)
 
 
-def _part(inputs: Mapping[str, torch.Tensor], part: slice) -> dict[str, torch.Tensor]:
+def _rows_of_batch(inputs: Mapping[str, torch.Tensor], part: slice) -> dict[str, torch.Tensor]:
     """Some rows of a batch of texts, without the columns that are padding in all of them."""
     if part == slice(0, len(inputs["input_ids"])):
         return dict(inputs)

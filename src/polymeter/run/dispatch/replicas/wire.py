@@ -138,7 +138,7 @@ class CarriedImage:
         return CarriedImage, (pickle.PickleBuffer(self._data), self.file)
 
 
-def _is_ours(kind: type) -> bool:
+def _is_own_type(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
@@ -173,8 +173,8 @@ class _Pickler(pickle.Pickler):
         if kind is MappingProxyType:
             return _read_only, (dict(value),)
         # Never asked for plain ones themselves; a class of Polymeter's own is on the other side too.
-        if self._is_made_plain and isinstance(value, (str, int, float)) and not _is_ours(kind):
-            return _plain(value)
+        if self._is_made_plain and isinstance(value, (str, int, float)) and not _is_own_type(kind):
+            return _as_builtin(value)
         return NotImplemented
 
     def _image(self, image: Image) -> tuple[Any, ...]:
@@ -217,7 +217,7 @@ def _beside(value: Any) -> Any:
     return pickle.PickleBuffer(value) if isinstance(value, bytes) else value
 
 
-def _plain(value: str | int | float) -> tuple[type, tuple[str | int | float]]:
+def _as_builtin(value: str | int | float) -> tuple[type, tuple[str | int | float]]:
     """A text or number without its class, whatever that class says its text or number is."""
     if isinstance(value, str):
         return str, (str.__str__(value),)

@@ -36,11 +36,11 @@ def toliststr(value: Any) -> list[str]:
         try:
             items = ast.literal_eval(value)
         except NOT_LITERAL as error:
-            raise DataError(f"{_shown(value)} is in brackets, but is no printed list.") from error
+            raise DataError(f"{_quoted(value)} is in brackets, but is no printed list.") from error
         return [str(item) for item in items]
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
-    raise DataError(f"A {type(value).__name__} ({_shown(str(value))}) is neither a text nor a list.")
+    raise DataError(f"A {type(value).__name__} ({_quoted(str(value))}) is neither a text nor a list.")
 
 
 def read_images(indices: Sequence[Any], cells: Sequence[Any]) -> list[Any]:
@@ -49,11 +49,11 @@ def read_images(indices: Sequence[Any], cells: Sequence[Any]) -> list[Any]:
     empty. A list may hold references too: each is replaced by all images that it leads to. Stored texts stay where they
     are.
     """
-    cells_of_rows = {str(index): _listed(cell) for index, cell in zip(indices, cells, strict=True)}
+    cells_of_rows = {str(index): _paths_in(cell) for index, cell in zip(indices, cells, strict=True)}
     return [_without_references(_followed(cell, cells_of_rows), cells_of_rows) for cell in cells_of_rows.values()]
 
 
-def _listed(cell: Any) -> Any:
+def _paths_in(cell: Any) -> Any:
     """A cell with a printed list of several texts, or of one, as that. The texts of a stored list are stored too."""
     if not isinstance(cell, StoredText):
         is_listed = isinstance(cell, list) and any(isinstance(item, StoredText) for item in cell)
@@ -164,5 +164,5 @@ def _lost_reference(cell: str, where: str) -> DataError:
     )
 
 
-def _shown(text: str) -> str:
+def _quoted(text: str) -> str:
     return repr(text[:_MOST_SHOWN]) + ("…" if len(text) > _MOST_SHOWN else "")

@@ -40,7 +40,7 @@ def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
         DataError: if a cell is not an image, or there are more or fewer paths than images.
     """
     cells = listed(images, index, "image")
-    names = _names(paths, len(cells), index)
+    names = _image_names(paths, len(cells), index)
     return [_write(cell, number, names, index, root) for number, cell in enumerate(cells)]
 
 
@@ -95,7 +95,7 @@ def _encoded_again(data: bytes, suffix: str, index: Any) -> bytes:
     return written.getvalue()
 
 
-def _names(paths: Any, count: int, index: Any) -> list[str]:
+def _image_names(paths: Any, count: int, index: Any) -> list[str]:
     """File names for ``count`` images. One name for several images is numbered; without any, the names are empty."""
     names = listed(paths, index, "image_path") or [""] * count
     if len(names) == 1 and count > 1:

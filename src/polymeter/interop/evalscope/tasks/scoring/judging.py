@@ -101,10 +101,10 @@ class LLMJudge(judge.LLMJudge):
         if not is_rating:
             return float(self.score_mapping.get(match[0], 0.0)) if match else 0.0
         texts = (*match.groups(), match[0]) if match else ()
-        return next((number for text in texts if (number := _number(text)) is not None), None)
+        return next((number for text in texts if (number := _float_in(text)) is not None), None)
 
 
-def _number(text: str | None) -> float | None:
+def _float_in(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError:

@@ -146,7 +146,7 @@ def compute_rouge_score_one_sample(predict: Sequence[str], reference: Sequence[s
     letters = "prf" if guest_context().parity.on("rouge-parts") else "rpf"
     for answer, expected in zip(predict, reference, strict=False):
         for kind, value in rouge(expected.split(), answer.split()).items():
-            scores.update(_parts(f"rouge-{kind}", value, letters))
+            scores.update(_rouge_parts(f"rouge-{kind}", value, letters))
     return scores
 
 
@@ -167,7 +167,7 @@ def compute_rouge_score_one_sample_zh(predict: Sequence[str], reference: Sequenc
         if not (answer.strip() and expected.strip()) and guest_context().parity.on("rouge-empty"):
             continue
         for kind, value in distinct_rouge(expected, answer).items():
-            scores.update(_parts(f"Rouge-{kind.upper()}", value, "RPF"))
+            scores.update(_rouge_parts(f"Rouge-{kind.upper()}", value, "RPF"))
     return scores
 
 
@@ -280,7 +280,7 @@ def _mean_of_scores(items: Sequence[Any], weights: Sequence[float]) -> float:
     return sum(score * weight for score, weight in scored) / total if total else 0.0
 
 
-def _parts(name: str, value: Rouge, letters: str) -> dict[str, float]:
+def _rouge_parts(name: str, value: Rouge, letters: str) -> dict[str, float]:
     return {f"{name}-{letter}": getattr(value, part) for letter, part in zip(letters, _ROUGE_PARTS, strict=True)}
 
 

@@ -164,7 +164,7 @@ def lmsys_parser(completion: str, output_format: str) -> Any:
     """
     if output_format == "[[rating]]":
         match = _RATING.search(completion) or _LOOSE_RATING.search(completion)
-        rating = _number(match.group(1)) if match else None
+        rating = _value_of_digits(match.group(1)) if match else None
         return _unread(completion, -1) if rating is None else rating
     if output_format == "[[rating_a,rating_b]]":
         return _pair(completion)
@@ -199,7 +199,7 @@ def _compiled(templates: tuple[str, ...], either: str) -> tuple[re.Pattern[str],
     return tuple(re.compile(template.replace("{X}", either)) for template in templates)
 
 
-def _number(digits: str) -> float | None:
+def _value_of_digits(digits: str) -> float | None:
     """A number, also ``05`` or in another script's digits, at which EvalScope fails; ``None`` if Python reads no number
     of that length.
     """

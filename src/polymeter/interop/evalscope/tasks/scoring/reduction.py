@@ -82,7 +82,7 @@ def reduce_rows(
         reviews = [review_record(benchmark, row) for row in scored_rows] if sees_reviews else []
         computed = adapter.compute_metric(review_res_list=results, reviews_list=reviews)
         scores[subset] = checked_scores(benchmark.name, computed)
-        numbers.extend(_number(subset, item, results) for item in scores[subset])
+        numbers.extend(_subset_number(subset, item, results) for item in scores[subset])
     folder = context.output_dir / REPORTS / (options.model_id or model_id_of(context.args))
     if not numbers:
         slot.report = None
@@ -186,7 +186,7 @@ def _analyse(report: Report, context: ReduceContext) -> None:
         context.failed(error)
 
 
-def _number(subset: str, item: Mapping[str, Any], results: Sequence[Any]) -> SubsetNumber:
+def _subset_number(subset: str, item: Mapping[str, Any], results: Sequence[Any]) -> SubsetNumber:
     metric = str(item["metric_name"])
     return SubsetNumber(subset, metric, item["score"], int(item["num"]), _values_of(results, metric))
 
@@ -234,7 +234,7 @@ def _whole(metric: str, items: Sequence[SubsetNumber]) -> SubsetNumber:
     if len(items) == 1:
         return items[0]
     n = sum(item.n for item in items)
-    is_plain = n > 0 and all(_is_number(item.score) for item in items)
+    is_plain = n > 0 and all(_is_real(item.score) for item in items)
     score = sum(item.score * item.n for item in items) / n if is_plain else None
     are_known = all(len(item.values) == item.n for item in items)
     return SubsetNumber("", metric, score, n, tuple(v for item in items for v in item.values) if are_known else ())
@@ -242,7 +242,7 @@ def _whole(metric: str, items: Sequence[SubsetNumber]) -> SubsetNumber:
 
 def _result(item: SubsetNumber, subset: tuple[str, ...], artifacts: tuple[str, ...], seed: int) -> Result:
     """A number with its error, which is known where the number is the mean of the records' own numbers."""
-    is_known = len(item.values) == item.n > 0 and _is_number(item.score)
+    is_known = len(item.values) == item.n > 0 and _is_real(item.score)
     # The adapter's number stands as it is; only its error is estimated from the values.
     aggregation = Aggregation("mean", lambda _: item.score, uncertainty="mean") if is_known else _AS_IT_IS
     estimated = estimate(
@@ -270,7 +270,7 @@ def _only(values: Sequence[Any]) -> Any:
     return values[0]
 
 
-def _is_number(value: Any) -> bool:
+def _is_real(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

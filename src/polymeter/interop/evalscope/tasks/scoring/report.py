@@ -297,7 +297,7 @@ def report_rows(
         ]
         if add_overall_metric and len(leaves) > 1:
             leaves.append((("-",), "OVERALL", metric.num, metric.score))
-        rows += [_row(report, metric.name, *leaf) for leaf in leaves]
+        rows += [_report_row(report, metric.name, *leaf) for leaf in leaves]
     return _with_levels(rows) if flatten_categories else rows
 
 
@@ -320,7 +320,9 @@ def analyse(report: Report, role_client: RoleClient) -> str:
     return response.text.strip()
 
 
-def _row(report: Report, metric: str, category: Sequence[str], subset: str, num: int, score: float) -> dict[str, Any]:
+def _report_row(
+    report: Report, metric: str, category: Sequence[str], subset: str, num: int, score: float
+) -> dict[str, Any]:
     return {
         ReportKey.model_name: report.model_name,
         ReportKey.dataset_name: report.dataset_name,

@@ -69,7 +69,7 @@ def img_root_map(dataset: str) -> str:
 
 def supported_datasets() -> list[str]:
     """The names of all datasets that can be built."""
-    names = [name for cls in _classes() for name in _names(cls)]
+    names = [name for cls in _classes() for name in _dataset_names(cls)]
     return list(dict.fromkeys([*names, *_entries()]))
 
 
@@ -89,7 +89,7 @@ def _of(name: str) -> Any:
 
 
 def _class_of(name: str) -> Any:
-    return _best([cls for cls in _classes() if name in _names(cls)], lambda: _listed(name))
+    return _best([cls for cls in _classes() if name in _dataset_names(cls)], lambda: _listed(name))
 
 
 def _best(defined: list[type], listed: Callable[[], Any]) -> Any:
@@ -114,7 +114,7 @@ def _classes() -> Iterator[type]:
         bases.extend(subclasses)
 
 
-def _names(cls: Any) -> list[str]:
+def _dataset_names(cls: Any) -> list[str]:
     supported = getattr(cls, "supported_datasets", None)
     return list(supported()) if callable(supported) else list(getattr(cls, "DATASET_URL", ()))
 

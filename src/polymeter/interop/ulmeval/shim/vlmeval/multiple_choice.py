@@ -141,7 +141,7 @@ def mcq_vanilla_eval(
     unknown = [str(item["index"]) for item in items if str(item["index"]) not in rows]
     if unknown:
         raise DataError(f"Predictions belong to no row of the benchmark: {', '.join(unknown[:5])}.")
-    scored = track_progress_rich(_checked, [(model, item) for item in items], nproc=nproc)
+    scored = track_progress_rich(_hit_of_item, [(model, item) for item in items], nproc=nproc)
     dump({item["index"]: values for item, values in zip(items, scored, strict=True)}, result_file)
     return data.assign(**{name: [values[name] for values in scored] for name in (HIT, "log")})
 
@@ -239,7 +239,7 @@ def MMMU_preproc(data: pd.DataFrame) -> pd.DataFrame:
     return data
 
 
-def _checked(model: Any, item: Mapping[str, Any]) -> dict[str, Any]:
+def _hit_of_item(model: Any, item: Mapping[str, Any]) -> dict[str, Any]:
     try:
         answer = extract_answer_from_item(model, item)
     except UnscoredError as error:

@@ -38,7 +38,7 @@ class WorkingFolder:
             setup: What is made where the run does not work.
             path: The folder.
         """
-        return WorkingFolder(path, tuple(text for text in _texts(setup.places()) if _is_inside(path, text)))
+        return WorkingFolder(path, tuple(text for text in _texts_in(setup.places()) if _is_inside(path, text)))
 
     def enter(self) -> None:
         """Make it the folder of this process, if it is here.
@@ -67,15 +67,15 @@ def here() -> str:
         return ""
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts_in(value: Any) -> Iterator[str]:
     """The texts in plain data."""
     if isinstance(value, (str, Path)):
         yield str(value)
     elif isinstance(value, Mapping):
-        yield from _texts(list(value.values()))
+        yield from _texts_in(list(value.values()))
     elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         for one in value:
-            yield from _texts(one)
+            yield from _texts_in(one)
 
 
 def _is_inside(folder: str, text: str) -> bool:

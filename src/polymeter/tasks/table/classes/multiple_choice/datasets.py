@@ -96,7 +96,7 @@ class MultipleChoice(BuiltIn):
         """
         reference = right_letter(line)
         is_judged = reference is not None and may_ask(judge_kwargs)
-        reading = _read(line, str(prediction), is_judged=is_judged, rules=self._rules)
+        reading = _option_in(line, str(prediction), is_judged=is_judged, rules=self._rules)
         if reference is None:
             return {"answer": reading.option or "", "explanation": "This row has no 'answer' to compare with."}
         hit = float(reading.option == reference)
@@ -295,7 +295,7 @@ def _refuse_empty_option(line: Mapping[str, Any]) -> None:
         )
 
 
-def _read(line: Mapping[str, Any], answer: str, *, is_judged: bool, rules: Rules) -> OptionRead:
+def _option_in(line: Mapping[str, Any], answer: str, *, is_judged: bool, rules: Rules) -> OptionRead:
     """Read an answer. A row without options is an open question among multiple choice, as in MMMU: its options are then
     the right answer and "other answers", but an answer cannot name them by letter.
     """
