@@ -3,6 +3,9 @@
 It looks at files alone: a run folder is a folder with a ``run.json`` and a ``journal.db``. Nodes are named by the
 test file's name without its folder, so that files may move. ``POLYMETER_ORACLE_PART`` names the file that the record
 goes to, ``POLYMETER_ORACLE_DUMP`` a folder for the texts behind the digests.
+
+A change that is meant to change no number is compared with the record, and with run folders of an earlier version
+(``old_runs``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Serves the viewer, and gives it what a run folder alone does not say: live results, comparisons, leaderboards."""
+"""Serves the viewer, and gives it what a run folder alone does not say: live results, comparisons, leaderboards.
+
+The viewer filters an index and reads one page: what can be filtered stands in Arrow files in the user's cache, made
+from the journal once for each state of a run. A page asks the journal for the rows that it shows. Nothing in the
+engine knows of the viewer.
+"""
 
 from __future__ import annotations
 

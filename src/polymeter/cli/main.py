@@ -3,6 +3,10 @@
 0: all samples scored; 1: the run ended with failed samples; 2: usage or plan error, or a disk that refuses; 3: a number
 misses its threshold, or a run is worse than another one by more than was allowed; 130: interrupted. Polymeter's own
 errors are printed as what happened, where, and what to do; tracebacks only with ``--debug``.
+
+Every run pays for its start. So ``polymeter NAME`` imports that command alone, and what only some runs need (an event
+loop, a client for downloads) is imported by those. ``show`` and ``report`` of a finished run import neither the engine
+nor NumPy.
 """
 
 from __future__ import annotations

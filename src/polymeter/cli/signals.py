@@ -8,6 +8,9 @@ stays ignored: ``SIGHUP`` under ``nohup``, ``SIGINT`` of a shell's background jo
 
 Only the command line installs this. It imports nothing but the standard library, so that it is in place before anything
 that takes long to import.
+
+Signals belong to the process, which Polymeter owns only as ``python -m polymeter``: used from Python, it leaves them
+to the program around it.
 """
 
 from __future__ import annotations

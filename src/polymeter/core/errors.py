@@ -95,7 +95,9 @@ class ScoreError(PolymeterError):
 
 
 class StorageError(PolymeterError):
-    """What a run leaves cannot be written or read. It is never the failure of one sample: it ends the run."""
+    """What a run leaves cannot be written or read. It is never the failure of one sample: it passes every place where
+    errors become failures of samples and ends the run, which can be resumed.
+    """
 
 
 class TrackerError(PolymeterError):
@@ -197,7 +199,8 @@ def blame(error: BaseException) -> str:
 
 def is_of_guest(frame: FrameType) -> bool:
     """Whether a frame is of a guest's code: of code outside Polymeter, or of a module that was loaded as a guest from
-    the benchmarks of an installed package.
+    the benchmarks of an installed package. These count although they are installed, so that their authors' errors are
+    attributed to them and the files that they open are sources.
     """
     file = frame.f_code.co_filename
     is_loaded = str(frame.f_globals.get("__name__")).startswith(GUEST_PREFIX)

@@ -3,6 +3,9 @@
 Cache, resume and reports all use the functions of this module. Every option of a run is either *identity* (it can
 change an output) or *runtime* (it cannot); ``polymeter.core.options`` marks each, and a test fails when one is
 unmarked.
+
+A request has two fingerprints. Within a run an image of the dataset is identified by the dataset's fingerprint, row
+and column, without reading it. Everywhere else (the cache across runs, exports) it is identified by its content.
 """
 
 from __future__ import annotations

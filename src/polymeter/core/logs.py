@@ -3,6 +3,9 @@
 A system's ``logs`` names a ``LogReader``, which recognises a log of its tool and reads it into these records. What a
 log does not say stays unset: ``None`` and empty mean *not known*, never zero. Samples are read when they are asked for,
 one after the other, so that a log of any size takes little memory; whoever asks again reads the files again.
+
+A reader knows no run folder: ``exchange.importing`` checks what the log states against what its samples give, and
+``store.exports.imported`` writes the folder. So a reader is tested with its tool's own files and nothing else.
 """
 
 from __future__ import annotations

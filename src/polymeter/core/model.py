@@ -199,7 +199,8 @@ class AsyncModel(_BaseModel):
     Attributes:
         surroundings: What the run tells a model that starts its server; the run sets it before ``load``.
         sends_stops: Whether stop strings are sent with chat requests. A model that reasons in the text of its answers
-            would be stopped inside its reasoning, so its answers are cut when they are read instead. ``None``: not
+            would be stopped inside its reasoning, and what a server did not send cannot be read later; so its answers
+            are cut when they are read instead. ``None``: not
             decided, or not up to the model. The preflight request decides it once; a run that is resumed sets it to
             what the run began with.
     """

@@ -56,7 +56,9 @@ class Generate:
         top_p: Nucleus sampling.
         stop: Stop strings that the author or user wrote. The engine applies them, whatever the backend does.
         seed: Seed for sampling; ``None``: ``repeat`` is used.
-        repeat: Number of this request among otherwise equal ones, from 0. Eight repeats are eight requests.
+        repeat: Number of this request among otherwise equal ones, from 0. Eight repeats are eight requests, each with
+            its seed, so that each answer is journaled and resumed by itself. A dispatcher joins those of one prompt
+            that are still owed into one call where the model declares that it can (``joins_repeats``).
         extra: Further settings under their usual names (``top_k``, ``num_beams``, ``do_sample``, …).
         template: How a checkpoint on this machine reads the prompt, if the request demands one of both ways.
     """

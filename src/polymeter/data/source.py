@@ -185,6 +185,7 @@ def commit_of(opened: Iterable[datasets.Dataset]) -> str:
 
 
 def _note_commit(source: Source, commit: str) -> None:
+    """Pin a commit by having read it: the manifest keeps it, and a run that goes on asks for it."""
     read = guest_context().read_revisions
     if commit and read is not None:
         read[source.path] = commit

@@ -1,4 +1,8 @@
-"""Sending finished runs to trackers: during the command that made them, or at any time from their folders."""
+"""Sending finished runs to trackers: during the command that made them, or at any time from their folders.
+
+A tracker is sent a finished run, never a running one, as plain data. What it raises is reported, and changes neither
+results nor the exit code.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,10 @@ A mode belongs to a thread. Code that loads further code stays in the mode that 
 The lock is the process's, because the generators are: one for all runs and tasks. A hook that waits for a judge leaves
 and finds its generators as it left them. Hooks that are seen to spend their time waiting (for a network, a disk), and
 those of a task that declares itself thread-safe, run beside the lock, several at a time, on generators of their own.
+
+Tasks say that they are thread-safe with ``metadata: {thread_safe: true}``; ``--score-workers N`` is the user's word
+that scoring may overlap while it waits. What a wrapper asks of its task's row comes through a ``RowView`` on any
+thread.
 """
 
 from __future__ import annotations

@@ -108,6 +108,9 @@ class Execution:
                 task,
                 self._writer.task_ids[task.spec.name],
                 selected_samples(task, options),
+                # All that a score rests on but files: the models and options, the task's sources, its data, how it is
+                # scored. A sample that was completed under another digest is replayed over the journal; an answer that
+                # is not requested any more is set aside and not deleted.
                 fingerprint([identity, task.spec.source_hash, task.fingerprint, task.score_digest]),
                 task.spec.name in changed,
                 may_overlap=options.score_workers is not None,

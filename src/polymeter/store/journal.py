@@ -1,6 +1,9 @@
 """The journal: every request, response, score and end of a sample, in one SQLite file.
 
 What its rows are, and how they are read. ``polymeter.store.journal_writer`` writes them.
+
+SQLite's WAL needs a local disk: a journal on a network file system is refused, and ``--journal-dir`` puts it
+elsewhere.
 """
 
 from __future__ import annotations

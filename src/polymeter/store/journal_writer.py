@@ -172,7 +172,8 @@ class JournalWriter:
             with db:
                 for table, rows in _by_table(batch):
                     self._put(db, table, [tuple(map(_encodable, row)) for row in rows])
-        # SQLite goes on writing into a file that was deleted, where nobody finds the rows.
+        # SQLite goes on writing into a file that was deleted, where nobody finds the rows. So this is looked at after
+        # each transaction; a reader never creates the file either.
         if _identity(self._path) != self._file:
             raise JournalError(
                 "The journal was deleted or replaced while the run was writing it.",

@@ -3,6 +3,10 @@
 What makes a difference of scores say something else than "one model is better" is refused until the user allows it:
 other samples, other data, other prompts, another way to score, another judge, a run that has not ended. What may is
 told.
+
+What was sent decides, not what was meant: runs are told apart by the fingerprints of the first requests of their
+samples, where these differ by the texts of these, by rows where the fingerprints of data differ, and by the
+definitions of tasks.
 """
 
 from __future__ import annotations

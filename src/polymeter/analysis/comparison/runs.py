@@ -158,6 +158,9 @@ def _scale(
 def scale_of(value: float, own: Sequence[float]) -> float | None:
     """What the mean of samples' values is multiplied by to become a result; ``None`` if the result is no such mean.
 
+    This is tried and not declared: an author's aggregation that happens to be a mean is compared sample by sample, and
+    one that only calls itself a mean is not.
+
     Args:
         value: The result.
         own: The values of its samples.

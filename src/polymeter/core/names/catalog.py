@@ -1,4 +1,10 @@
-"""The catalog: which benchmarks there are, without executing any of their code."""
+"""The catalog: which benchmarks there are, without executing any of their code.
+
+An installed package is a catalog of its own: the members, tags and few-shot neighbours of a group are looked up in
+the package that wrote them, and a name that several packages have is an error in place of a guess. Tasks keep their
+authors' names in a run, because seeds, journal and exports go by them; ``TaskSpec.package`` says where they come
+from.
+"""
 
 from __future__ import annotations
 

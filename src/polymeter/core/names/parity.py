@@ -6,6 +6,10 @@ why it is never switched. A run with ``--parity SYSTEM`` has all switches of tha
 
 Code asks with ``parity.on("switch-name")``. It receives the run's ``Parity`` explicitly: formats in ``OpenContext``,
 the engine in ``Plan``, models as ``Model.parity``. Only code that a guest calls reads it from the ``GuestContext``.
+
+Most switches of task YAML are one place (``config_at_parity``). Parity is identity, and left out of a run's identity
+while it is off, so that runs without it are the same as before there was parity. A test fails for a switch that is
+not declared, not read, or not tested both ways.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ Nothing imports a system: what it offers is reached by name, so a system that is
 
 An outside package adds one through the entry point group ``polymeter.interop``. One that cannot be read is shown as
 a problem in listings and stops nothing else.
+
+A system that is added changes no number of what was there: a file that could be its own or Polymeter's is Polymeter's
+(``tasks.yaml.dialects``).
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ written and read; a NaN in anybody else's data is a missing value, ``null``. The
 Python's own words, which come back exactly.
 
 A lone surrogate, in which a cut answer may end, is written as its JSON escape, since UTF-8 cannot hold it.
+
+What a guest writes with its own code, or with its system's ``dump``, is read by that code and stays as it is.
 """
 
 from __future__ import annotations

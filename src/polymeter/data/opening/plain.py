@@ -4,6 +4,8 @@
 That import and its preparation take longer than many a benchmark has rows. Arrow is called as ``datasets`` calls it,
 so the rows, their types and their fingerprint are the same. Whatever could be read in another way there (other media,
 dates, nested data, JSON arrays, damaged text, large files, dataset cards, slices of splits) is left to it.
+
+Few-shot examples with images and hooks that get the whole dataset (``process_docs``) need ``datasets`` itself.
 """
 
 from __future__ import annotations

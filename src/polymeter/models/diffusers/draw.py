@@ -11,6 +11,9 @@ every row gets a separate call, filled as well, so that pixels do not depend on 
 Every row has its own generator, on the CPU, as Diffusers advises for numbers that do not depend on the device.
 Some schedulers draw further noise from torch's global generator, for all rows at once. This shows in that generator's
 state after the call: such rows are drawn again, each in a call of its own that begins with the row's seed.
+
+The seed of a row is derived from run, task, sample and number. What affects pixels all the same, such as how many
+images one call makes, is part of the model's identity.
 """
 
 from __future__ import annotations

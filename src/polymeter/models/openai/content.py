@@ -1,5 +1,9 @@
 """From messages to the JSON text of a request, written as bytes: base64 is inserted between pieces of text, which are
 joined once, and never passes through a JSON encoder. Runs on decoding threads.
+
+What is sent is written once and kept by nobody. The text of a prompt belongs to the requests that are prepared from
+it: its repeats share one through a weak reference. Images that are sent as they lie on disk are not remembered at
+all.
 """
 
 from __future__ import annotations

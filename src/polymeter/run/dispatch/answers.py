@@ -2,6 +2,9 @@
 
 It is checked when it arrives, and journaled as it was received. It is read when its task gets it: cut at stop strings,
 and set apart from its reasoning. So a change of how answers are read never asks a model again.
+
+Formats say whose rules apply: ``ReadingRules.is_separated`` is false where a benchmark's own code reads the answer.
+The version of the rules belongs to what scores rest on, and to no fingerprint of a request.
 """
 
 from __future__ import annotations

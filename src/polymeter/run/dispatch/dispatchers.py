@@ -3,6 +3,8 @@ endpoint that is awaited (``endpoint.dispatcher``).
 
 A dispatcher takes requests whenever they come, prepares their media, and reports answers to ``Events``. It
 never drops one: every request ends in a response, which may be an error.
+
+Dispatchers are made before the scheduler, and no constructor starts a thread: the first request does.
 """
 
 from __future__ import annotations

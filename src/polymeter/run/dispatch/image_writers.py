@@ -3,6 +3,10 @@
 To write an image down is to digest, encode and sync it: milliseconds of computing outside Python's lock. The thread
 that computes the model hands its answers over and goes on. Each answer is journaled once its own images are files,
 whether or not those of its batch are, so a run that is killed loses only what it had not written.
+
+A generated image is a file before it is an answer: written losslessly under the digest of its pixels, and passed
+around as a ``StoredImage``. A model that draws faster than its images are written waits, so that beside the batch
+that is drawn at most one batch and one answer for each writing thread are in memory.
 """
 
 from __future__ import annotations

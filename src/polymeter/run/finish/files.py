@@ -4,6 +4,9 @@ Inside a run a medium of the dataset is identified by its place, and a completed
 answer carries the states of the files that its sample had read by then, and a completed sample those that its score
 rests on. What has changed meanwhile is not taken over: the sample is rolled out again, and the model is asked again
 where what it is shown is no longer the same.
+
+An answer about media that its request identifies by place is used again only if the media's content is still what the
+model was shown. The fingerprint stays the same either way, so journals of unchanged files are read as before.
 """
 
 from __future__ import annotations

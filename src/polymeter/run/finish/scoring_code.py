@@ -4,6 +4,9 @@ Every sample that ends is marked with it. A run that goes on with other code run
 answers, so that all scores of a run are of one kind. Code that no sample passes through (commands, reports, statistics,
 which are computed anew at every reduction) does not count, and neither do backends of models: what a model answered
 stays its answer.
+
+Rows name the part of the run that wrote them, and the part's record holds this digest. So all scores of a run are
+made by one version, and a prompt that the new code changes is sent again.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ _PASSED = (
 )  # fmt: skip
 """What a sample passes through on its way from a row to requests, and from answers to a score."""
 _NOT_PASSED = frozenset(("command.py", "evaluation.py", "files", "flags.py", "models", "results.py"))
-"""Parts of a system that only its command line, its files or its models use; see ``docs/architecture.md``."""
+"""Parts of a system that only its command line, its files or its models use."""
 _PACKAGES = (
     "jieba", "latex2sympy2_extended", "numpy", "opencv-python-headless", "pillow", "rapidfuzz", "sacrebleu",
     "scikit-image", "scikit-learn", "scipy", "sympy",

@@ -2,6 +2,8 @@
 
 ``run.json`` keeps a record of each under ``sessions``, from its beginning, so that a part that was killed is known too.
 Rows of the journal name the part that wrote them.
+
+The record of a part also holds the addresses of its endpoints, so an answer's row says where it was given.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""From a model's name to a model: registry, arguments, local weights."""
+"""From a model's name to a model: registry, arguments, local weights.
+
+Planning constructs no guest's model. A wrapper that brings its own prompts is asked for them once it is loaded
+(``OwnPrompt``), and the prompts are in the journal with their media. So ``score`` never loads the wrapper, and
+``resume`` asks it only for rows that it has not answered.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """One question to each endpoint before any dataset is opened: is it there, does it take the key, does it know the
 model? A run whose journal holds every answer asks nobody, so its endpoints are not asked either.
+
+The question takes as long as any answer. Meanwhile the run gets ready: it imports what tasks and reports are made
+with. No data is opened before the answer, and nothing rests on what was done meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The scores of a run while it is going on: for each task a sum and a count of its first metric, and nothing else."""
+"""The scores of a run while it is going on: for each task a sum and a count of its first metric, and nothing else.
+
+The progress reads them when it draws, and is told nothing for each sample.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 A verdict is lost in one of three ways, and each way has its own key, because a question that is asked again and
 answered takes back its own failure and no other loss.
+
+They are noted where the judge is asked, and the engine alone decides what follows: a sample that lost a verdict is
+unscored, even if the task's code swallows the error and makes a number of nothing.
 """
 
 from __future__ import annotations

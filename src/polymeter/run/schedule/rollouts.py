@@ -2,6 +2,10 @@
 
 Everything here runs on worker threads; the scheduler hands over chunks of samples and receives what they ask or how
 they ended.
+
+Samples go through hooks in chunks, because taking the lock costs more than most hooks do. A worker takes it once for
+a chunk, and lets go of it between two samples when a model waits for it. How large a chunk is (``RunningTask.learn``)
+follows processor time, since wall time holds the waiting for other threads. No result depends on any of this.
 """
 
 from __future__ import annotations

@@ -7,6 +7,10 @@ the same time (Mogstad, Romano, Shaikh and Wilhelm 2024, *Review of Economic Stu
 Applications to Mobility across Neighbourhoods and Academic Achievement across Countries", section 3: simultaneous
 confidence sets from tests of all pairs that control the familywise error rate; Holm 1979). Models that are equally good
 share the better rank.
+
+All pairs are compared at once with matrices, exactly where values are right or wrong, so that two hundred runs take a
+second. ``unpaired_gaps`` stands in where too many samples would have to be read; whoever uses it says so beside the
+ranks.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 A run is written on a local disk, where SQLite keeps the live journal safe. What is published is a whole run folder:
 each file as it is, the journal as one file, and ``run.json`` last, so that whoever finds a complete manifest finds
 everything that it speaks of. Nothing that lies there already is deleted.
+
+A place that holds another run is refused, because its files and this run's would mix into one that never was.
 """
 
 from __future__ import annotations

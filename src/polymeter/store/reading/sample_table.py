@@ -1,4 +1,8 @@
-"""The samples of a task by their place, for a reader that looks at how all ended and reads few of them whole."""
+"""The samples of a task by their place, for a reader that looks at how all ended and reads few of them whole.
+
+A report makes one pass over all samples and keeps how they ended and their values alone; those that it shows are read
+again by their place here, and their media go from file to file. What fits unchanged is never decoded.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ _MOST = 20
 def index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
     """The tables under the roots, and those in the folder of tables. A root is a folder, or a single file of any name.
 
-    A table that a benchmark claims is that benchmark's data. A file that cannot be read becomes a ``Problem``; in the
+    A table that a benchmark claims, as a dataset class does by naming it, is that benchmark's data and no benchmark of
+    its own. A file that cannot be read becomes a ``Problem``; in the
     folder of tables, which other tools use too, it is skipped.
     """
     catalog = Catalog()

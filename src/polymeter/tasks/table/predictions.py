@@ -4,6 +4,10 @@ format that the authors expect.
 
 The file is made from the run's answers when it is needed. Images are references to the files in which the run keeps
 them and open on first access, so the file is small and no pixels are held while it is made.
+
+A whole prediction file gives whole numbers: ``evaluate`` runs once for each scoring, in a folder without the side
+files of an earlier one. Where only ``evaluate`` knows the scores, no interval is made up. A class that wants
+intervals scores each sample through ``evaluate_sample``.
 """
 
 from __future__ import annotations

@@ -56,7 +56,9 @@ _STUCK_S = 60.0
 those that only wait for their turn one in about 3,000 is, if each try has the same chance.
 """
 _GATHERED_S = 0.003
-"""How long an answer may wait for others, while more are in flight: short beside any endpoint's latency."""
+"""How long an answer may wait for others, while more are in flight: short beside any endpoint's latency. Answers of a
+moment leave together, because threads that take turns for each of them cost more than what they do with it.
+"""
 _LOG = logging.getLogger("polymeter")
 
 

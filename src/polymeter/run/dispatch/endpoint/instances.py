@@ -2,6 +2,9 @@
 
 A model has one or several. The dispatcher chooses among them (``balancing``) and makes the tries; what is learned from
 a try concerns the address where it was made, and no other.
+
+What a server does not accept, and how log-probabilities are obtained, is no matter of an address: the model learns it
+once for all of them, so no answer depends on where it was given.
 """
 
 from __future__ import annotations

@@ -10,6 +10,10 @@ deadline. Such a model gets few at first, and later as many as take a small part
 several is overdue all the same, that blames none of them as a death does: who hangs is found when they are asked alone.
 
 All costs are independent of the number of replicas and of requests that wait, but for a logarithm.
+
+Every start of a replica has a new number, so that nothing a dead replica still says counts. No work is a replica's by
+its rank, so no result and no waiting depends on one. ``scripts/simulate_scale.py`` runs this module for thousands of
+simulated replicas.
 """
 
 from __future__ import annotations

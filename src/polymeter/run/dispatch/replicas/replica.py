@@ -2,6 +2,8 @@
 
 Nothing here knows how work arrives. A replica opens the run's tasks again when its model asks for a row, from their
 specs and with the run's settings, so that a wrapper's hooks run here, through the door, as they would beside the run.
+
+Rollouts and the journal stay in the run's process, which decides everything: a replica is only ever asked to compute.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ made. What it cannot score as the run would, it gives back.
 
 A question to a judge is a request of the run. Where scoring asks one, the scorer gives the question to the run in place
 of a score, and the sample is scored again when it is answered: nothing waits here, and nothing is lost with a scorer.
+
+The journal so has one writer and the same bytes, however many processes score, and a run that was killed needs no
+scorer to go on.
 """
 
 from __future__ import annotations

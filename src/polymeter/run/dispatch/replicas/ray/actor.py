@@ -1,5 +1,9 @@
 """What runs on a node of a Ray cluster: one replica, whose model is loaded and called on one thread of its own, or one
 scorer, likewise.
+
+Calls that take work in run on other threads, so that media is decoded while the model computes. What brings an actor
+down at once can take along the answers before it; ``host`` therefore asks for time between answers after a loss, and
+asks a request that was ever suspected with nothing behind it, so that no other is suspected twice.
 """
 
 from __future__ import annotations
