@@ -17,8 +17,9 @@ from polymeter.interop.lmms_eval.tasks.class_config import LmmsTaskContext
 from polymeter.interop.lmms_eval.tasks.constructed_requests import compile_constructed
 from polymeter.interop.lmms_eval.tasks.task_classes import ConfigurableMessagesTask, ConfigurableTask, Task
 from polymeter.tasks.yaml.config import YamlFields, validate
+from polymeter.tasks.yaml.files.dialects import Locate
 from polymeter.tasks.yaml.outputs.output_types import CompileOutput
-from polymeter.tasks.yaml.pieces import Locate, Parts, bind_forms
+from polymeter.tasks.yaml.pieces import Parts, bind_forms
 from polymeter.tasks.yaml.prompts import forms
 from polymeter.tasks.yaml.prompts.rows import TaskRows
 from polymeter.tasks.yaml.registration import code_files
