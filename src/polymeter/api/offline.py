@@ -29,7 +29,7 @@ def without_hub() -> Iterator[None]:
         os.environ.update(dict.fromkeys(_VARIABLES, "1"))
         for module in _SWITCHES:
             if module in sys.modules:
-                stack.enter_context(_replaced(sys.modules[module], _SWITCH, True))
+                stack.enter_context(_attribute_replaced(sys.modules[module], _SWITCH, True))
         yield
 
 
@@ -44,14 +44,14 @@ def offline() -> Iterator[None]:
         raise OSError(errno.ENETUNREACH, _WHY)
 
     with without_hub(), ExitStack() as stack:
-        stack.enter_context(_replaced(socket.socket, "connect", refuse))
-        stack.enter_context(_replaced(socket.socket, "connect_ex", refuse))
-        stack.enter_context(_replaced(socket, "getaddrinfo", _refuse_name))
+        stack.enter_context(_attribute_replaced(socket.socket, "connect", refuse))
+        stack.enter_context(_attribute_replaced(socket.socket, "connect_ex", refuse))
+        stack.enter_context(_attribute_replaced(socket, "getaddrinfo", _refuse_name))
         yield
 
 
 @contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+def _attribute_replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
     is_own, old = name in vars(owner), vars(owner).get(name)
     setattr(owner, name, value)
     try:

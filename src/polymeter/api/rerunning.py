@@ -74,7 +74,7 @@ def rerun(
     for file in request.options.imports:
         import_file(file)
     result = run_request(replace(request, is_resume=False), progress)
-    changed = tuple(_changes(source.read_manifest(), result.folder.read_manifest()))
+    changed = tuple(_changed_tasks(source.read_manifest(), result.folder.read_manifest()))
     difference = first_difference(source, result.folder) if result.status == "complete" else None
     return Rerun(result, difference, changed)
 
@@ -89,7 +89,7 @@ def _beside(path: Path) -> Path:
         number += 1
 
 
-def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+def _changed_tasks(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
     """What differs between two manifests of the same plan and may explain a difference."""
     tasks = {task["name"]: task for task in after["tasks"]}
     for task in before["tasks"]:

@@ -70,7 +70,9 @@ def read_settings() -> UserSettings:
 
     content = read_yaml(path, what="settings file") or {}
     if not isinstance(content, dict):
-        raise PlanError("The settings file must be a mapping.", where=str(path), hint=f"Keys: {', '.join(_keys())}.")
+        raise PlanError(
+            "The settings file must be a mapping.", where=str(path), hint=f"Keys: {', '.join(_setting_names())}."
+        )
     folder = path.resolve().parent
     _check_settings(content, path, folder)
     cache_dir = content.get("cache_dir")
@@ -96,7 +98,7 @@ def parity_of(given: str | None) -> str:
 
 def _check_settings(content: Mapping[Any, Any], path: Path, folder: Path) -> None:
     """Refuse a settings file with unknown keys, or with values of another shape than theirs."""
-    keys = _keys()
+    keys = _setting_names()
     for key, value in content.items():
         where = _place(path, str(key))
         if key not in keys:
@@ -120,7 +122,7 @@ def _check_settings(content: Mapping[Any, Any], path: Path, folder: Path) -> Non
                     raise PlanError(what, where=where, hint=f"It is looked for in {folder}.")
 
 
-def _keys() -> tuple[str, ...]:
+def _setting_names() -> tuple[str, ...]:
     """The options that a settings file may have."""
     from polymeter.core.options import SETTINGS, RunOptions
 

@@ -40,7 +40,7 @@ def task_names(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]
     come with Polymeter, and those of folders that the line names before. What is typed as a path is completed as one.
     """
     before, comma, begun = incomplete.rpartition(",")
-    for name, title in (*_matching_entries(ctx, begun), *_paths(begun)):
+    for name, title in (*_matching_entries(ctx, begun), *_matching_paths(begun)):
         yield f"{before}{comma}{name}", title
 
 
@@ -67,7 +67,7 @@ def _matching_entries(ctx: typer.Context, begun: str) -> Iterator[tuple[str, str
         yield from ((f"{qualifier}{QUALIFIES}", "") for qualifier in catalog.packages if qualifier.startswith(begun))
 
 
-def _paths(begun: str) -> Iterator[tuple[str, str]]:
+def _matching_paths(begun: str) -> Iterator[tuple[str, str]]:
     """Folders and files of benchmarks whose paths begin so; files of the working directory by their names alone, too.
 
     A shell puts a space after the only thing that is offered, so what a single folder holds is offered with it.
@@ -84,7 +84,7 @@ def _paths(begun: str) -> Iterator[tuple[str, str]]:
     if len(found) == 1 and found[0][1]:
         folder = f"{prefix}{found[0][0]}/"
         yield folder, ""
-        inside = [*_paths(folder)] if any(_folder_entries(os.path.expanduser(folder))) else []
+        inside = [*_matching_paths(folder)] if any(_folder_entries(os.path.expanduser(folder))) else []
         yield from inside
         return
     for name, is_folder in found:

@@ -31,7 +31,7 @@ def doctor(
         ("", _basics(found)),
         ("Extras", _extras(found)),
         ("Servers that runs can start", _servers(found)),
-        ("Keys", _keys(found)),
+        ("Keys", _key_lines(found)),
         ("Folders", _folders(found)),
     ):
         if title:
@@ -94,7 +94,7 @@ def _servers(found: Machine) -> Iterator[str]:
         yield f"{name:<22} {program or '–'}"
 
 
-def _keys(found: Machine) -> Iterator[str]:
+def _key_lines(found: Machine) -> Iterator[str]:
     for name, is_set in found.keys.items():
         yield f"{name:<22} {'set' if is_set else '–'}"
 

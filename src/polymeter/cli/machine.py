@@ -127,7 +127,7 @@ def examine() -> Machine:
         extras=extras,
         advice={extra: pip_install(extra=extra) for extra, missing in extras.items() if missing},
         servers=_servers(),
-        keys=_keys(),
+        keys=_keys_set(),
         settings=_settings(),
         offline=tuple(
             name for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE") if os.environ.get(name, "0") not in ("", "0")
@@ -169,7 +169,7 @@ def _extras() -> dict[str, list[str]]:
     return {name: missing_packages(name) for name in sorted(names) if name not in _NOT_SHOWN}
 
 
-def _keys() -> dict[str, bool]:
+def _keys_set() -> dict[str, bool]:
     more = sorted(name for name in os.environ if _MORE_KEYS.fullmatch(name) and name not in _KEYS)
     return {name: bool(os.environ.get(name, "").strip()) for name in (*_KEYS, *more)}
 

@@ -37,7 +37,7 @@ def models(
     if as_json and name is not None:
         backend = name.partition(":")[0]
         with stdout_kept(is_json=True):
-            model = _described(backend)
+            model = _model_document(backend)
         print_document("model", {"model": model})
         return 0
     if as_json:
@@ -79,7 +79,7 @@ def _as_data(name: str, target: Target) -> dict[str, Any]:
     }
 
 
-def _described(name: str) -> dict[str, Any]:
+def _model_document(name: str) -> dict[str, Any]:
     """A model with its arguments and the models that its backend knows by name, as plain data."""
     from polymeter.core.names.registries import MODELS
     from polymeter.core.text.codec import jsonable

@@ -34,10 +34,10 @@ _STAND_INS = str.maketrans(
 
 def register() -> None:
     """Make the error handler known to streams."""
-    codecs.register_error(PLAIN, _replaced)
+    codecs.register_error(PLAIN, _stand_in)
 
 
-def _replaced(error: UnicodeError) -> tuple[str | bytes, int]:
+def _stand_in(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     unencodable = error.object[error.start : error.end]

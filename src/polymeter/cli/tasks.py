@@ -108,7 +108,7 @@ def tasks(
             _echo(_description(entry, outline, values))
         return 0
     else:
-        chosen = _chosen(catalog, names, tag or ())
+        chosen = _entries_named(catalog, names, tag or ())
     _list(catalog, chosen, names, origin or "", is_json=as_json)
     return 0
 
@@ -119,7 +119,7 @@ def _is_task(catalog: Catalog, name: str) -> bool:
     return bare not in home.tags() and (bare not in home.entries or home.entries[bare].kind == "task")
 
 
-def _chosen(catalog: Catalog, names: Sequence[str], tags: Sequence[str]) -> list[Entry]:
+def _entries_named(catalog: Catalog, names: Sequence[str], tags: Sequence[str]) -> list[Entry]:
     """What names, globs and tags stand for: in the user's folders and Polymeter's own, else in installed packages."""
     if not names:
         return catalog.choose((), tags)

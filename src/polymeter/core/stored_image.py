@@ -75,7 +75,7 @@ class StoredImage(pil.Image):
         if self._is_changed():
             raise AttributeError("the image was changed after it was decoded")
         if not self.path.is_file():
-            raise _missing(self.path)
+            raise _missing_file(self.path)
         return self.path.read_bytes()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -99,7 +99,7 @@ class StoredImage(pil.Image):
 
     def _decode(self) -> pil.Image:
         if not self.path.is_file():
-            raise _missing(self.path)
+            raise _missing_file(self.path)
         with boundary(DataError, f"Decoding the stored image {self.path}"), self.path.open("rb") as file:
             image: pil.Image = opened_image(file, f"The stored image {self.path}")
             image.load()
@@ -138,10 +138,10 @@ def open_stored(path: Path | str) -> StoredImage:
     """
     file = Path(path).absolute()
     if not file.is_file():
-        raise _missing(file)
+        raise _missing_file(file)
     with boundary(DataError, f"Opening the stored image {file}"), opened_image(file) as image:
         return StoredImage(file, image.size, image.mode)
 
 
-def _missing(path: Path) -> DataError:
+def _missing_file(path: Path) -> DataError:
     return DataError(f"The stored image {path} does not exist.", hint="It was moved or deleted after it was stored.")

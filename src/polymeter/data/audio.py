@@ -53,7 +53,7 @@ def samples(audio: AudioLike, *, rate: int | None = None, mono: bool = True) -> 
     if rate is not None and rate < 1:
         raise ValueError("The rate must be positive.")
     part = audio if isinstance(audio, Audio) else Audio(audio)
-    array, own_rate = _decoded(part)
+    array, own_rate = _decoded_sound(part)
     if not array.size:
         raise DataError(f"The sound {part.describe()} is empty.")
     if mono:
@@ -104,7 +104,7 @@ def wav_bytes(array: NDArray[np.float32], rate: int) -> bytes:
     return buffer.getvalue()
 
 
-def _decoded(part: Audio) -> tuple[NDArray[np.float32], int]:
+def _decoded_sound(part: Audio) -> tuple[NDArray[np.float32], int]:
     """Samples of shape ``(channels, n)``, and their rate."""
     source = part.origin()
     if isinstance(source, Mapping):

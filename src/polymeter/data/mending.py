@@ -45,17 +45,17 @@ def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | da
 
 def _naming(files: Any, loaded: Any) -> Any:
     """Note in datasets which JSON files they were read from: JSON may hold bytes that fail only when they are used."""
-    paths = [path for path in _paths(files) if path.suffix in (".json", ".jsonl")]
+    paths = [path for path in _paths_in(files) if path.suffix in (".json", ".jsonl")]
     for dataset in loaded.values() if isinstance(loaded, dict) else [loaded]:
         if paths and dataset.info.download_checksums is None:
             dataset.info.download_checksums = {str(path): {} for path in paths}
     return loaded
 
 
-def _paths(files: Any) -> Iterator[Path]:
+def _paths_in(files: Any) -> Iterator[Path]:
     if isinstance(files, (Mapping, list, tuple)):
         for item in files.values() if isinstance(files, Mapping) else files:
-            yield from _paths(item)
+            yield from _paths_in(item)
     elif files is not None:
         yield Path(str(files))
 
@@ -104,7 +104,7 @@ def mended_json(data: bytes, name: str) -> str | None:
     if _ESCAPED_SURROGATE.search(data) is None and _is_text(data):
         return None
     if data.lstrip()[:1] == b"[":
-        rows = _parsed(data)
+        rows = _json_or_nothing(data)
         if not isinstance(rows, list):
             return None
         mended = [_mended(row, mark(f"{name}, row {number}")) for number, row in enumerate(rows, 1)]
@@ -119,12 +119,12 @@ def _mended_line(line: bytes, marking: str) -> str:
     text = line.decode("utf-8", "replace")
     if _ESCAPED_SURROGATE.search(line) is None and _is_text(line):
         return text
-    row = _parsed(line)
+    row = _json_or_nothing(line)
     mended = _mended(row, marking)
     return text if row is None or mended == row else json.dumps(mended, ensure_ascii=False)
 
 
-def _parsed(data: bytes) -> Any:
+def _json_or_nothing(data: bytes) -> Any:
     # Bytes that are no UTF-8 become lone surrogates too, so there is one sign of damage to look for.
     try:
         return json.loads(data.decode("utf-8", "surrogateescape"))

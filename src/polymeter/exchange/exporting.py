@@ -80,7 +80,7 @@ def export(
     found = open_run(run)
     folder = found.folder.path / EXPORTED / to if output is None else Path(output)
     _refuse_full(folder, is_forced=force)
-    manifest, results = _chosen(found, names_of(tasks, "tasks"))
+    manifest, results = _exported_tasks(found, names_of(tasks, "tasks"))
     if not manifest.get("started"):
         raise PlanError(
             "It is not known when this run was made, and other tools' files have to say it.",
@@ -129,7 +129,7 @@ def _refuse_full(folder: Path, *, is_forced: bool) -> None:
             )
 
 
-def _chosen(found: RunResult, patterns: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _exported_tasks(found: RunResult, patterns: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The manifest and the results with the chosen tasks alone, and with the groups of which all members are chosen.
 
     Raises:

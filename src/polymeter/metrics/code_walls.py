@@ -39,7 +39,7 @@ class Walls:
     has_own_processes: bool = False
     is_alone: bool = True
 
-    def with_what_was_found(self, found: Mapping[str, Any]) -> Walls:
+    def with_what_was_program_path(self, found: Mapping[str, Any]) -> Walls:
         """These walls as they are on this machine.
 
         Args:
@@ -86,7 +86,7 @@ class Walls:
             return _bwrap(folder, disk_mb)
         if self.name == "namespaces":
             flags = ("--user", "--map-root-user", "--net", "--pid", "--ipc", "--uts", "--fork", "--mount-proc")
-            return [*_ended_with_us(), _found("unshare"), *flags, "--kill-child"]
+            return [*_ended_with_us(), _program_path("unshare"), *flags, "--kill-child"]
         return []
 
 
@@ -100,7 +100,7 @@ ALL_WALLS = (
 
 def is_installed(walls: Walls) -> bool:
     """Whether the program that makes such walls is on this machine."""
-    return walls.name == "limits" or bool(_found("bwrap" if walls.name == "bwrap" else "unshare"))
+    return walls.name == "limits" or bool(_program_path("bwrap" if walls.name == "bwrap" else "unshare"))
 
 
 def readable_places() -> list[str]:
@@ -121,7 +121,16 @@ def _outermost(paths: Sequence[str]) -> list[str]:
 
 
 def _bwrap(folder: Path, disk_mb: int) -> list[str]:
-    words = [_found("bwrap"), "--unshare-all", "--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
+    words = [
+        _program_path("bwrap"),
+        "--unshare-all",
+        "--die-with-parent",
+        "--new-session",
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+    ]
     for path in readable_places():
         if os.path.islink(path) and path in _SYSTEM_FOLDERS:
             words += ["--symlink", os.readlink(path), path]
@@ -137,7 +146,7 @@ def _ended_with_us() -> list[str]:
     """The words before ``unshare`` that have it, and with it the program, end with the thread that starts and awaits
     it; none where there is no such program. A program that sleeps does not notice by itself that nobody awaits it.
     """
-    words = [_found("setpriv") or "setpriv", "--pdeathsig", "KILL"]
+    words = [_program_path("setpriv") or "setpriv", "--pdeathsig", "KILL"]
     try:
         done = subprocess.run([*words, "true"], capture_output=True, check=False)
     except OSError:
@@ -145,5 +154,5 @@ def _ended_with_us() -> list[str]:
     return words if done.returncode == 0 else []
 
 
-def _found(program: str) -> str:
+def _program_path(program: str) -> str:
     return shutil.which(program) or ""

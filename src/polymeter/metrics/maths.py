@@ -78,11 +78,11 @@ def strip_answer_string(string: object, *, repeats_last_scale: bool = False) -> 
     text = str(string).strip().replace("\n", "").rstrip(".").replace(r"\!", "")
     text = re.sub(r"\\begin\{array\}\{.*?\}", r"\\begin{pmatrix}", text)
     text = re.sub(r"\\end\{array\}", r"\\end{pmatrix}", text)
-    text = _replaced(text, _SPELLINGS)
+    text = _with_replacements(text, _SPELLINGS)
     text = _without_units(text)
-    text = _in_digits(_replaced(text, _SIGNS), repeats_last_scale)
+    text = _in_digits(_with_replacements(text, _SIGNS), repeats_last_scale)
     text = re.sub(r"\\text\{(.*?)\}", r"\1", text)
-    text = _replaced(text, _MEMBERSHIP)
+    text = _with_replacements(text, _MEMBERSHIP)
     text = _plain_words(text)
     text = _whole_numbers(text)
     return _one_notation(text) if text else ""
@@ -114,7 +114,7 @@ def _boxed(text: str) -> str:
     return text[1:]
 
 
-def _replaced(text: str, table: _Replacements) -> str:
+def _with_replacements(text: str, table: _Replacements) -> str:
     for old, new in table:
         text = text.replace(old, new)
     return text

@@ -79,11 +79,11 @@ def estimate(
     with boundary(ScoreError, action):
         value = _value_or_none(aggregation.aggregate(values))
     if aggregation.uncertainty == "mean" and is_finite_number(value):
-        return _mean(value, np.asarray(values, dtype=np.float64), clusters, bounds)
+        return _estimate_of_mean(value, np.asarray(values, dtype=np.float64), clusters, bounds)
     return Estimate(value, no_interval=_UNKNOWN if is_finite_number(value) else "")
 
 
-def _mean(value: float, data: NDArray[np.float64], clusters: Partition | None, bounds: Bounds) -> Estimate:
+def _estimate_of_mean(value: float, data: NDArray[np.float64], clusters: Partition | None, bounds: Bounds) -> Estimate:
     """The closed form, for data of shape ``(n,)``.
 
     The standard error is the one that other systems print; the interval rests on moments of its own.

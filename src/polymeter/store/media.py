@@ -278,7 +278,7 @@ def media_path(folder: Path, name: str) -> Path:
 
 def read_media(folder: Path, name: str) -> tuple[bytes, str] | None:
     """A media file's bytes and MIME type; ``None`` if it does not exist or its name leads out of the folder."""
-    if _found(folder, name) is None:
+    if _stored_file(folder, name) is None:
         return None
     data = media_path(folder, name).read_bytes()
     mime = sniff_mime(data) or sniff_audio_mime(data) or sniff_video_mime(data)
@@ -287,11 +287,11 @@ def read_media(folder: Path, name: str) -> tuple[bytes, str] | None:
 
 def media_size(folder: Path, name: str) -> int | None:
     """The number of bytes of a media file; ``None`` if ``read_media`` has none."""
-    found = _found(folder, name)
+    found = _stored_file(folder, name)
     return None if found is None else found.st_size
 
 
-def _found(folder: Path, name: str) -> os.stat_result | None:
+def _stored_file(folder: Path, name: str) -> os.stat_result | None:
     """What the system says of a media file; ``None`` if it does not exist or its name leads out of the folder."""
     path = media_path(folder, name)
     if _OWN_NAME.fullmatch(name):

@@ -114,7 +114,7 @@ def mend(path: Path) -> None:
                 for row, state in _checked_rows(old, table):
                     if state is not False:
                         marks = ",".join("?" * len(row))
-                        new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", [*map(_decoded, row)])
+                        new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", [*map(_as_text, row)])
         old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     # What the log held is in the new file. With it in place, SQLite would play the log back into the new file.
     for suffix in ("-wal", "-shm"):
@@ -153,5 +153,5 @@ def _is_text(value: Any) -> bool:
         return False
 
 
-def _decoded(value: Any) -> Any:
+def _as_text(value: Any) -> Any:
     return value.decode() if type(value) is JournalText else value

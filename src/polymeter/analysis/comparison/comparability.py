@@ -139,7 +139,7 @@ def _option_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding
         yield Finding("task", f"The numbers follow different systems (--parity): {names}.", True)
     differing = {name for name in {**one, **two} if one.get(name) != two.get(name)} - _NOT_SETTINGS
     if differing:
-        yield Finding("settings", f"The runs have different settings: {_changes(one, two, sorted(differing))}.")
+        yield Finding("settings", f"The runs have different settings: {_changed_values(one, two, sorted(differing))}.")
 
 
 def task_findings(
@@ -181,7 +181,7 @@ def task_findings(
 def _imported_definition_findings(one: Mapping[str, Any], two: Mapping[str, Any], task: str) -> Iterator[Finding]:
     before, after = imported.definition(one, two), imported.definition(two, one)
     if before != after:
-        yield Finding("task", f"{task}: the task is defined differently: {_changes(before, after)}.", True)
+        yield Finding("task", f"{task}: the task is defined differently: {_changed_values(before, after)}.", True)
 
 
 def _definition_findings(one: Mapping[str, Any], two: Mapping[str, Any], task: str) -> Iterator[Finding]:
@@ -196,7 +196,7 @@ def _definition_findings(one: Mapping[str, Any], two: Mapping[str, Any], task: s
     ]
     before, after = ({**config, **own} for config, own in zip(configs, facts, strict=True))
     if before != after:
-        yield Finding("task", f"{task}: the task is defined differently: {_changes(before, after)}.", True)
+        yield Finding("task", f"{task}: the task is defined differently: {_changed_values(before, after)}.", True)
     elif one.get("config") == two.get("config") and one.get("source_hash") != two.get("source_hash"):
         yield Finding(
             "sources", f"{task}: the files of the task have changed between the runs; its settings are equal."
@@ -273,7 +273,7 @@ def _request_findings(
     settings = [name for name, (own, others) in pairs.items() if own != others]
     if settings and is_told_settings:
         name = settings[0]
-        how = _changes(*pairs[name])
+        how = _changed_values(*pairs[name])
         yield Finding(
             "settings",
             f"{task}: {count(len(settings), 'sample')} were asked with different settings, first {name}: {how}.",
@@ -321,7 +321,7 @@ def short_difference(before: str, after: str) -> str:
     return f"{one_line(shown[0])!r} and {one_line(shown[1])!r}"
 
 
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any], among: Sequence[str] | None = None) -> str:
+def _changed_values(before: Mapping[str, Any], after: Mapping[str, Any], among: Sequence[str] | None = None) -> str:
     """What differs: ``temperature 0.0 and 0.7, seed 1 and 2``; only of some keys, if they are named."""
     names = [key for key in ({**before, **after} if among is None else among) if before.get(key) != after.get(key)]
     told = [f"{name} {brief(before.get(name))} and {brief(after.get(name))}" for name in names[:_SHOWN]]
@@ -341,7 +341,7 @@ def _identity_change(before: Any, after: Any) -> str:
     """How two models of one role differ; ``None`` is no model."""
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return f"{brief(before)} and {brief(after)}"
-    return _changes(before, after)
+    return _changed_values(before, after)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -111,7 +111,7 @@ class Leaderboard:
                 "interval": ends_of(own.intervals[place]),
                 "rank": list(places),
             },
-            "cells": [_cell(column.cells[place], footnotes) for column in self.columns],
+            "cells": [_cell_document(column.cells[place], footnotes) for column in self.columns],
             "expense": row.expense.document(),
         }
 
@@ -376,7 +376,7 @@ def _some(names: Sequence[str]) -> str:
     return listing(shown) if len(names) <= _SHOWN else f"{', '.join(shown)} and {len(names) - _SHOWN:,} more"
 
 
-def _cell(cell: BoardCell | None, footnotes: dict[str, int]) -> dict[str, Any] | None:
+def _cell_document(cell: BoardCell | None, footnotes: dict[str, int]) -> dict[str, Any] | None:
     if cell is None:
         return None
     return {

@@ -98,7 +98,9 @@ def make_column(
         metric: The metric; empty: the first of the task.
         allow: What may differ between numbers that are ranked together.
     """
-    wanted = [[key for key in _keys(run, kind, name) if metric in ("", key[0])][:1] for runs in rows for run in runs]
+    wanted = [
+        [key for key in _score_keys(run, kind, name) if metric in ("", key[0])][:1] for runs in rows for run in runs
+    ]
     keys = Counter(key for found in wanted for key in found)
     if not keys:
         return None
@@ -122,7 +124,7 @@ def make_column(
     return column
 
 
-def _keys(run: BoardRun, kind: str, name: str) -> list[ScoreKey]:
+def _score_keys(run: BoardRun, kind: str, name: str) -> list[ScoreKey]:
     holder = run.results[f"{kind}s"].get(name) or {}
     return [
         (metric, str(result["filter"]))
@@ -141,11 +143,13 @@ def _cell_of(runs: Sequence[BoardRun], kind: str, name: str, key: ScoreKey) -> B
                 continue
             for metric, value in spread_value(str(result["metric"]), result["value"]):
                 if metric == key[0]:
-                    return _cell(run, kind, name, result, value, is_whole=value is result["value"])
+                    return _made_cell(run, kind, name, result, value, is_whole=value is result["value"])
     return None
 
 
-def _cell(run: BoardRun, kind: str, name: str, result: Mapping[str, Any], value: Any, *, is_whole: bool) -> BoardCell:
+def _made_cell(
+    run: BoardRun, kind: str, name: str, result: Mapping[str, Any], value: Any, *, is_whole: bool
+) -> BoardCell:
     leaves = [name] if kind == "task" else [*_leaves(run, name, set())]
     missing = Counter[str]()
     for leaf in leaves:

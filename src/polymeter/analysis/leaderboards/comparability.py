@@ -84,9 +84,9 @@ def differences(terms: Terms, reference: Terms, allow: Collection[str]) -> Itera
         if is_imported:
             part, usual = _known(word, part, usual)
         if part != usual:
-            yield _told(word, part, usual), word not in allow
+            yield _difference_in_words(word, part, usual), word not in allow
     if terms.told != reference.told and not is_imported:
-        yield f"asked with other settings: {_changes(terms.told, reference.told)}", False
+        yield f"asked with other settings: {_values_instead(terms.told, reference.told)}", False
 
 
 def with_same_rows(run: BoardRun, task: str, fingerprint: Any, digests: dict[tuple[str, str], str]) -> str:
@@ -104,7 +104,7 @@ def with_same_rows(run: BoardRun, task: str, fingerprint: Any, digests: dict[tup
     return digests[key]
 
 
-def _told(word: str, part: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
+def _difference_in_words(word: str, part: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
     if word == "unfinished":
         status = part.get("status") or usual.get("status")
         return f"not finished (status {status}): its number may change" if part else "finished; the others are not"
@@ -116,14 +116,14 @@ def _told(word: str, part: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
     if word == "data":
         return "other rows of data, or rows that cannot be compared"
     if word == "task":
-        return f"the task is defined differently: {_changes(part, usual)}"
+        return f"the task is defined differently: {_values_instead(part, usual)}"
     if word == "prompts":
-        return f"other prompts: {_changes(part, usual)}"
+        return f"other prompts: {_values_instead(part, usual)}"
     names = [name for name in {**part, **usual} if part.get(name) != usual.get(name)]
     return f"graded by another {listing(names)}"
 
 
-def _changes(own: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
+def _values_instead(own: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
     """What differs: ``seed 1 instead of 0, temperature 0.7 instead of none``."""
     names = [name for name in {**usual, **own} if own.get(name) != usual.get(name)]
     told = [f"{name} {brief(own.get(name))} instead of {brief(usual.get(name))}" for name in names[:_SHOWN]]

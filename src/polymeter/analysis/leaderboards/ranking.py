@@ -90,7 +90,7 @@ def average(columns: Sequence[BoardColumn], gaps: Sequence[Gaps | None], n_model
     for row, cells, rank in zip(members, by_model, rank_intervals(found), strict=True):
         value = math.fsum(_value_of(cell) for cell in cells) / len(cells)
         values[row] = value
-        intervals[row] = _joined(value, cells)
+        intervals[row] = _interval_of_mean(value, cells)
         ranks[row] = rank
     methods = {column.method for column, _ in chosen}
     return Average(
@@ -145,7 +145,7 @@ def _paired(column: BoardColumn, ranked: Sequence[BoardCell]) -> Gaps | None:
     return Gaps(size * found.gap, size**2 * found.variance, found.df, found.p_value)
 
 
-def _joined(value: float, cells: Sequence[BoardCell]) -> Interval | None:
+def _interval_of_mean(value: float, cells: Sequence[BoardCell]) -> Interval | None:
     """The interval of a mean of independent numbers, from theirs (Zou and Donner 2008)."""
     below, above = [], []
     for cell in cells:

@@ -106,7 +106,9 @@ def collect(
         raise PlanError("There is nothing to compare one run with.", hint="Name a second run folder.")
     runs = read_runs(paths)
     names = _tasks(runs, names_of(tasks, "tasks"))
-    warnings = list(dict.fromkeys(text for other in runs[1:] for text in _told(runs[0], other, names, allow)))
+    warnings = list(
+        dict.fromkeys(text for other in runs[1:] for text in _allowed_findings(runs[0], other, names, allow))
+    )
     images: dict[str, Path] = {}
     samples: list[tuple[str, str]] = []
     found: dict[tuple[str, str], _AnswersOfRun] = {}
@@ -122,7 +124,7 @@ def collect(
             f"{listing(run.name for run in runs)} have no sample that all answered with a text or an image.",
             hint="Answers to log-probability requests cannot be shown to a judge." if names else "",
         )
-    chosen, n_possible = _chosen(len(runs), len(samples), max_pairs, seed)
+    chosen, n_possible = _chosen_pairs(len(runs), len(samples), max_pairs, seed)
     pairs = tuple(_pair(number, runs[i], runs[j], *samples[row], found) for number, (i, j, row) in enumerate(chosen))
     shown = {part["image"] for pair in pairs for part in _all_parts(pair) if "image" in part}
     head = PairsHeader(
@@ -149,7 +151,9 @@ def _tasks(runs: Sequence[ComparedRun], patterns: Sequence[str]) -> list[str]:
     return [name for name in names if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
-def _told(first: ComparedRun, other: ComparedRun, tasks: Sequence[str], allow: Collection[str]) -> list[str]:
+def _allowed_findings(
+    first: ComparedRun, other: ComparedRun, tasks: Sequence[str], allow: Collection[str]
+) -> list[str]:
     """What differs between two runs beside the model; refuses what would mislead."""
     findings: list[Finding] = [*run_findings(first, other)]
     for task in tasks:
@@ -239,7 +243,7 @@ def _left_out(task: str, runs: Sequence[ComparedRun], own: Sequence[_AnswersOfRu
         )
 
 
-def _chosen(n_runs: int, n_samples: int, most: int | None, seed: int) -> tuple[list[tuple[int, int, int]], int]:
+def _chosen_pairs(n_runs: int, n_samples: int, most: int | None, seed: int) -> tuple[list[tuple[int, int, int]], int]:
     """Which pairs of runs are judged on which samples, in the order of samples, and how many there could be.
 
     A limited number goes round the pairs of runs, neighbours first, so that all runs are connected and each pair gets

@@ -76,7 +76,7 @@ class Record:
             text = file.read_text(encoding="utf-8")
         try:
             content = json.loads(text)
-            entries = [_entry(value) for value in content["checkpoints"]]
+            entries = [_checkpoint_record(value) for value in content["checkpoints"]]
             self.settings = dict(content["settings"])
         except (ValueError, KeyError, TypeError) as error:
             raise PlanError(
@@ -180,6 +180,6 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} was {json.dumps(before, ensure_ascii=False)}, is {json.dumps(now, ensure_ascii=False)}"
 
 
-def _entry(value: Mapping[str, Any]) -> CheckpointRecord:
+def _checkpoint_record(value: Mapping[str, Any]) -> CheckpointRecord:
     stamp = tuple((str(name), int(size), int(changed)) for name, size, changed in value["stamp"])
     return CheckpointRecord(**{**value, "stamp": stamp})

@@ -88,7 +88,7 @@ class TrackCallback:
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
         """Measure the checkpoint that was saved."""
         if state.is_world_process_zero:
-            with _told("The checkpoint was not measured"):
+            with _failures_logged("The checkpoint was not measured"):
                 waits = self._wait if self._wait is not None else int(getattr(args, "world_size", 1)) == 1
                 self._start(args, is_last=waits)
                 if waits:
@@ -98,13 +98,13 @@ class TrackCallback:
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Log what a measurement beside the training has found."""
         if state.is_world_process_zero and self._child is not None:
-            with _told("The checkpoint was not measured"):
+            with _failures_logged("The checkpoint was not measured"):
                 self._collect(args, state, waits=False)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Wait for measurements beside the training."""
         while state.is_world_process_zero and self._child is not None:
-            with _told("The checkpoint was not measured"):
+            with _failures_logged("The checkpoint was not measured"):
                 self._collect(args, state, waits=True)
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -194,7 +194,7 @@ class _TrackingChild:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _failures_logged(what: str) -> Iterator[None]:
     """Inside this, what goes wrong is told and the training goes on, unless its user ends it."""
     try:
         yield

@@ -72,7 +72,7 @@ def write_pages(
     reader = FactReader(catalog, hider)
     pages = [
         _page(reader, entry, reader.read(entry), data, has_sample=is_named and has_samples)
-        for entry in _chosen(catalog, patterns, tags)
+        for entry in _pages_to_write(catalog, patterns, tags)
     ]
     unread = (
         ()
@@ -101,7 +101,7 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     return files
 
 
-def _chosen(catalog: Catalog, patterns: Sequence[str], tags: Sequence[str]) -> list[Entry]:
+def _pages_to_write(catalog: Catalog, patterns: Sequence[str], tags: Sequence[str]) -> list[Entry]:
     """The selected entries and everything below them, by name."""
     chosen = {entry.name: entry for entry in catalog.choose(patterns, tags)}
     for entry in list(chosen.values()):

@@ -48,7 +48,7 @@ def installed_packages() -> tuple[Package, ...]:
     """
     if os.environ.get(SWITCH, "").strip().lower() in _OFF:
         return ()
-    return _found(tuple(sys.path))
+    return _packages_on(tuple(sys.path))
 
 
 def is_benchmark_file(path: str) -> bool:
@@ -67,7 +67,7 @@ def is_guests_place(place: str) -> bool:
 
 # Kept for the life of the process, in which nobody installs benchmarks.
 @lru_cache(maxsize=8)
-def _found(search_path: tuple[str, ...]) -> tuple[Package, ...]:
+def _packages_on(search_path: tuple[str, ...]) -> tuple[Package, ...]:
     packages = []
     for system in systems():
         record = system.installed

@@ -15,6 +15,11 @@ def clip_line(text: str, length: int) -> str:
     return clip(" ".join(text.split()), length)
 
 
+def quoted(value: object, length: int) -> str:
+    """A value as text, as by ``clip_line``, in quotes."""
+    return repr(clip_line(str(value), length))
+
+
 def in_words(items: Iterable[str], word: str = "and") -> str:
     """``a``, ``a and b``, ``a, b and c``. There is at least one."""
     *others, last = items

@@ -109,7 +109,7 @@ def is_header_map(name: str) -> bool:
 
 def hide_secrets(text: str) -> str:
     """The text with secrets hidden by name: in ``name=value``, in JSON, in headers, and before the ``@`` of a URL."""
-    return _found(text)[0]
+    return _secrets_hidden(text)[0]
 
 
 def hide_in_arguments(arguments: Sequence[str]) -> list[str]:
@@ -130,7 +130,7 @@ def remember(*values: Any) -> None:
     """
     found: list[str] = []
     for value in values:
-        _replaced(value, found)
+        _values_hidden(value, found)
     _KNOWN.add(found)
 
 
@@ -170,14 +170,14 @@ def scrubbed(text: str, also: Collection[str] = ()) -> str:
 
 def without_secrets(value: Any) -> Any:
     """Plain data with the values of keys, tokens, headers and cookies hidden, in mappings at any depth and in texts."""
-    return _replaced(value, [])
+    return _values_hidden(value, [])
 
 
 def _snake_case(name: str) -> str:
     return _CAMEL.sub("_", name.strip()).lower().replace("-", "_").replace(".", "_")
 
 
-def _found(text: str) -> tuple[str, list[str]]:
+def _secrets_hidden(text: str) -> tuple[str, list[str]]:
     """The text with secrets hidden, and what they were."""
     found: list[str] = []
 
@@ -186,7 +186,7 @@ def _found(text: str) -> tuple[str, list[str]]:
         if not is_secret_name(name):
             if is_header_map(name) or value[:1] not in "\"'":
                 return match[0]
-            inner, more = _found(value[1:])  # as in --model-args='api_key=…', quoted by a shell
+            inner, more = _secrets_hidden(value[1:])  # as in --model-args='api_key=…', quoted by a shell
             found.extend(more)
             return f"{name}{between}{value[0]}{inner}"
         quote = value[0] if value[0] in "\"'" else ""
@@ -258,13 +258,13 @@ def _found_in_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]
             found.append(argument)
             hidden.append(HIDDEN)
         else:
-            shown, values = _found(argument)
+            shown, values = _secrets_hidden(argument)
             found += values
             hidden.append(shown)
     return hidden, found
 
 
-def _replaced(value: Any, found: list[str], *, is_secret: bool = False) -> Any:
+def _values_hidden(value: Any, found: list[str], *, is_secret: bool = False) -> Any:
     """Plain data with secrets hidden, which are added to a list.
 
     Args:
@@ -274,16 +274,16 @@ def _replaced(value: Any, found: list[str], *, is_secret: bool = False) -> Any:
     """
     if isinstance(value, dict):
         return {
-            key: _replaced(item, found, is_secret=is_secret or _holds_secrets(str(key), item))
+            key: _values_hidden(item, found, is_secret=is_secret or _holds_secrets(str(key), item))
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_replaced(item, found, is_secret=is_secret) for item in value]
+        return [_values_hidden(item, found, is_secret=is_secret) for item in value]
     if is_secret and value not in (None, "") and not isinstance(value, bool):
         found.append(str(value))
         return HIDDEN
     if isinstance(value, str):
-        text, values = _found(value)
+        text, values = _secrets_hidden(value)
         found += values
         return text
     return value

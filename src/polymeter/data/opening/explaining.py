@@ -94,7 +94,7 @@ def explain(
     cause = root_cause(error.__cause__)
     if cause is None:
         return None
-    told = _told(str(cause), path, kwargs)
+    told = _explained(str(cause), path, kwargs)
     if told is not None:
         return told
     if path not in builders and (path in _FILE_KINDS or Path(path).suffix.lower() in _SPREADSHEETS):
@@ -119,7 +119,7 @@ def explain(
     )
 
 
-def _told(message: str, path: str, kwargs: Mapping[str, Any]) -> SourceError | None:
+def _explained(message: str, path: str, kwargs: Mapping[str, Any]) -> SourceError | None:
     """What to say of a failure whose message names its reason; ``None`` if it does not."""
     equal = _EQUAL_NAMES.search(message)
     if equal:

@@ -24,7 +24,7 @@ def tables_of(dataset: datasets.Dataset, name: str = _CSV) -> list[Path]:
     medium, _ = _naming(dataset)
     if not medium:
         return []
-    folders = {parent for path in _paths(dataset, medium) if path for parent in _near_parents(path, name)}
+    folders = {parent for path in _media_paths(dataset, medium) if path for parent in _near_parents(path, name)}
     return sorted(file for folder in folders if (file := folder / name).is_file())
 
 
@@ -61,7 +61,7 @@ def _rows_in_tables(
                 return None
             rows.setdefault(os.path.normpath(table.parent / row[name_column]), deque()).append(row)
     found: list[Mapping[str, Any]] = []
-    for path in _paths(dataset, medium):
+    for path in _media_paths(dataset, medium):
         same = rows.get(os.path.normpath(path)) if path else None
         if not same:
             return None
@@ -86,6 +86,6 @@ def _naming(dataset: datasets.Dataset) -> tuple[str, str]:
     return media[0], _FILE_NAME if media[0] == kind else f"{media[0]}_{_FILE_NAME}"
 
 
-def _paths(dataset: datasets.Dataset, medium: str) -> list[str | None]:
+def _media_paths(dataset: datasets.Dataset, medium: str) -> list[str | None]:
     column = dataset.with_format("arrow").select_columns([medium])[:].column(0)
     return [cell.get("path") if isinstance(cell, dict) else None for cell in column.to_pylist()]

@@ -76,7 +76,7 @@ def open_local(
     if not is_saved(path):
         configs = card_configs(path)
         if configs and (not is_of_config or config in configs):
-            return _described(path, splits, config, configs, options)
+            return _splits_of_card(path, splits, config, configs, options)
     if config and (path / config).is_dir():
         path = path / config
     elif config and config != _DEFAULT and not is_of_config and any(_name_of(split) != config for split in splits):
@@ -138,7 +138,7 @@ def card_configs(folder: Path) -> tuple[str, ...]:
     return ()
 
 
-def _described(
+def _splits_of_card(
     folder: Path, splits: Sequence[str], config: str | None, configs: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, datasets.Dataset]:
     """The splits of a configuration that the dataset card describes, by the rules of the hub."""

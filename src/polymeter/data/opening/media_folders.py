@@ -95,7 +95,7 @@ class _FolderRows:
         self._n = len(dataset)
         kinds = {name: kind for name, feature in dataset.features.items() if (kind := modality_of(feature))}
         self._kinds = frozenset(kinds.values())
-        self._columns = {name: _paths(dataset.data.table.column(name), dataset.features[name]) for name in kinds}
+        self._columns = {name: _media_paths(dataset.data.table.column(name), dataset.features[name]) for name in kinds}
         self._plain = [name for name in dataset.features if name not in kinds]
         self._listings: dict[str, frozenset[str]] = {}
         named = (file for paths in self._columns.values() for file in paths if file and "://" not in file)
@@ -222,7 +222,7 @@ class _FolderRows:
         return self._listings.setdefault(folder, frozenset())
 
 
-def _paths(column: pa.ChunkedArray, feature: Any) -> list[str | None]:
+def _media_paths(column: pa.ChunkedArray, feature: Any) -> list[str | None]:
     """The files that a column of media names, in the order of its rows; ``None`` for an empty cell."""
     import pyarrow.compute as pc
 

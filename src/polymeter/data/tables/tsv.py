@@ -177,12 +177,12 @@ def _read_table(path: Path | str, **options: Any) -> pd.DataFrame:
         raise DataError(f"The table {file.name} is empty (0 bytes).", where=f"{file}:1", hint=hint)
     try:
         with boundary(DataError, f"Reading the table {file}", hint=hint):
-            return _parsed(file, options)
+            return _parsed_table(file, options)
     except DataError as error:
         raise _uneven(file) or error from error
 
 
-def _parsed(file: Path, options: Mapping[str, Any]) -> pd.DataFrame:
+def _parsed_table(file: Path, options: Mapping[str, Any]) -> pd.DataFrame:
     # Read at once, a column has one type whatever its first rows hold, and images take a third less memory.
     defaults = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
     with each_cell_under_its_name() as settings:

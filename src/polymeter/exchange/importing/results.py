@@ -241,7 +241,7 @@ def _groups(
     specs: Mapping[str, GroupSpec], tasks: Mapping[str, Sequence[Result]], stated: Mapping[str, Sequence[StatedResult]]
 ) -> dict[str, list[Result]]:
     """The results of groups: stated values, with the interval of the mean of their members where they are that."""
-    entries = {name: {"results": [_entry(one) for one in results]} for name, results in tasks.items()}
+    entries = {name: {"results": [_result_entry(one) for one in results]} for name, results in tasks.items()}
     entries |= {name: {"results": [{**asdict(one), "n": one.n or 0} for one in stated.get(name, ())]} for name in specs}
     described = group_numbers(specs, entries)
     whole = {name: replace(spec, aggregates=tuple(described[name]["aggregates"])) for name, spec in specs.items()}
@@ -269,7 +269,7 @@ def _of_group(stated: StatedResult, computed: Result | None) -> Result:
     )
 
 
-def _entry(result: Result) -> dict[str, Any]:
+def _result_entry(result: Result) -> dict[str, Any]:
     return {
         "metric": result.metric,
         "filter": result.filter,

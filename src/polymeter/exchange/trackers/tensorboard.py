@@ -112,10 +112,10 @@ def _interval(low: float | None, high: float | None) -> str:
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table, which is what TensorBoard shows of text. What models and benchmarks wrote stays text."""
-    lines = [headings, ["---"] * len(headings), *([_cell(cell) for cell in row] for row in rows)]
+    lines = [headings, ["---"] * len(headings), *([_markdown_cell(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _cell(text: str) -> str:
+def _markdown_cell(text: str) -> str:
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return _MARKUP.sub(r"\\\1", " ".join(shown.split()))

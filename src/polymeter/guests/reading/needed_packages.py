@@ -129,12 +129,12 @@ def _code_in(file: Path) -> _Code:
         found = os.stat(file)
     except OSError:
         return _Code()
-    return _parsed(str(file), found.st_size, found.st_mtime_ns)
+    return _parsed_code(str(file), found.st_size, found.st_mtime_ns)
 
 
 # Kept for the life of the process: the file's state is part of the key, so a changed file is read again.
 @lru_cache(maxsize=_MOST_PARSED)
-def _parsed(file: str, size: int, mtime_ns: int) -> _Code:
+def _parsed_code(file: str, size: int, mtime_ns: int) -> _Code:
     """What a file says in its present state."""
     import warnings
 

@@ -78,12 +78,12 @@ def _source_in(file: Path) -> _ReadSource | None:
         found = file.stat()
     except OSError:
         return None
-    return _parsed(file, found.st_size, found.st_mtime_ns)
+    return _parsed_source(file, found.st_size, found.st_mtime_ns)
 
 
 # The tasks of one folder share their files, so a file is parsed once for as long as it stays the same.
 @lru_cache(maxsize=_MOST_PARSED)
-def _parsed(file: Path, size: int, mtime_ns: int) -> _ReadSource | None:
+def _parsed_source(file: Path, size: int, mtime_ns: int) -> _ReadSource | None:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):

@@ -289,7 +289,7 @@ def _logged_samples(benchmark: _Benchmark) -> Iterator[LoggedSample]:
                 if records:
                     yield _sample(benchmark, name, number, place, records, names)
                 else:
-                    yield _missing(benchmark, name, number, place)
+                    yield _sample_without_answer(benchmark, name, number, place)
                 place += 1
 
 
@@ -306,7 +306,7 @@ def _sample_names(benchmark: _Benchmark, subset: str, number: int) -> tuple[str,
     return (str(number), ()) if is_plain else (f"{subset}/{number}", (subset,))
 
 
-def _missing(benchmark: _Benchmark, subset: str, number: int, place: int) -> LoggedSample:
+def _sample_without_answer(benchmark: _Benchmark, subset: str, number: int, place: int) -> LoggedSample:
     name, path = _sample_names(benchmark, subset, number)
     return LoggedSample(
         name,

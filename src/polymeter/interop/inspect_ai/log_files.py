@@ -175,14 +175,14 @@ def _entries(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         raise damaged(path, "it is not a JSON object")
     position = _after(text, position + 1)
     while text[position : position + 1] != "}":
-        key, position = _decoded(path, text, position)
+        key, position = _value_at(path, text, position)
         position = _after(text, position)
         if key == "samples" and text[position : position + 1] == "[":
             ends: list[int] = []
             yield key, _items(path, text, position + 1, ends)
             position = ends[0]
         else:
-            value, position = _decoded(path, text, position)
+            value, position = _value_at(path, text, position)
             yield str(key), value
         position = _after(text, position)
 
@@ -191,7 +191,7 @@ def _items(path: Path, text: str, position: int, ends: list[int]) -> Iterator[tu
     """The objects of an array and where each begins; where the array ends is left in ``ends``."""
     position = _after(text, position)
     while text[position : position + 1] != "]":
-        value, end = _decoded(path, text, position)
+        value, end = _value_at(path, text, position)
         if not isinstance(value, dict):
             raise damaged(path, "one of its samples is not an object", text.count("\n", 0, position) + 1)
         yield position, value
@@ -199,7 +199,7 @@ def _items(path: Path, text: str, position: int, ends: list[int]) -> Iterator[tu
     ends.append(position + 1)
 
 
-def _decoded(path: Path, text: str, position: int) -> tuple[Any, int]:
+def _value_at(path: Path, text: str, position: int) -> tuple[Any, int]:
     try:
         return _decoder.raw_decode(text, position)
     except (ValueError, RecursionError) as error:

@@ -77,7 +77,7 @@ def _prediction_rows(job: ExportJob, task: str, model: str, *, has_scores: bool 
         if not model_outputs(sample):
             continue
         doc = sample["doc"] if isinstance(sample["doc"], Mapping) else {}
-        row = {str(key): _cell(value) for key, value in doc.items()}
+        row = {str(key): _exported_cell(value) for key, value in doc.items()}
         row.setdefault("index", int(sample["id"]) if str(sample["id"]).isdecimal() else sample["id"])
         row.setdefault("question", text_of(first_messages(sample)))
         if sample["target"] is not None:
@@ -115,7 +115,7 @@ def _free(name: str, row: Mapping[str, Any]) -> str:
     return f"score/{name}" if name in row else name
 
 
-def _cell(value: Any) -> Any:
+def _exported_cell(value: Any) -> Any:
     """A cell: a number or text as it is, anything else as JSON."""
     if isinstance(value, (str, int)) or value is None:
         return value

@@ -139,13 +139,13 @@ _Size = tuple[int, ...]
 
 
 def _recoloured(layers: Layers, edit: Edit, size: _Size) -> Layers:
-    chosen = _chosen(layers, edit.target)
+    chosen = _layers_meant(layers, edit.target)
     ink = PALETTE[edit.colour]
     return _with(layers, {number: replace(layers.shapes[number], ink=ink) for number in chosen})
 
 
 def _removed(layers: Layers, edit: Edit, size: _Size) -> Layers:
-    chosen = _chosen(layers, edit.target)
+    chosen = _layers_meant(layers, edit.target)
     return replace(layers, shapes=tuple(item for number, item in enumerate(layers.shapes) if number not in chosen))
 
 
@@ -169,17 +169,17 @@ def _moved(layers: Layers, edit: Edit, size: _Size) -> Layers:
     height, width = size
     x, y = PLACES[edit.place]
     there = (x * width, y * height)
-    return _with(layers, {number: _at(layers.shapes[number], there) for number in _chosen(layers, edit.target)})
+    return _with(layers, {number: _at(layers.shapes[number], there) for number in _layers_meant(layers, edit.target)})
 
 
 def _swapped(layers: Layers, edit: Edit, size: _Size) -> Layers:
-    first, second = (layers.shapes[_chosen(layers, group)[0]] for group in (edit.target, edit.other))
+    first, second = (layers.shapes[_layers_meant(layers, group)[0]] for group in (edit.target, edit.other))
     places = {id(first): _at(first, second.centre), id(second): _at(second, first.centre)}
     return replace(layers, shapes=tuple(places.get(id(item), item) for item in layers.shapes))
 
 
 def _swapped_colours(layers: Layers, edit: Edit, size: _Size) -> Layers:
-    first, second = _chosen(layers, edit.target), _chosen(layers, edit.other)
+    first, second = _layers_meant(layers, edit.target), _layers_meant(layers, edit.other)
     inks = layers.shapes[first[0]].ink, layers.shapes[second[0]].ink
     recoloured = {number: replace(layers.shapes[number], ink=inks[1]) for number in first}
     return _with(layers, recoloured | {number: replace(layers.shapes[number], ink=inks[0]) for number in second})
@@ -200,7 +200,7 @@ _CHANGES: Mapping[EditKind, Callable[[Layers, Edit, _Size], Layers]] = {
 }
 
 
-def _chosen(layers: Layers, group: ShapeGroup | None) -> list[int]:
+def _layers_meant(layers: Layers, group: ShapeGroup | None) -> list[int]:
     """The shapes that a prompt means.
 
     Raises:

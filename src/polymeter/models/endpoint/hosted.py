@@ -306,7 +306,7 @@ def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Host
     system: list[str] = []
     turns: list[HostedTurn] = []
     for message in messages:
-        parts = _joined(message.parts)
+        parts = _texts_joined(message.parts)
         if message.role == "system":
             if not all(isinstance(part, Text) for part in parts):
                 raise ModelError(f"{title} takes no media in a system message.")
@@ -338,7 +338,7 @@ def body_of(value: Any, where: str) -> dict[str, Any]:
     raise PlanError(f"extra_body must be a mapping, not {value!r}.", where=where, hint='Write extra_body={"name":1}.')
 
 
-def _joined(parts: Iterable[Part]) -> tuple[Part, ...]:
+def _texts_joined(parts: Iterable[Part]) -> tuple[Part, ...]:
     joined: list[Part] = []
     for part in parts:
         if isinstance(part, Text) and joined and isinstance(joined[-1], Text):

@@ -87,7 +87,7 @@ def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = F
     if reason in _REFUSED:
         raise ModelError(f"The answer was blocked: {why}", kind="refused", where=where)
     parts = _content_parts(candidate, where)
-    text = _joined((part for part in parts if not part.get("thought")), where)
+    text = _joined_text((part for part in parts if not part.get("thought")), where)
     images = tuple(_images(parts, where))
     calls = tuple(
         {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args") or {}}
@@ -109,7 +109,7 @@ def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = F
     return Output(
         text=None if images and not text else text,
         images=images,
-        reasoning=_joined((part for part in parts if part.get("thought")), where) or None,
+        reasoning=_joined_text((part for part in parts if part.get("thought")), where) or None,
         tool_calls=calls,
         finish_reason="tool_calls" if calls and finish == "stop" else finish,
         usage=_usage(answer.get("usageMetadata")),
@@ -132,7 +132,7 @@ def _object_at(value: Mapping[str, Any], name: str, where: str) -> Mapping[str, 
     return inner or {}
 
 
-def _joined(parts: Iterable[Mapping[str, Any]], where: str) -> str:
+def _joined_text(parts: Iterable[Mapping[str, Any]], where: str) -> str:
     texts = [part["text"] for part in parts if part.get("text") is not None]
     for text in texts:
         if not isinstance(text, str):

@@ -112,7 +112,7 @@ class OptionTexts:
 
     def mentions(self, form: str) -> Iterator[Mention]:
         """The mentions of options in a text in this form, in order; of one within another only the longer."""
-        found = [mention for number, option in self._searched for mention in _found(form, number, option)]
+        found = [mention for number, option in self._searched for mention in _mentions_of(form, number, option)]
         reached = -1
         for mention in sorted(found, key=lambda mention: (mention.start, -mention.end)):
             if mention.end > reached:
@@ -185,7 +185,7 @@ def signed(text: str, start: int, least: int) -> int:
     return start if text[at:start].endswith(("=>", "->", "..")) or text[max(0, at - 1) : at] == "=" else at
 
 
-def _found(form: str, number: int, option: str) -> Iterator[Mention]:
+def _mentions_of(form: str, number: int, option: str) -> Iterator[Mention]:
     start = form.find(option)
     while start >= 0:
         end = start + len(option)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from polymeter.core.records.spread import Bounds
 from polymeter.core.task import MetricKey, Result, Score
-from polymeter.core.text.phrases import clip_line
+from polymeter.core.text.phrases import quoted
 
 _FEWEST = 10
 """Of fewer samples, equal scores or answers may well be chance."""
@@ -128,7 +128,7 @@ class ScorePatterns:
             )
         is_one = n >= _FEWEST and not self._has_other_answer and self._n_right <= _MOSTLY_RIGHT * n
         if is_one and (self._has_other_target or self._target is None):
-            return f"all {n:,} answers that were scored are the same, {_quoted(self._answer or '')}."
+            return f"all {n:,} answers that were scored are the same, {quoted(self._answer or '', _SHOWN)}."
         return self._of_one_choice()
 
     def _of_one_choice(self) -> str:
@@ -144,7 +144,7 @@ class ScorePatterns:
             or self._n_right > _MOSTLY_RIGHT * self._n_answers
         ):
             return ""
-        what = f"option {chosen}" if _LETTER.fullmatch(chosen) else _quoted(chosen)
+        what = f"option {chosen}" if _LETTER.fullmatch(chosen) else quoted(chosen, _SHOWN)
         return f"{n:,} of {self._n_answers:,} answers are {what}, and {targets.share(chosen):.0%} of the references."
 
     def _of_scores(self, results: Sequence[Result]) -> str:
@@ -191,7 +191,3 @@ def _normalised(text: str) -> str:
 
 def _is_one_of(given: str, targets: str) -> bool:
     return any(given == _normalised(one) for one in targets.split(_SEVERAL))
-
-
-def _quoted(text: str) -> str:
-    return repr(clip_line(text, _SHOWN))

@@ -45,7 +45,7 @@ def check_specs(specs: Iterable[TaskSpec], backends: Iterable[str] = ()) -> None
     """
     missing: dict[str, list[tuple[str, NeededPackage]]] = {}
     for spec in specs:
-        for package in _missing(spec):
+        for package in _packages_not_installed(spec):
             if package.is_certain:
                 missing.setdefault(package.module, []).append((spec.name, package))
     if not missing:
@@ -66,7 +66,7 @@ def missing_later(specs: Iterable[TaskSpec]) -> Iterator[str]:
     """Sentences about packages that are missing and that the code of tasks imports only on some of its ways."""
     found: dict[str, tuple[NeededPackage, list[str]]] = {}
     for spec in specs:
-        for package in _missing(spec):
+        for package in _packages_not_installed(spec):
             found.setdefault(package.module, (package, []))[1].append(spec.name)
     for module, (package, tasks) in found.items():
         yield (
@@ -75,7 +75,7 @@ def missing_later(specs: Iterable[TaskSpec]) -> Iterator[str]:
         )
 
 
-def _missing(spec: TaskSpec) -> Iterator[NeededPackage]:
+def _packages_not_installed(spec: TaskSpec) -> Iterator[NeededPackage]:
     return (package for package in needed_packages(spec) if not is_installed(package.module))
 
 

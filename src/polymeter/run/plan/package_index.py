@@ -42,11 +42,11 @@ def read_package(package: Package, cache_dir: Path | None, parity: Parity) -> Ca
     content = _content_of(package, cache_dir)
     catalog = Catalog(parity=parity, origin=package.qualifier, advice=_advice(package), state=content["state"])
     for row in content["entries"]:
-        entry = _entry(row, package)
+        entry = _entry_of_row(row, package)
         catalog.entries[entry.name] = entry
     for name, files, later in content["clashes"]:
         catalog.clashes[name] = tuple(package.folder / file for file in files)
-        catalog.later[name] = _entry(later, package)
+        catalog.later[name] = _entry_of_row(later, package)
     catalog.problems = [Problem(where, message) for where, message in content["problems"]]
     if parity.on("later-file"):
         catalog.settle_clashes()
@@ -98,7 +98,7 @@ def _index_row(entry: Entry, package: Package) -> list[Any]:
     return [os.path.relpath(value, package.folder) if isinstance(value, Path) else value for value in values]
 
 
-def _entry(row: Iterable[Any], package: Package) -> Entry:
+def _entry_of_row(row: Iterable[Any], package: Package) -> Entry:
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in zip(_FIELDS, row, strict=True)
     }

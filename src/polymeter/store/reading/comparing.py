@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from polymeter.core.text.phrases import clip_line
+from polymeter.core.text.phrases import quoted
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, SampleRow
 from polymeter.store.verifying import differing_results
@@ -76,7 +76,7 @@ def _in_task(one: Journal, other: Journal, task: str) -> Iterator[RunDifference]
             ("score", row.score, found.score),
         ):
             if before != after:
-                yield RunDifference(kind, where, _quoted(before), _quoted(after))
+                yield RunDifference(kind, where, quoted(before, _SHOWN), quoted(after, _SHOWN))
 
 
 def _in_exchanges(one: Journal, other: Journal, task: str, index: int, where: str) -> Iterator[RunDifference]:
@@ -85,7 +85,8 @@ def _in_exchanges(one: Journal, other: Journal, task: str, index: int, where: st
             yield RunDifference("request", where, _request(before), _request(after))
             return
         if _answer_content(before[3]) != _answer_content(after[3]):
-            yield RunDifference("answer", where, _quoted(_answer_text(before[3])), _quoted(_answer_text(after[3])))
+            texts = (quoted(_answer_text(asked[3]), _SHOWN) for asked in (before, after))
+            yield RunDifference("answer", where, *texts)
 
 
 def _end(row: SampleRow) -> str:
@@ -105,8 +106,4 @@ def _answer_text(response: str) -> str:
 
 
 def _request(asked: tuple[str, str, str | None, str] | None) -> str:
-    return "none" if asked is None else _quoted(asked[2])
-
-
-def _quoted(text: Any) -> str:
-    return repr(clip_line(str(text), _SHOWN))
+    return "none" if asked is None else quoted(asked[2], _SHOWN)

@@ -44,7 +44,7 @@ def write_csv(job: ExportJob) -> None:
     head = list(dict.fromkeys(chain(_HEAD, (key for row in _flat_rows(job) for key in row))))
     path = job.folder / "samples.csv"
     with stored_at(path, "Writing samples"), replacing(path) as file:
-        rows = ([_cell(row.get(key)) for key in head] for row in _flat_rows(job))
+        rows = ([_flat_cell(row.get(key)) for key in head] for row in _flat_rows(job))
         file.writelines(csv_lines(chain([head], rows)))
     job.leave_out("rows of the data and requests after the first")
 
@@ -74,7 +74,7 @@ def write_parquet_files(job: ExportJob) -> None:
         write_parquet(run, task, parquet_file(job.folder, run, task), media="bytes" if job.copies_media else "paths")
 
 
-def _cell(value: Any) -> Any:
+def _flat_cell(value: Any) -> Any:
     return " ".join(map(str, value)) if isinstance(value, list) else value
 
 

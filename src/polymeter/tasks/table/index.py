@@ -104,7 +104,7 @@ def _add(catalog: Catalog, path: Path, root: Root, claimed: Collection[str]) -> 
     except DataError as error:
         catalog.problems.append(Problem(error.where or str(path), error.what))
         return
-    entry = _entry(path, columns, is_user=root.is_user)
+    entry = _entry_of_table(path, columns, is_user=root.is_user)
     if entry is not None:
         catalog.add(entry)
     elif root.is_user:
@@ -113,12 +113,12 @@ def _add(catalog: Catalog, path: Path, root: Root, claimed: Collection[str]) -> 
 
 def _data_entry(path: Path) -> Entry | None:
     try:
-        return _entry(path, columns_of(path), is_user=False)
+        return _entry_of_table(path, columns_of(path), is_user=False)
     except DataError:
         return None
 
 
-def _entry(path: Path, columns: Sequence[str], *, is_user: bool) -> Entry | None:
+def _entry_of_table(path: Path, columns: Sequence[str], *, is_user: bool) -> Entry | None:
     kind = _type_of_table(columns)
     return Entry(path.stem, "task", NAME, path, is_user, tags=(kind,)) if kind else None
 

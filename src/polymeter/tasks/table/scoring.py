@@ -64,7 +64,7 @@ def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[st
         name: value for one in scored for name, value in one.items() if type(value) not in _PLAIN and is_image(value)
     }
     names = dict.fromkeys(name for one in scored for name in one if name not in _TEXTS and name not in images)
-    values = {(name, NO_FILTER): _mean([one[name] for one in scored if name in one]) for name in names}
+    values = {(name, NO_FILTER): _mean_of_known([one[name] for one in scored if name in one]) for name in names}
     shown = {name: _joined_texts([one.get(name) for one in scored]) for name in _TEXTS}
     if shown["answer"] is None and dataset.is_own and (are_texts or isinstance(prediction, str)):
         shown["answer"] = _joined_texts(prediction if are_texts else [prediction])
@@ -113,7 +113,7 @@ def _metric_value(value: Any, name: str, author: str) -> float | int:
     return int(value) if isinstance(value, Integral) else float(value)
 
 
-def _mean(values: list[Any]) -> Any:
+def _mean_of_known(values: list[Any]) -> Any:
     """The mean of the values that are not NaN; a single value as it is."""
     if len(values) == 1:
         return values[0]

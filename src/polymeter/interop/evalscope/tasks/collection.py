@@ -156,7 +156,7 @@ def open_collection(
         PlanError: if a benchmark in it is not in reach.
     """
     entries = _limited(
-        [_entry(line, path, number) for number, line in enumerate(_checked_lines(lines, path), 1)], context
+        [_collection_entry(line, path, number) for number, line in enumerate(_checked_lines(lines, path), 1)], context
     )
     records = [PromptedRecord(entry.subset, entry.index, entry.prompt, entry.prompt["raw_input"]) for entry in entries]
     files: Mapping[str, str] = spec.config.get("benchmarks", {})
@@ -240,7 +240,7 @@ def _checked_lines(lines: Any, path: str) -> Sequence[Any]:
     return lines
 
 
-def _entry(line: Any, path: str, number: int) -> CollectionEntry:
+def _collection_entry(line: Any, path: str, number: int) -> CollectionEntry:
     try:
         prompt = dict(line["prompt"])
         index = int(line["index"])
@@ -332,7 +332,10 @@ def _report(name: str, scored: Sequence[ScoredMetric], model: str) -> Report:
     categories = [
         Category(
             name=levels,
-            subsets=[Subset(subset, _mean(values), len(_numbers_in(values))) for subset, values in sorted(by.items())],
+            subsets=[
+                Subset(subset, _mean_of_numbers(values), len(_numbers_in(values)))
+                for subset, values in sorted(by.items())
+            ],
         )
         for levels, by in sorted(tree.items())
     ]
@@ -408,7 +411,7 @@ def _numbers_in(values: Sequence[float]) -> Sequence[float]:
     return [value for value in values if not isnan(value)]
 
 
-def _mean(values: Sequence[float]) -> float:
+def _mean_of_numbers(values: Sequence[float]) -> float:
     """A mean that is summed as NumPy does, since the report rounds it."""
     import numpy
 

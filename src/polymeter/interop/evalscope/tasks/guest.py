@@ -124,7 +124,7 @@ def open_benchmark(
         DataError: if its dataset is missing or empty.
     """
     meta = load_meta(spec)
-    changes = _changes(meta, options, context)
+    changes = _changed_meta(meta, options, context)
     adapter, mode = _make_adapter(meta, changes, traits, options, context.parity)
     with naming_its_place(spec.file, partial(line_of_data, spec.file, spec.name)), mapped_anew(spec.sources):
         records = list(_limited(_make_prompts(meta, adapter, options, context), context.limit))
@@ -177,7 +177,7 @@ def make_all_prompts(
     meta = load_meta(spec)
     options = AdapterRunOptions(dataset_args={meta.name: dict(changes)})
     with GUEST_LOCK, contained(), authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"):
-        adapter = meta.get_data_adapter(_changes(meta, options, context))
+        adapter = meta.get_data_adapter(_changed_meta(meta, options, context))
     return {name: list(prompts) for name, prompts in _make_prompts(meta, adapter, options, context).items()}
 
 
@@ -189,7 +189,7 @@ def load_lines(spec: TaskSpec, options: AdapterRunOptions, context: OpenContext)
         DataError: if its file is missing or broken.
     """
     meta = load_meta(spec)
-    changes = _changes(meta, options, context)
+    changes = _changed_meta(meta, options, context)
     with GUEST_LOCK, contained(), authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"):
         adapter = meta.get_data_adapter(changes)
     adapter.run_dataset_hub = options.dataset_hub
@@ -226,7 +226,7 @@ def load_meta(spec: TaskSpec) -> BenchmarkMeta:
     return meta
 
 
-def _changes(meta: BenchmarkMeta, options: AdapterRunOptions, context: OpenContext) -> dict[str, Any]:
+def _changed_meta(meta: BenchmarkMeta, options: AdapterRunOptions, context: OpenContext) -> dict[str, Any]:
     """What this run wants otherwise than the registration says; settings for this benchmark win over general ones."""
     changes: dict[str, Any] = {}
     if context.num_fewshot is not None:

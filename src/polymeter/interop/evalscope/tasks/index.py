@@ -172,10 +172,10 @@ def _add(catalog: Catalog, file: BenchmarkFile, root: Root) -> None:
                 )
             )
         else:
-            catalog.add(_entry(registration, file, root))
+            catalog.add(_entry_of_registration(registration, file, root))
 
 
-def _entry(registration: Registration, file: BenchmarkFile, root: Root) -> Entry:
+def _entry_of_registration(registration: Registration, file: BenchmarkFile, root: Root) -> Entry:
     alias = registration.value("pretty_name")
     return Entry(
         registration.name,

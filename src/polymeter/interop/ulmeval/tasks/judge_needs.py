@@ -48,7 +48,7 @@ def surely_asks(method: Callable[..., Any]) -> str:
         return ""
     kwargs = function.args.kwarg.arg if function.args.kwarg else ""
     for node in _always(function.body):
-        if _changes(node, kwargs):
+        if _changes_kwargs(node, kwargs):
             break
         if _needs(node, kwargs):
             return f"{code.co_filename}:{getattr(node, 'lineno', function.lineno)}"
@@ -98,7 +98,7 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
             yield from _evaluated(child)
 
 
-def _changes(node: ast.AST, kwargs: str) -> bool:
+def _changes_kwargs(node: ast.AST, kwargs: str) -> bool:
     """Whether a node may put a judge's name among the arguments."""
     if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
         return _is_name(node.value, kwargs)

@@ -106,9 +106,9 @@ def value_of(node: ast.expr | None, known: Mapping[str, Any]) -> Any:
     elif isinstance(node, ast.Call):
         found = _called(node, known)
     elif isinstance(node, ast.JoinedStr):
-        found = _joined(node.values, known)
+        found = _text_of_pieces(node.values, known)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        found = _joined([node.left, node.right], known)
+        found = _text_of_pieces([node.left, node.right], known)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         sides = [value_of(side, known) for side in (node.left, node.right)]
         found = {**sides[0], **sides[1]} if all(isinstance(side, dict) for side in sides) else NOT_KNOWN
@@ -165,7 +165,7 @@ def _comprehended(node: ast.DictComp, known: Mapping[str, Any]) -> Any:
     return found
 
 
-def _joined(pieces: list[ast.expr], known: Mapping[str, Any]) -> Any:
+def _text_of_pieces(pieces: list[ast.expr], known: Mapping[str, Any]) -> Any:
     texts = []
     for piece in pieces:
         is_plain = isinstance(piece, ast.FormattedValue) and piece.conversion == -1 and piece.format_spec is None

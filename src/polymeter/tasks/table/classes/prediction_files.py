@@ -75,11 +75,11 @@ def percentages(data: pd.DataFrame, value: str, *, by: tuple[str, ...]) -> pd.Da
     """One row of means in percent: ``Overall``, then each value of the columns ``by``, sorted."""
     import pandas as pd
 
-    table: dict[str, list[float]] = {"Overall": [_PERCENT * _mean(data[value])]}
+    table: dict[str, list[float]] = {"Overall": [_PERCENT * _column_mean(data[value])]}
     for column in by:
         if column in data.columns:
             for name in distinct(data[column]):
-                table[name] = [_PERCENT * _mean(data[value][data[column].map(text_of) == name])]
+                table[name] = [_PERCENT * _column_mean(data[value][data[column].map(text_of) == name])]
     return pd.DataFrame(table)
 
 
@@ -88,5 +88,5 @@ def distinct(cells: pd.Series[Any]) -> list[str]:
     return sorted({text_of(cell) for cell in cells} - {""})
 
 
-def _mean(values: pd.Series[Any]) -> float:
+def _column_mean(values: pd.Series[Any]) -> float:
     return float(values.mean())

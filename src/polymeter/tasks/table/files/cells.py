@@ -119,7 +119,7 @@ def image_in(cell: str, index: Any, column: str = "image") -> tuple[bytes, str]:
         DataError: if the cell is not base64, or its bytes are not an image.
     """
     where = cell_name(index, column)
-    data = _decoded(cell, where)
+    data = _decoded_base64(cell, where)
     with boundary(DataError, f"Opening the image in {where}"):
         kind = _format_of(data)
     if kind is None:
@@ -132,7 +132,7 @@ def cell_name(index: Any, column: str) -> str:
     return f"row {str(index)!r}, column {column!r}"
 
 
-def _decoded(cell: str, where: str) -> bytes:
+def _decoded_base64(cell: str, where: str) -> bytes:
     is_short = _may_be_reference(cell)
     try:
         data = decode_base64(cell)

@@ -47,7 +47,7 @@ def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
         return named
     if url and "://" not in url and os.path.isfile(url):
         return _verified(Path(url).absolute(), md5)
-    paths = _paths(name, url)
+    paths = _candidates(name, url)
     present = {path: md5_of(path) if md5 else None for path in paths if path.is_file()}
     fitting = next((path for path, value in present.items() if not md5 or value == md5.lower()), None)
     if fitting is not None:
@@ -55,12 +55,12 @@ def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
     root = Path(LMUDataRoot())
     own = {path: value for path, value in present.items() if path.parent == root}
     if "://" not in url:
-        raise _missing(name, paths, present, md5)
+        raise _no_table(name, paths, present, md5)
     if not own:
         log.info("fetching %s for dataset %s", hide_secrets(url), name)
         table = download(url, paths[0], md5=md5, is_offline=is_offline_here())
     else:
-        table = _replaced(url, paths[0], own, str(md5))
+        table = _fetched_anew(url, paths[0], own, str(md5))
     if owner:
         note_origin(table, owner, url)
     return table
@@ -78,7 +78,7 @@ def table_here(name: str, url: str, md5: str | None) -> Path | None:
         _note_difference(name, named, md5)
         return named
     return next(
-        (path for path in _paths(name, url) if path.is_file() and (not md5 or md5_of(path) == md5.lower())), None
+        (path for path in _candidates(name, url) if path.is_file() and (not md5 or md5_of(path) == md5.lower())), None
     )
 
 
@@ -102,11 +102,11 @@ def _origin_file(table: Path) -> Path:
     return table.with_name(f"{table.name}{_ORIGIN}")
 
 
-def _paths(name: str, url: str) -> list[Path]:
+def _candidates(name: str, url: str) -> list[Path]:
     return [folder / file for folder in table_folders() for file in table_names(name, url)]
 
 
-def _replaced(url: str, target: Path, present: dict[Path, str | None], md5: str) -> Path:
+def _fetched_anew(url: str, target: Path, present: dict[Path, str | None], md5: str) -> Path:
     """A verified download that replaces files with another MD5."""
     path, value = next(iter(present.items()))
     log.warning("%s has MD5 %s, not %s: fetching %s", path, value, md5, hide_secrets(url))
@@ -154,7 +154,7 @@ def _note_difference(name: str, path: Path, md5: str | None) -> None:
         log.warning("--data %s=%s has MD5 %s; the published table has %s", name, path, actual, md5.lower())
 
 
-def _missing(name: str, paths: list[Path], present: dict[Path, str | None], md5: str | None) -> DataError:
+def _no_table(name: str, paths: list[Path], present: dict[Path, str | None], md5: str | None) -> DataError:
     if present:
         path, value = next(iter(present.items()))
         return DataError(

@@ -113,7 +113,7 @@ def read_choice(
         letter = can_infer(answer, choices) if by_letter else can_infer_text(answer, choices)
     else:
         # A known refusal is read too: it chooses none, and a judge would not find one either.
-        letter = _chosen(answer, choices, by_letter=by_letter) or can_infer_option(answer, {})
+        letter = _letter_of_choice(answer, choices, by_letter=by_letter) or can_infer_option(answer, {})
     if letter:
         return OptionRead(letter if letter in choices else None, "rules")
     if not is_judged or not shown(answer).strip():
@@ -121,7 +121,7 @@ def read_choice(
     return OptionRead(ask_judge(answer, choices, question), "judge")
 
 
-def _chosen(answer: str, choices: Mapping[str, Any], *, by_letter: bool) -> str | None:
+def _letter_of_choice(answer: str, choices: Mapping[str, Any], *, by_letter: bool) -> str | None:
     """The letter of the option that an answer chooses by Polymeter's rules."""
     texts = [str(text) for text in choices.values()]
     reading = choice_reading(answer, texts, [*choices] if by_letter else ())
