@@ -36,7 +36,7 @@ def calls(folder: Path, name: str) -> Iterator[str]:
                 yield str(argument.value)
 
 
-@pytest.mark.needs_system("lmms_eval", "evalscope", "ulmeval")
+@pytest.mark.needs_system("lmms_eval", "lm_eval", "evalscope", "ulmeval")
 def test_every_switch_is_declared_read_and_tested_both_ways() -> None:
     read = set(calls(SOURCE, "parity.on"))
     tested = set(calls(TESTS, "difference"))

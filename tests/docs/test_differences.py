@@ -50,7 +50,7 @@ def asked(task: Path, **options: object) -> list[object]:
     return requests
 
 
-@pytest.mark.needs_system("lmms_eval", "evalscope", "ulmeval")
+@pytest.mark.needs_system("lmms_eval", "lm_eval", "evalscope", "ulmeval")
 def test_the_page_is_made_from_the_records() -> None:
     assert page_with_tables(PAGE.read_text("utf-8")) == PAGE.read_text("utf-8"), "Run: python -m scripts.differences"
 

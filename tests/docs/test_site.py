@@ -15,7 +15,7 @@ from scripts import docs_reference
 from scripts.docs_site import ROOT, DeadLinkError, page_for_site, pages, write_tree
 from tests.helpers.guides import DOCS, blocks
 
-pytestmark = pytest.mark.needs_system("lmms_eval", "evalscope", "ulmeval")  # the site has a page for each
+pytestmark = pytest.mark.needs_system("lmms_eval", "lm_eval", "evalscope", "ulmeval")  # the site has a page for each
 
 
 @pytest.fixture(scope="module")

@@ -44,6 +44,7 @@ def test_a_field_that_only_lm_eval_has_shows_what_the_folder_is(tmp_path: Path, 
     assert formats(tmp_path) == {"t": THEIRS, "u": THEIRS}
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_code_that_imports_lm_eval_shows_it(tmp_path: Path) -> None:
     code = "from lm_eval.api.filter import Filter\ndef text(doc): return doc['q']\n"
     write(tmp_path, {"t.yaml": task_text(text="!function utils.text"), "utils.py": code})
