@@ -39,7 +39,7 @@ class Walls:
     has_own_processes: bool = False
     is_alone: bool = True
 
-    def with_what_was_program_path(self, found: Mapping[str, Any]) -> Walls:
+    def with_what_was_found(self, found: Mapping[str, Any]) -> Walls:
         """These walls as they are on this machine.
 
         Args:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.core.request import ChoiceLogprob
 from polymeter.interop.lmms_eval.tasks.filter_classes import ExtendedRegexFilter, RegexFilter
-from polymeter.tasks.yaml.files.reader import Reader
+from polymeter.tasks.yaml.files.reader import YamlReader
 from polymeter.tasks.yaml.outputs.choices import argmax, softmax
 from polymeter.tasks.yaml.outputs.visual_cot import split_stages
 from polymeter.tasks.yaml.scoring.filters import FILTERS
@@ -36,7 +36,7 @@ def test_includes_merge_like_dictionaries_the_earlier_ones_last_and_own_keys_aft
     expected = {}
     for values in reversed(files):
         expected |= values
-    found = Reader().read(folder / "t.yaml")
+    found = YamlReader().read(folder / "t.yaml")
     assert found.values == {**expected, **own}
     for key, value in found.values.items():
         file, line = found.places[key]
@@ -52,7 +52,7 @@ def test_a_chain_of_includes_is_the_same_as_a_list_of_them(tmp_path_factory, fil
         (folder / f"f{number}").write_text(dump(values, () if last else (f"f{number + 1}",)) or "{}\n")
         (folder / f"g{number}").write_text(dump(values) if values else "{}\n")
     (folder / "list").write_text(dump({}, [f"g{number}" for number in range(len(files))]))
-    assert Reader().read(folder / "f0").values == Reader().read(folder / "list").values
+    assert YamlReader().read(folder / "f0").values == YamlReader().read(folder / "list").values
 
 
 @given(answers=TEXTS, name=st.sampled_from(PLAIN))

@@ -165,7 +165,8 @@ class SplitReader:
             if held is None:
                 raise
             return {key: held[name] for key, name, _ in wanted}
-        self.notes = media_folder_notes(opened[measured])
+        with placed(self._config, self._locate):
+            self.notes = media_folder_notes(opened[measured])
         return {key: self._processed(name, opened[name], process) for key, name, process in wanted}
 
     def opened(self, names: list[str]) -> Mapping[str, Any]:
