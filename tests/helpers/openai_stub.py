@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.parser import BytesParser
@@ -15,11 +16,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer: plain data is sent as JSON, text and bytes as they are."""
+    """An answer: plain data is sent as JSON, text and bytes as they are. One that comes later holds up no other."""
 
     body: Any
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    after_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,7 @@ class OpenAIStub:
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length", 0))
                 reply = stub.answer(Received(self.path, dict(self.headers), self.rfile.read(length)))
+                time.sleep(reply.after_s)
                 if reply.body is None:  # hang up without a word
                     self.close_connection = True
                     return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +119,7 @@ def test_a_judge_that_refuses_one_request_fails_that_sample(tmp_path: Path) -> N
         (Reply({"error": {"message": "not you"}}, 503, {"Retry-After": "4"}), "HTTP 503: not you"),
         (failure("overloaded", 529), "HTTP 529: overloaded"),
         (Reply(None), "the server closed the connection"),
-        (None, "No answer within 3 s"),
+        (None, "No answer within 1.5 s"),
     ],
     ids=["503", "529", "reset", "timeout"],
 )
@@ -128,11 +127,9 @@ def test_a_failure_of_one_request_is_its_own(tmp_path: Path, reply: Reply | None
     def respond(received: Received) -> Any:
         if asked_for(received) != STUCK:
             return chat("right")
-        if reply is None:
-            time.sleep(4)
-        return reply or chat("late")
+        return reply or Reply(chat("late"), after_s=2.5)
 
     with OpenAIStub(respond) as stub:
         # So long that a busy machine answers the others in time.
-        more = ("--timeout", "3", "--max-retries", "1") if reply is None else ()
+        more = ("--timeout", "1.5", "--max-retries", "1") if reply is None else ()
         fails_alone(ask(stub, tmp_path, "--concurrency", concurrency, *SOON, *more), words)
