@@ -305,7 +305,14 @@ def with_scorer(monkeypatch: pytest.MonkeyPatch) -> None:
     class Here(Host):
         def __init__(self, setup: ComputerSetup, listener: HostListener) -> None:
             self._scorer = setup.made()
-            super().__init__(listener, lambda _, number, work: listener.computed(number, self._scorer.compute(work)))
+            super().__init__(listener, lambda _, number, work: listener.computed(number, self._computed(work)))
+
+        def _computed(self, work: Work) -> Computed:
+            # Opening a task puts the generators back as they were, and here hooks of the run draw from them, too.
+            with self._scorer._door.held():
+                for name in self._scorer._specs:
+                    self._scorer._task(name)
+            return self._scorer.compute(work)
 
         def close(self) -> None:
             self._scorer.close()
