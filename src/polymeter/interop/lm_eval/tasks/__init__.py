@@ -11,21 +11,15 @@ They are listed, loaded and checked by ``tasks.yaml``, by the choices of ``diale
 
 from __future__ import annotations
 
-from polymeter.core.format import PageKeys
+from dataclasses import replace
+
 from polymeter.interop.lm_eval.tasks.dialect import DIALECT
-from polymeter.tasks.yaml.own import dialect_format
+from polymeter.tasks.yaml.own import PAGE_KEYS, dialect_format
 
 __all__ = ["FORMAT"]
 
-_PAGE_KEYS = PageKeys(
-    description="",  # in this format it is part of the prompt
-    tags="tag",
-    dataset="dataset_path",
-    subsets="dataset_name",
-    splits=("training_split", "validation_split", "test_split", "fewshot_split"),
-    outputs=("output_type",),
-    default_output="generate_until",
-    few_shot="num_fewshot",
+_PAGE_KEYS = replace(
+    PAGE_KEYS,
     settings=("dataset_kwargs", "generation_kwargs", "repeats", "filter_list", "fewshot_config", "gen_prefix"),
     prompts=("description", "doc_to_text", "doc_to_choice", "doc_to_target"),
     kinds=dict.fromkeys(("multiple_choice", "loglikelihood_rolling"), "loglikelihood"),
