@@ -323,6 +323,20 @@ def test_a_dialect_of_another_package_runs_on_the_same_engine(command: Command, 
     assert samples["shouted"][0] == "France!"
 
 
+def test_a_dialect_that_cannot_be_loaded_stops_nothing_else(python: Path, command: Command, cards: Path) -> None:
+    (record,) = python.parents[1].rglob("card_system/__init__.py")
+    whole = record.read_text()
+    record.write_text(whole.replace("card_system.dialect:DIALECT", "card_system.gone:DIALECT"))
+    try:
+        listed = command("tasks", "--include-path", "ours")
+        ran = command("run", "--model", "mock", "--include-path", "ours", "--tasks", "mine", "--output", "out")
+    finally:
+        record.write_text(whole)
+    assert "Loading the task YAML dialect of Cards" in listed.stdout + listed.stderr
+    assert "card_system.gone" in listed.stdout + listed.stderr
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_a_mistake_is_reported_with_its_line_in_the_file(command: Command, cards: Path) -> None:
     (cards / "cards" / "capitals.yaml").write_text("card: capitals\nlike: base.yaml\nask: '{{land}}'\n")
     done = command("run", "--model", "mock", "--include-path", "cards", "--tasks", "capitals", "--output", "out")

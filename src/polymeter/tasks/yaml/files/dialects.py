@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from polymeter.core.errors import Problem
+from polymeter.core.errors import PlanError, Problem, boundary
 from polymeter.core.format import OpenContext, Outline
 from polymeter.core.model import ModelTraits
 from polymeter.core.names.parity import Parity
@@ -112,8 +113,31 @@ class Dialect:
 
 
 def attached() -> tuple[Dialect, ...]:
-    """The dialects that systems attach."""
-    return tuple(cast(Dialect, load(target)) for system in systems() for target in system.dialects)
+    """The dialects that systems attach and that can be loaded."""
+    return _loaded(_targets())[0]
+
+
+def broken() -> tuple[Problem, ...]:
+    """The dialects that cannot be loaded, and why. Their files are listed as if the system were not installed."""
+    return _loaded(_targets())[1]
+
+
+def _targets() -> tuple[tuple[str, str], ...]:
+    return tuple((system.title, target) for system in systems() for target in system.dialects)
+
+
+# Kept for the life of the process, in which modules do not change: each file is held against every dialect.
+@lru_cache(maxsize=4)
+def _loaded(targets: tuple[tuple[str, str], ...]) -> tuple[tuple[Dialect, ...], tuple[Problem, ...]]:
+    found: list[Dialect] = []
+    problems: list[Problem] = []
+    for title, target in targets:
+        try:
+            with boundary(PlanError, f"Loading the task YAML dialect of {title}"):
+                found.append(cast(Dialect, load(target)))
+        except PlanError as error:
+            problems.append(Problem(error.where or target, f"{error.what} {error.hint}".strip()))
+    return tuple(found), tuple(problems)
 
 
 def shown_by(values: Mapping[str, Any], roots: frozenset[str]) -> str | None:

@@ -22,7 +22,7 @@ from polymeter.core.machine.files import replacing
 from polymeter.core.media.sources import digest
 from polymeter.core.names.catalog import Catalog, Entry, Root
 from polymeter.core.names.parity import NO_PARITY
-from polymeter.tasks.yaml.files.dialects import NAME, attached, duplicate_problem, formats_by_folder, shown_by
+from polymeter.tasks.yaml.files.dialects import NAME, attached, broken, duplicate_problem, formats_by_folder, shown_by
 from polymeter.tasks.yaml.files.reader import Resolved, YamlReader
 from polymeter.tasks.yaml.task_code import PackageScanner, function_refs
 
@@ -52,7 +52,7 @@ def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
     So are, in a folder, other people's YAML files that have nothing to do with tasks (settings of other programs); a
     file that is named itself is always meant.
     """
-    catalog = Catalog()
+    catalog = Catalog(problems=list(broken()))
     memory = _IndexMemory(cache_dir, roots)
     reading = _Reading(memory)
     for root in roots:

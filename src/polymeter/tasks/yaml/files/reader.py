@@ -186,7 +186,7 @@ class YamlReader:
             PlanError: if a file is broken or missing, or files include each other in a circle.
         """
         resolved = self._read(file, ())
-        if not self.defaults or not isinstance(resolved.values.get("task"), str):
+        if not self.defaults or not isinstance(resolved.values.get("task"), (str, int)):
             return resolved
         return replace(resolved, values={**self.defaults, **resolved.values})
 
