@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -112,9 +113,12 @@ def test_a_regression_exits_with_3(typing: Typing) -> None:
     assert "REGRESSION: sums (exact_match): base is" in done.out
     assert typing("compare base good --max-regression 0.02").code == 0
     done = typing("compare base alike --max-regression 0.02")
-    assert done.code == 0
-    assert "Cannot tell: sums (exact_match):" in done.out
+    assert done.code == 4
+    assert "UNDECIDED: sums (exact_match):" in done.out
+    assert "samples would decide it." in done.out
     assert "No loss of more than 0.02 is shown." in done.out
+    assert "Exit code 4: such a loss is not excluded either. --allow-undecided accepts that." in done.out
+    assert typing("compare base alike --max-regression 0.02 --allow-undecided").code == 0
     document = json.loads(typing("compare good base --max-regression 0.9 --json").out)
     assert document["max_regression"]["regressions"] == []
     done = typing("compare base good --max-regression -1")
@@ -172,7 +176,30 @@ def test_few_samples_promise_nothing(typing: Typing) -> None:
     done = typing("compare some none --max-regression 0.9")
     assert "no difference between some and none is shown" in done.out
     assert "would likely have been seen" not in done.out
-    assert "Cannot tell: sums (exact_match): fewer than 20 samples." in done.out
+    assert "UNDECIDED: sums (exact_match): fewer than 20 samples. About 20 samples would decide it." in done.out
+    assert done.code == 4
+
+
+def test_a_large_loss_on_few_samples_does_not_pass_the_gate(typing: Typing) -> None:
+    right = {str(i): str(2 * i) for i in range(5)}
+    typing.write({"rows.jsonl": rows(5), "all.json": json.dumps(right), "one.json": json.dumps({"0": "0"})})
+    run(typing, "all")
+    run(typing, "one")
+    done = typing("compare all one --max-regression 0.02")
+    assert done.code == 4
+    assert "UNDECIDED: sums (exact_match): one is 0.8000 worse than all, but that could be noise" in done.out
+    needed = re.search(r"About ([\d,]+) samples would decide it", done.out)
+    assert needed is not None
+    assert int(needed[1].replace(",", "")) > 1000
+    assert typing("compare all one --allow-undecided").code == 2
+
+
+def test_a_large_gain_on_few_samples_passes_the_gate(typing: Typing) -> None:
+    typing.write({"rows.jsonl": rows(40), "none.json": "{}"})
+    typing.write({"all.json": json.dumps({str(i): str(2 * i) for i in range(40)})})
+    run(typing, "none")
+    run(typing, "all")
+    assert typing("compare none all --max-regression 0.02").code == 0
 
 
 def test_the_same_rows_in_another_place_are_the_same(typing: Typing) -> None:

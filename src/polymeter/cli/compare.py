@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from polymeter.analysis.comparison.comparing import Comparison
 
 _REGRESSION = 3
+_UNDECIDED = 4
 
 
 def compare(
@@ -42,11 +43,15 @@ def compare(
         float | None,
         typer.Option(
             "--max-regression",
-            help="Exit with 3 if a run is worse than the first by more than this, and more than by noise.",
+            help="Exit with 3 if a run is worse than the first by more than this and more than noise, "
+            "with 4 if the samples are too few to decide it.",
             metavar="X",
             show_default=False,
         ),
     ] = None,
+    allow_undecided: Annotated[
+        bool, typer.Option("--allow-undecided", help="With --max-regression: exit with 0 if that cannot be decided.")
+    ] = False,
     unpaired: Annotated[
         bool, typer.Option("--unpaired", help="Compare the means of different samples, which shows less.")
     ] = False,
@@ -80,7 +85,8 @@ def compare(
     Differences of scores come with an interval, a p-value and the samples behind them. Runs of other samples, prompts,
     data or ways to score are refused, with what differs, until --allow names it.
 
-    Exit codes: 0; 2: the runs cannot be compared; 3: worse than --max-regression allows.
+    Exit codes: 0; 2: the runs cannot be compared; 3: worse than --max-regression allows; 4: too few samples to decide
+    that, unless --allow-undecided is set.
     """
     from polymeter.analysis.comparison.comparing import compare as compare_runs
     from polymeter.core.errors import PlanError
@@ -92,18 +98,20 @@ def compare(
     )
     form = OutputForm.json if as_json else form
     document = comparison.document()
-    is_regressed = False
+    code = 0
     if max_regression is not None:
-        worse, unclear = comparison.regressions(max_regression)
-        is_regressed = bool(worse)
-        document["max_regression"] = {"limit": max_regression, "regressions": worse, "unclear": unclear}
-    _print(document, form)
+        worse, undecided = comparison.regressions(max_regression)
+        code = _REGRESSION if worse else _UNDECIDED if undecided and not allow_undecided else 0
+        document["max_regression"] = {"limit": max_regression, "regressions": worse, "unclear": undecided}
+    elif allow_undecided:
+        raise PlanError("--allow-undecided needs --max-regression.", hint="Add --max-regression 0.02.")
+    _print(document, form, code)
     if output is not None:
         _write_page(comparison, output, is_quiet=form is not OutputForm.text)
-    return _REGRESSION if is_regressed else 0
+    return code
 
 
-def _print(document: dict[str, Any], form: OutputForm) -> None:
+def _print(document: dict[str, Any], form: OutputForm, code: int) -> None:
     from polymeter.cli.printing import say
     from polymeter.report.comparison.tables import print_comparison, to_csv, to_latex, to_markdown
 
@@ -116,9 +124,11 @@ def _print(document: dict[str, Any], form: OutputForm) -> None:
         for sentence in gate["regressions"]:
             say(f"REGRESSION: {sentence}", err=is_err)
         for sentence in gate["unclear"]:
-            say(f"Cannot tell: {sentence}", err=is_err)
+            say(f"UNDECIDED: {sentence}", err=is_err)
         if not gate["regressions"]:
             say(f"No loss of more than {gate['limit']:g} is shown.", err=is_err)
+        if code == _UNDECIDED:
+            say(f"Exit code {code}: such a loss is not excluded either. --allow-undecided accepts that.", err=is_err)
 
 
 def _write_page(comparison: Comparison, output: Path, *, is_quiet: bool) -> None:

@@ -115,12 +115,21 @@ def track(
         float | None,
         typer.Option(
             "--max-regression",
-            help="Exit with 3 if the newest checkpoint is worse by more than this, and more than by noise.",
+            help="Exit with 3 if the newest checkpoint is worse by more than this and more than noise, "
+            "with 4 if the samples are too few to decide it.",
             metavar="X",
             rich_help_panel=_CURVE,
             show_default=False,
         ),
     ] = None,
+    allow_undecided: Annotated[
+        bool,
+        typer.Option(
+            "--allow-undecided",
+            help="With --max-regression: exit with 0 if that cannot be decided.",
+            rich_help_panel=_CURVE,
+        ),
+    ] = False,
     allow: Annotated[
         str,
         typer.Option(
@@ -162,7 +171,8 @@ def track(
     Checkpoints that were deleted since stay on the curve.
 
     Exit codes: 0; 1: a checkpoint could not be measured, or has samples without a score; 2: nothing could be measured
-    as asked for; 3: the newest is worse than --max-regression allows; 130: interrupted.
+    as asked for; 3: the newest is worse than --max-regression allows; 4: too few samples to decide that, unless
+    --allow-undecided is set; 130: interrupted.
     """
     from polymeter.cli.json_output import stdout_kept
 
@@ -188,6 +198,7 @@ def track(
                 metric=metric,
                 allow=[word.strip() for word in allow.split(",") if word.strip()],
                 max_regression=max_regression,
+                allow_undecided=allow_undecided,
                 every=every,
                 last=last,
                 name=name,

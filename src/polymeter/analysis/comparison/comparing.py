@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
@@ -19,7 +20,8 @@ from polymeter.core.settings.arguments import Names, names_of
 from polymeter.report.formatting import count, listing, number
 from polymeter.report.render import as_text
 from polymeter.report.table import title_of
-from polymeter.stats import holm
+from polymeter.stats import holm, needed_samples
+from polymeter.stats.means.moments import FEWEST_SAMPLES
 
 SCHEMA_VERSION = 1
 ALPHA = 0.05
@@ -63,43 +65,48 @@ class Comparison:
     is_paired: bool = True
 
     def regressions(self, most: float) -> tuple[list[str], list[str]]:
-        """The numbers that are worse by more than ``most``, and those of which the comparison cannot tell it.
+        """Sort out the scores that are worse by more than ``most``, and those for which the samples cannot decide it.
 
         A loss counts as a regression if it is larger than ``most`` and more than noise: its own p-value, without a
-        correction for the number of tasks, is at most 0.05. A loss that is as large and could be noise is in the second
-        list, and so is a number whose loss of ``most`` such a comparison would not find in four cases of five.
+        correction for the number of tasks, is at most 0.05. A score passes if its interval excludes such a loss, or if
+        the comparison would find a loss of ``most`` in four cases of five and did not. Everything else is undecided.
 
         Args:
             most: The largest loss that is tolerated, in the unit of the metric.
 
+        Returns:
+            One sentence for each regression, and one for each undecided score, with the number of samples that would
+            decide it.
+
         Raises:
-            ValueError: if it is negative or no number.
+            ValueError: if ``most`` is negative or not a number.
         """
         if not most >= 0:
             raise ValueError(f"The largest tolerated loss is 0 or more, not {most}.")
-        worse, unclear = [], []
+        worse, undecided = [], []
         for other in self.others:
             for line in mains(other.scores):
+                what = f"{line.name} ({line.metric})"
                 if line.gain is None:
-                    unclear.append(f"{line.name} ({line.metric}): no sample has a score in both runs.")
+                    undecided.append(f"{what}: no sample has a score in both runs.")
                     continue
-                is_worse = -line.gain > most
-                what = f"{line.name} ({line.metric}): {other.run.name} is {number(abs(line.gain))} "
-                if is_worse and line.p_value is not None and line.p_value <= ALPHA:
-                    worse.append(
-                        f"{what}worse than {self.first.name}, more than {number(most)} (p {line.p_value:.2g})."
-                    )
-                elif is_worse:
-                    p_value = "no test" if line.p_value is None else f"p {line.p_value:.2g}"
-                    unclear.append(f"{what}worse than {self.first.name}, but that could be noise ({p_value}).")
-                elif line.interval is None and verdict(line) != "equal":
-                    unclear.append(f"{line.name} ({line.metric}): {line.no_interval}.")
+                loss, p_value = -line.gain, line.p_value
+                by_how_much = f"{what}: {other.run.name} is {number(loss)} worse than {self.first.name}"
+                if loss > most and p_value is not None and p_value <= ALPHA:
+                    worse.append(f"{by_how_much}, more than {number(most)} (p {p_value:.2g}).")
+                elif loss > most:
+                    noise = "no test" if p_value is None else f"p {p_value:.2g}"
+                    undecided.append(f"{by_how_much}, but that could be noise ({noise}).{_needed(line, most)}")
+                elif _is_excluded(line, most) or verdict(line) == "equal":
+                    continue
+                elif line.interval is None:
+                    undecided.append(f"{what}: {line.no_interval}.{_needed(line, most)}")
                 elif line.detectable is not None and line.detectable > most:
-                    unclear.append(
-                        f"{line.name} ({line.metric}): {count(line.n, 'sample')} would show a loss of "
-                        f"{number(line.detectable)} or more in four cases of five, not one of {number(most)}."
+                    undecided.append(
+                        f"{what}: {count(line.n, 'sample')} would show a loss of {number(line.detectable)} or more in "
+                        f"four cases of five, not one of {number(most)}.{_needed(line, most)}"
                     )
-        return worse, unclear
+        return worse, undecided
 
     def document(self) -> dict[str, Any]:
         """The comparison as plain data: what ``polymeter compare --json`` prints."""
@@ -372,3 +379,22 @@ def _family(line: ScoreComparison) -> tuple[str, ...]:
 
 def _run(run: ComparedRun) -> dict[str, Any]:
     return {"name": run.name, "path": str(run.folder.path), "model": run.model}
+
+
+def _is_excluded(line: ScoreComparison, most: float) -> bool:
+    """Whether the interval of a difference excludes a loss of more than ``most``."""
+    if line.interval is None:
+        return False
+    low, high = line.interval
+    return (high if line.higher_is_better is False else -low) <= most
+
+
+def _needed(line: ScoreComparison, most: float) -> str:
+    """A sentence with the number of samples that would show a loss of ``most``, or one as large as this if no loss is
+    tolerated; empty if that is unknown.
+    """
+    effect = most or (line.gain or 0.0)
+    if not line.stderr or not effect:
+        return ""
+    n = needed_samples(effect, std_a=line.stderr * math.sqrt(line.n), std_b=0.0, correlation=0.0)
+    return f" About {max(n, FEWEST_SAMPLES):,} samples would decide it."

@@ -64,6 +64,7 @@ class Curve:
         status: ``complete``; ``interrupted`` by the user.
         new: The steps that this call measured or tried to.
         max_regression: The largest loss that is tolerated; ``None``: any.
+        allow_undecided: Whether a loss that the samples cannot decide on is tolerated, too.
         warnings: What the reader must know: one sentence each.
     """
 
@@ -77,6 +78,7 @@ class Curve:
     status: str = "complete"
     new: tuple[int, ...] = ()
     max_regression: float | None = None
+    allow_undecided: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -97,18 +99,22 @@ class Curve:
     @property
     def exit_code(self) -> int:
         """130: interrupted; 3: the newest checkpoint is worse than ``max_regression`` allows; 1: a checkpoint that this
-        call tried failed, was stopped, or has samples without a score; else 0.
+        call tried failed, was stopped, or has samples without a score; 4: the samples are too few to decide on
+        ``max_regression``; else 0.
         """
         if self.status == "interrupted":
             return 130
-        if self.max_regression is not None and self.regressions(self.max_regression)[0]:
+        worse, undecided = ([], []) if self.max_regression is None else self.regressions(self.max_regression)
+        if worse:
             return 3
         tried = [point for point in self.points if point.step in self.new]
-        return 1 if any(point.status != "measured" or point.n_failed for point in tried) else 0
+        if any(point.status != "measured" or point.n_failed for point in tried):
+            return 1
+        return 4 if undecided and not self.allow_undecided else 0
 
     def regressions(self, most: float) -> tuple[list[str], list[str]]:
-        """The numbers of the newest checkpoint that are worse by more than ``most``, and those of which the comparison
-        cannot tell it; as ``Comparison.regressions``.
+        """Sort out the scores of the newest checkpoint that are worse by more than ``most``, and those for which the
+        samples cannot decide it; as ``Comparison.regressions``.
 
         Args:
             most: The largest loss that is tolerated, in the unit of the metric.
@@ -117,18 +123,18 @@ class Curve:
             ValueError: if it is negative.
         """
         worse: list[str] = []
-        unclear: list[str] = []
+        undecided: list[str] = []
         if not self.measured:
-            return worse, unclear
+            return worse, undecided
         newest = self.measured[-1]
         if newest.step in self.refused:
-            unclear.append(f"{step_name(newest.step)} is not compared: {self.refused[newest.step]}")
+            undecided.append(f"{step_name(newest.step)} is not compared: {self.refused[newest.step]}")
         for reference, compared in self.differences.get(newest.step, {}).items():
             first = _renamed_run(compared.run, step_name(reference))
             found = Comparison(first, (compared,)).regressions(most)
             worse += found[0]
-            unclear += found[1]
-        return worse, unclear
+            undecided += found[1]
+        return worse, undecided
 
     def value(self, task: str, metric: str, *, step: int | None = None) -> Any:
         """A number of a checkpoint.
@@ -183,8 +189,8 @@ class Curve:
     def _gate(self) -> dict[str, Any]:
         if self.max_regression is None:
             return {}
-        worse, unclear = self.regressions(self.max_regression)
-        return {"max_regression": {"limit": self.max_regression, "regressions": worse, "unclear": unclear}}
+        worse, undecided = self.regressions(self.max_regression)
+        return {"max_regression": {"limit": self.max_regression, "regressions": worse, "unclear": undecided}}
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         by_step = {point.step: dict(_results(point.results or {}, self.metric)) for point in self.measured}

@@ -79,6 +79,7 @@ def track(  # noqa: PLR0913  (callers name them)
     metric: str = "",
     allow: Collection[str] = (),
     max_regression: float | None = None,
+    allow_undecided: bool = False,
     every: int = 1,
     last: bool = False,
     name: str = "*",
@@ -111,6 +112,7 @@ def track(  # noqa: PLR0913  (callers name them)
         allow: What may differ between checkpoints besides the model; as for ``compare``.
         max_regression: The largest loss of the newest checkpoint that ``Curve.exit_code`` tolerates. With ``watch``,
             one that is worse ends the watch.
+        allow_undecided: Whether ``Curve.exit_code`` also tolerates a loss that the samples cannot decide on.
         every: Only checkpoints whose step is a multiple of this.
         last: Only the newest complete checkpoint.
         name: Only checkpoints whose names match this pattern.
@@ -160,6 +162,7 @@ def track(  # noqa: PLR0913  (callers name them)
             pairs=pairs,
             metric=metric,
             max_regression=max_regression,
+            allow_undecided=allow_undecided,
             new=tuple(measuring.tried),
             warnings=(*measuring.notes, *_none_found(measuring, name), *_no_such_step(measuring.record, against)),
             **more,

@@ -150,7 +150,7 @@ def gate(document: Mapping[str, Any]) -> Iterator[str]:
     if found is None:
         return
     yield from (f"REGRESSION: {one_line(text)}" for text in found["regressions"])
-    yield from (f"Cannot tell: {one_line(text)}" for text in found["unclear"])
+    yield from (f"UNDECIDED: {one_line(text)}" for text in found["unclear"])
     if not found["regressions"]:
         yield f"No loss of more than {found['limit']:g} is shown."
 
