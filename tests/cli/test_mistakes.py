@@ -1045,7 +1045,6 @@ SETTINGS = [
     ),
     Mistake("a misspelt way to ask", f"{RUN} --mcq letters", ("'letters' is not one of 'loglikelihood', 'text'",)),
     Mistake("a limit below nothing", f"{RUN} --limit -5", ("neither a number of samples nor a share",), "--limit"),
-    Mistake("a limit that is a word", f"{RUN} --limit ten", ("'--limit'", "valid number")),
     Mistake(
         "a batch of nothing",
         f"{RUN} --batch-size 0",
@@ -1067,6 +1066,24 @@ SETTINGS = [
         {"photos/0.png": picture()},
     ),
     Mistake("a misspelt command", "rnu --model mock", ("No such command 'rnu'", "Did you mean 'run'?")),
+    Mistake("a command of another tool", "eval --model mock", ("No such command 'eval'", "Did you mean 'run'?")),
+    Mistake("a command of another tool's viewer", "serve runs", ("No such command 'serve'", "Did you mean 'view'?")),
+    Mistake("a command that nothing is like", "zzzz", ("No such command 'zzzz'", "'polymeter --help' lists")),
+    Mistake("a percentage as the limit", f"{RUN} --limit 10%", ("'10%' is neither", "Write 0.1 for 10%."), "--limit"),
+    Mistake("words as the limit", f"{RUN} --limit ten", ("'ten' is neither", "Write 100, or 0.1 for a tenth.")),
+    Mistake("no limit at all", f"{RUN} --limit 0", ("0 is neither a number of samples nor a share",), "--limit"),
+    Mistake(
+        "a generation setting among the model's arguments",
+        f"{RUN.replace('mock', 'openai:x --base-url http://127.0.0.1:9/v1')} --model-args tempature=1",
+        ("has no argument 'tempature'", "--gen-kwargs temperature=1"),
+        "--model-args",
+    ),
+    Mistake(
+        "a comma in a value",
+        f"{RUN} --model-args answer=Paris,Texas",
+        ("'Texas' is not of the form key=value", "If the value of 'answer' contains the comma, quote it", "'…,Texas'"),
+        "--model-args",
+    ),
     Mistake("a misspelt system", f"{RUN} --parity lmms", ("no system 'lmms'", "Did you mean 'lmms-eval'?"), "--parity"),
     Mistake(
         "a misspelt key in the settings file",

@@ -257,6 +257,21 @@ def count_or_share(number: float, spelling: str) -> float:
     return int(number)
 
 
+def written_count_or_share(text: str, spelling: str) -> float:
+    """As ``count_or_share``, from what was typed.
+
+    Raises:
+        PlanError: if it is neither; a percentage is answered with the share.
+    """
+    try:
+        return count_or_share(float(text), spelling)
+    except ValueError:
+        share = text.strip().removesuffix("%")
+        is_percent = share != text.strip() and share.replace(".", "", 1).isdecimal() and 0 < float(share) < 100
+        hint = f"Write {float(share) / 100:g} for {text.strip()}." if is_percent else "Write 100, or 0.1 for a tenth."
+        raise PlanError(f"{text!r} is neither a number of samples nor a share.", where=spelling, hint=hint) from None
+
+
 def json_object(text: str, option: str) -> dict[str, Any]:
     """A JSON object. The text is never run as code.
 

@@ -30,7 +30,7 @@ from polymeter.cli.printing import say
 from polymeter.cli.run_flags import with_flags, without_flags
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.cli.state import State, set_debug
-from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.machine.places import naming_places
 from polymeter.core.names.systems import systems
 from polymeter.core.text.secrets import hide_secrets, remember_arguments
@@ -48,6 +48,18 @@ _COMMANDS = (
     "tasks", "fetch", "models", "check", "init", "docs", "doctor", "python",
 )  # fmt: skip
 """Polymeter's own commands as ``--help`` lists them: each is the function of its name in its module of this package."""
+_MEANT = {
+    **dict.fromkeys(("eval", "evaluate", "bench", "benchmark", "measure"), "run"),
+    **dict.fromkeys(("continue", "restart"), "resume"),
+    **dict.fromkeys(("list", "ls", "benchmarks"), "tasks"),
+    **dict.fromkeys(("diff", "test"), "compare"),
+    **dict.fromkeys(("download", "pull"), "fetch"),
+    **dict.fromkeys(("validate", "lint"), "check"),
+    **dict.fromkeys(("serve", "ui", "open", "app"), "view"),
+    **dict.fromkeys(("judge", "rescore"), "score"),
+    **dict.fromkeys(("new", "create"), "init"),
+}
+"""The command that other tools call by another name."""
 _MODULES = {"import": "import_logs"}
 """Where that cannot be, because the name is a word of Python's."""
 _SETTINGS = {"python": SETTINGS}
@@ -107,6 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with naming_places():
             only = words[0] if words and words[0] in _COMMANDS else ""
+            if words and not only:
+                _refuse_unknown_command(words[0])
             # Not through the app: calling it would put typer's hook for unexpected errors in place of ours.
             is_list = (not words or words[0] in ("-h", "--help")) and "_POLYMETER_COMPLETE" not in os.environ
             command = typer.main.get_command(build_app(only, with_options=not is_list))
@@ -122,6 +136,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _CLICK_ERROR as error:
         return _report_usage(error)
     return int(code or 0)
+
+
+def _refuse_unknown_command(word: str) -> None:
+    """Refuse a first word that is neither an option nor a command, with the command that was probably meant.
+
+    Raises:
+        PlanError: if it is neither.
+    """
+    known = [*_COMMANDS, *(system.command.name for system in systems() if system.command is not None)]
+    if not word or word.startswith("-") or word in known:
+        return
+    hint = f"Did you mean {_MEANT[word]!r}?" if word in _MEANT else did_you_mean(word, known)
+    raise PlanError(f"No such command {word!r}.", hint=hint or "'polymeter --help' lists the commands.")
 
 
 def _begin(

@@ -34,10 +34,13 @@ def parse_pairs(texts: Iterable[str], option: str) -> dict[str, Any]:
             key, equals, value = pair.partition("=")
             key = key.strip()
             if not equals or not key:
+                last = next(reversed(pairs), "") if pairs and not equals else ""
                 raise PlanError(
                     f"{pair!r} is not of the form key=value.",
                     where=option,
-                    hint=f"Write {option} key=value,other=value",
+                    hint=f"If the value of {last!r} contains the comma, quote it: {option} \"{last}='…,{pair}'\""
+                    if last
+                    else f"Write {option} key=value,other=value",
                 )
             if key in pairs:
                 raise PlanError(f"{key!r} is given twice.", where=option)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import typer
 
 from polymeter.cli.completion import system_names
-from polymeter.cli.foreign_flags import count_or_share
+from polymeter.cli.foreign_flags import written_count_or_share
 from polymeter.cli.options import count_or_all, number_or_auto
 from polymeter.cli.pairs import parse_dialect_options, parse_pairs, parse_places, require_paths
 
@@ -38,8 +38,8 @@ def _weights(texts: Any, flag: str) -> dict[str, str]:
 
 
 _OF_FIELDS: Mapping[str, tuple[Any, _Read]] = {
-    "limit": (float, count_or_share),
-    "max_errors": (float, count_or_share),
+    "limit": (str, written_count_or_share),
+    "max_errors": (str, written_count_or_share),
     "generation": (list[str], parse_pairs),
     "dialect_options": (list[str], parse_dialect_options),
     "weights": (list[str], _weights),

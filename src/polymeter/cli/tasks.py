@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -146,7 +149,7 @@ def _list(catalog: Catalog, chosen: Sequence[Entry], names: Sequence[str], origi
     if is_json:
         print_document("tasks", _catalog_as_data(catalog, shown, outlines, origin))
         return
-    _echo(_listing(rows, outlines, names))
+    _echo_pages(_listing(rows, outlines, names))
     if not is_outlined:
         _echo([f"Name at most {MOST_OUTLINED} of them to see what they measure."])
     if origin and origin in catalog.packages:
@@ -219,12 +222,12 @@ def _listing(
 ) -> Iterator[str]:
     from polymeter.report.formatting import count, one_line
 
-    yield from _entry_lines(rows, outlines)
     n_tasks = len({entry.qualified_name for _, entry in rows if entry.kind == "task"})
     tags = sorted({tag for _, entry in rows for tag in entry.tags} - set(named))
     more = f" and {len(tags) - _MOST_TAGS:,} more" if len(tags) > _MOST_TAGS else ""
-    yield ""
     yield count(n_tasks, "task") + (f"; tags: {one_line(', '.join(tags[:_MOST_TAGS]))}{more}" if tags else "")
+    yield ""
+    yield from _entry_lines(rows, outlines)
 
 
 def _entry_lines(rows: Sequence[tuple[int, Entry]], outlines: Mapping[str, TaskOutline]) -> Iterator[str]:
@@ -442,6 +445,18 @@ def _echo_problems(catalog: Catalog) -> None:
 def _echo(lines: Iterable[str]) -> None:
     for line in [*lines]:
         typer.echo(line)
+
+
+def _echo_pages(lines: Iterable[str]) -> None:
+    """Print lines, through a pager if a terminal cannot show all of them at once."""
+    texts = [*lines]
+    if sys.stdout.isatty() and len(texts) >= shutil.get_terminal_size().lines:
+        import pydoc  # which takes longer to import than most listings to print
+
+        os.environ.setdefault("LESS", "-FRX")  # colours are kept, and the text stays on the screen
+        pydoc.pager("\n".join(texts) + "\n")
+    else:
+        _echo(texts)
 
 
 def _bold(text: str) -> str:

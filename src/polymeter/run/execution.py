@@ -14,7 +14,7 @@ from polymeter.core.model import AsyncModel, ServerContext
 from polymeter.core.names.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.core.records.progress import Progress
 from polymeter.core.records.usage import USAGE_BY_ROLE, UsageByRole, usage_document
-from polymeter.core.settings.needs import SKIP_UNFIT, unknown_needs
+from polymeter.core.settings.needs import SKIP_UNFIT, unknown_needs, ways_around
 from polymeter.core.task import Result
 from polymeter.guests.door import Door
 from polymeter.guests.watchdog import Watchdog
@@ -206,7 +206,8 @@ class Execution:
                 unfit = UnfitError(
                     f"Model {model_name(self._plan)!r} cannot answer task {task.name!r}, which asks for "
                     f"{' and '.join(unknown)}:{why}",
-                    hint=f"If the model cannot do that, choose another model or task. {SKIP_UNFIT}",
+                    hint="If the model cannot do that, choose another model or task."
+                    f"{ways_around(unknown)} {SKIP_UNFIT}",
                 )
                 if not self._plan.options.skip_unfit or len(self._tasks) == 1:
                     raise unfit

@@ -12,6 +12,7 @@ import pytest
 from polymeter.core.errors import PlanError
 from polymeter.interop.ulmeval import config as configs
 from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig, dataset_of, read_config
+from polymeter.interop.ulmeval.model_names import choose_model
 
 PLAIN = UlmevalConfig((NamedObject("m"),), (NamedObject("d"),))
 
@@ -100,3 +101,10 @@ def test_one_of_several_processes_is_refused(size: str, is_refused: bool, monkey
 
 def test_a_judges_key_is_not_shown() -> None:
     assert "sk-secret" not in repr(replace(PLAIN, judge_args={"key": "sk-secret"}))
+
+
+def test_an_endpoint_has_its_address_from_base_url() -> None:
+    config = replace(PLAIN, base_url="http://localhost:8000/v1")
+    assert choose_model(NamedObject("openai:x"), config).spec.args == {"base_url": "http://localhost:8000/v1"}
+    with pytest.raises(PlanError, match="'m' is not a model at an endpoint"):
+        choose_model(NamedObject("m"), config)

@@ -44,6 +44,11 @@ class Needs:
     are_prompts_unknown: bool = False
 
 
+def ways_around(kinds: Iterable[str]) -> str:
+    """What else can be done where a model does not answer these kinds of request; empty, or it begins with a blank."""
+    return "".join(text for kind, text in _ANSWERED_BY.items() if kind in set(kinds))
+
+
 def unknown_needs(needs: Needs, traits: ModelTraits) -> list[str]:
     """The kinds of request and the modalities that a task needs and about which the model's traits say nothing."""
     return sorted([*(needs.requests - traits.requests.keys()), *(needs.modalities - traits.modalities.keys())])
@@ -86,7 +91,7 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
             raise UnfitError(
                 f"Task {task!r} asks for {kind!r}, which model {model!r} cannot do.",
                 hint="Choose another model, or a variant of the task that asks for something else."
-                f"{_ANSWERED_BY[kind]} {SKIP_UNFIT}",
+                f"{ways_around([kind])} {SKIP_UNFIT}",
             )
     for modality in sorted(needs.modalities):
         if traits.modalities.get(modality) is False:

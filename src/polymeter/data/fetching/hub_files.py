@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.data.fetching.fetch import is_offline_now
 from polymeter.data.source import Source, cleaned
 
 _ADDRESS = re.compile(r"hf://datasets/(?P<repo>[^@]+)@(?P<commit>[0-9a-f]{40})/(?P<path>.+)")
@@ -132,7 +133,10 @@ def _asking(source: Source) -> Iterator[None]:
         DataError: if it refuses, or cannot be reached.
     """
     try:
-        with boundary(DataError, f"Asking the hub about dataset {source}", hint="Check the name and the network."):
+        hint = "Check the name and the network."
+        if is_offline_now():
+            hint = "HF_HUB_OFFLINE is set. Unset it to download, or use local files: --data ID=PATH."
+        with boundary(DataError, f"Asking the hub about dataset {source}", hint=hint):
             yield
     except DataError as error:
         text = f"{error.what} {error.__cause__!r} {getattr(error.__cause__, '__cause__', None)!r}".lower()

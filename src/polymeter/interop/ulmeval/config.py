@@ -59,6 +59,7 @@ class UlmevalConfig:
         reuse: Reuse the answers of an earlier day.
         reuse_aux: Reuse the judge's answers with them.
         model_path: A file or folder that defines models.
+        base_url: The address of the endpoint of models that are named as Polymeter's.
         limit: Maximum number of samples of each dataset; a number below 1 is a fraction.
         seed: Seed of the run; ``None``: the environment's ``SEED``, else the default.
         include_paths: Folders and files of benchmarks.
@@ -84,6 +85,7 @@ class UlmevalConfig:
     reuse: bool = False
     reuse_aux: bool = True
     model_path: str = ""
+    base_url: str = ""
     limit: float | None = None
     seed: int | None = None
     include_paths: tuple[Path, ...] = ()

@@ -91,6 +91,7 @@ _OF_EVALUATE = (
 )
 _OURS = (
     Flag("model_path", "text", "a file or folder with your own models", is_ours=True),
+    Flag("base_url", "text", "the address of the endpoint of a model named openai:NAME", is_ours=True),
     Flag(
         "include_path",
         "repeated",

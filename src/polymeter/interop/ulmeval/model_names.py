@@ -66,7 +66,12 @@ def choose_model(named: NamedObject, config: UlmevalConfig) -> ListedModel:
         return _ulm(rest, named.arguments, config)
     if backend in MODELS and (colon or not config.model_path):
         path = config.model_path if backend in _WITH_FILES else ""
-        return ListedModel(ModelSpec(backend, rest, dict(named.arguments), path))
+        address = {"base_url": config.base_url} if config.base_url else {}
+        return ListedModel(ModelSpec(backend, rest, {**named.arguments, **address}, path))
+    if config.base_url:
+        raise PlanError(
+            f"{named.name!r} is not a model at an endpoint.", where="--base-url", hint="Write --model openai:NAME."
+        )
     return _ulm(named.name, named.arguments, config)
 
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import fnmatch
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.core.errors import PlanError, boundary, did_you_mean, nearest
 from polymeter.core.guest_context import weights_from
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec, ModelTraits
 from polymeter.core.names.registries import MODELS
 from polymeter.core.names.registry import place_of
 from polymeter.core.names.systems import systems
+from polymeter.core.settings.generation_names import SHARED
 from polymeter.guests.door import in_mode
 
 _FLAGS = {
@@ -62,10 +63,11 @@ def make_model(spec: ModelSpec, weights: Mapping[str, str]) -> Model:
     args = {name: weights.get(value, value) if isinstance(value, str) else value for name, value in spec.args.items()}
     parameters = inspect.signature(factory).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    for name in args:
+    for name, value in args.items():
         if name not in parameters and not takes_any:
             known = ", ".join(name for name in parameters if name != "name") or "none"
-            hint = did_you_mean(name, parameters) or f"It takes: {known}."
+            hint = _as_generation_setting(name, value, parameters) or did_you_mean(name, parameters)
+            hint = hint or f"It takes: {known}."
             where = _FLAGS.get(name, "--model-args")
             hint = f"{where} is not for this model. {hint}" if name in _FLAGS else hint
             raise PlanError(f"Model {spec.backend!r} has no argument {name!r}.", where=where, hint=hint)
@@ -91,6 +93,14 @@ def make_model(spec: ModelSpec, weights: Mapping[str, str]) -> Model:
     with in_mode("load"), boundary(PlanError, f"Making model {str(spec)!r}"), weights_from(weights):
         model = factory(**args)
     return check_model(model)
+
+
+def _as_generation_setting(name: str, value: Any, parameters: Collection[str]) -> str:
+    """Where to write a setting that is about answers and not about the model; empty for any other."""
+    near = nearest(name, {*parameters, *SHARED}, n=1)
+    if not near or near[0] in parameters:
+        return ""
+    return f"Generation settings have an option of their own: --gen-kwargs {near[0]}={value}"
 
 
 def check_model(model: Any) -> Model:
