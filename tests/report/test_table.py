@@ -154,8 +154,21 @@ def test_a_clean_run_has_no_footnotes():
 def test_plain_text_has_one_line_for_each_and_no_colours():
     text = to_text(SyntheticRun().results)
     assert "\x1b" not in text
-    receipts = next(line for line in text.splitlines() if line.startswith("   Receipts"))
-    assert receipts.split() == ["Receipts", "1.0", "none", "0", "anls", "↑", "0.8412", "0.0214", "38", "of", "40"]
+    receipts = next(line for line in text.splitlines() if "demo_receipts" in line)
+    interval = ["0.7993", "–", "0.8832"]
+    assert receipts.split()[:6] == ["demo_receipts", "1.0", "none", "0", "anls", "↑"]
+    assert receipts.split()[6:] == ["0.8412", "0.0214", *interval, "38", "of", "40"]
+
+
+def test_equal_values_have_no_standard_error():
+    assert "| 1.0000 | – |" in to_markdown(results_of(result("acc", 1.0, 10, stderr=0.0)))
+
+
+def test_a_name_can_be_typed_again_and_an_interval_is_shown():
+    text = to_text(results_of({**result("acc", 0.5, 10, stderr=0.1), "interval": [0.3, 0.7]}))
+    assert "Title" not in text
+    assert " t " in text
+    assert "0.3000 – 0.7000" in text
 
 
 def test_the_filter_column_names_each_filter():
@@ -191,6 +204,9 @@ def printed(results: dict, width: int) -> list[str]:
     return buffer.getvalue().splitlines()
 
 
+INTERVAL = ["95", "%", "interval"]
+
+
 def with_alias(alias: str, results: dict) -> dict:
     results["tasks"]["t"]["alias"] = alias
     return results
@@ -214,19 +230,22 @@ def test_no_number_is_ever_cut_or_broken(width):
 @pytest.mark.parametrize(
     ("width", "heads"),
     [
-        (140, ["task", "version", "filter", "n-shot", "metric", "value", "stderr", "n"]),
-        (80, ["task", "filter", "n-shot", "metric", "value", "stderr", "n"]),
-        (70, ["task", "filter", "metric", "value", "stderr", "n"]),
+        (140, ["task", "version", "filter", "n-shot", "metric", "value", "stderr", *INTERVAL, "n"]),
+        (95, ["task", "filter", "n-shot", "metric", "value", "stderr", *INTERVAL, "n"]),
+        (85, ["task", "filter", "metric", "value", "stderr", *INTERVAL, "n"]),
+        (75, ["task", "metric", "value", "stderr", *INTERVAL, "n"]),
         (60, ["task", "metric", "value", "stderr", "n"]),
     ],
 )
 def test_a_narrow_terminal_goes_without_what_matters_least(width, heads):
-    results = results_of(result("exact_match", 0.5, 8, stderr=0.25), n=10, n_scored=8)
-    lines = printed(with_alias("a_task_with_a_name_of_some_length", results), width)
+    found = {**result("exact_match", 0.5, 8, stderr=0.25), "interval": [0.25, 0.75]}
+    results = results_of(found, n=10, n_scored=8)
+    results["tasks"] = {"a_task_with_a_name_of_some_length": results["tasks"]["t"]}
+    lines = printed(results, width)
     assert lines[1].split() == heads
     assert max(map(len, lines[:-1])) <= width
 
 
 def test_a_filter_and_an_arrow_without_a_column_stand_behind_the_metric():
     lines = printed(results_of(result("f1", 0.5, 12345, filter="x", stderr=0.25), n=23456, n_scored=12345), 40)
-    assert lines[3].split() == ["Title", "f1,", "x", "↑", "0.5000", "0.2500", "12,345", "of", "23,456"]
+    assert lines[3].split() == ["t", "f1,", "x", "↑", "0.5000", "0.2500", "12,345", "of", "23,456"]

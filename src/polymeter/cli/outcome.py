@@ -132,6 +132,8 @@ def _show_results(result: RunResult) -> None:
     say(f"results  {short(result.folder.results)}")
     if result.report.exists():
         say(f"report   {short(result.report)}")
+    folder = shlex.quote(str(short(result.folder.path)))
+    say(f"samples  polymeter view {folder}, or polymeter show {folder} --sample ID")
     show_failures(result.results, result.folder.path)
 
 

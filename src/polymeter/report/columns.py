@@ -22,7 +22,7 @@ class Column:
         is_name: Whether long texts are wrapped on a terminal, not cut.
         max_width: Its largest width on a terminal.
         drawing: Which cell of ``templates/table.html`` draws it; empty: the plain one.
-        is_optional: Whether the HTML report leaves it out if all its cells are empty.
+        is_optional: Whether it is left out if all its cells are empty.
     """
 
     text: str | None
@@ -38,7 +38,9 @@ class Column:
 
 # The first one is indented by the depth of its line.
 COLUMNS = (
-    Column("task", "Task", lambda line: line.alias, is_name=True, drawing="name"),
+    # A terminal shows the name, which can be typed again; a page has the title.
+    Column("task", None, lambda line: line.alias and ("/".join(line.subset) or line.name), is_name=True),
+    Column(None, "Task", lambda line: line.alias, is_name=True, drawing="name"),
     Column("version", "Version", lambda line: line.version, "aside", max_width=10),
     Column("filter", None, lambda line: line.filter, "aside"),
     Column("n-shot", "n-shot", lambda line: line.n_shot, "aside", is_right=True),
@@ -53,18 +55,22 @@ COLUMNS = (
     Column("", None, lambda line: line.direction, "aside"),
     Column("value", "Value", lambda line: line.value, "main", is_right=True, drawing="value"),
     Column("stderr", "Std. error", lambda line: line.stderr, "aside", is_right=True, drawing="stderr"),
+    Column("95 % interval", None, lambda line: line.interval_text, "aside", is_optional=True),
     Column(None, "95 % interval", lambda line: "", drawing="interval"),
     Column("n", "n", lambda line: line.n, is_right=True, drawing="n"),
 )
-TEXT_COLUMNS = {column.text: column for column in COLUMNS if column.text is not None}
-"""The columns outside the HTML report, by heading."""
+
+
+def text_columns(lines: Iterable[Line]) -> list[Column]:
+    """The columns of these lines on a terminal, in plain text and in Markdown."""
+    return _filled([column for column in COLUMNS if column.text is not None], lines)
 
 
 def page_columns(lines: Iterable[Line]) -> list[Column]:
-    """The columns that the HTML report shows for these lines."""
+    """The columns of these lines in the HTML report."""
+    return _filled([column for column in COLUMNS if column.page is not None], lines)
+
+
+def _filled(columns: Iterable[Column], lines: Iterable[Line]) -> list[Column]:
     table = [*lines]
-    return [
-        column
-        for column in COLUMNS
-        if column.page is not None and (not column.is_optional or any(map(column.cell, table)))
-    ]
+    return [column for column in columns if not column.is_optional or any(map(column.cell, table))]

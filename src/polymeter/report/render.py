@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from polymeter.report.columns import TEXT_COLUMNS, Column
+from polymeter.report.columns import Column, text_columns
 from polymeter.report.table import Line, footnotes, table_lines
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _PLAIN_WIDTH = 200
 _SESSION_WIDTH = 120
 _DIRECTION = ""
 """The heading of the column with arrows."""
-_DROPPED = ("version", "n-shot", "filter", _DIRECTION)
+_DROPPED = ("version", "n-shot", "filter", _DIRECTION, "95 % interval")
 """The columns that a narrow console goes without, the first one first."""
 _NAME_WIDTH = 16
 """The width of a column of names for which other columns are left out."""
@@ -87,7 +87,7 @@ def at_least(console: Console, width: int) -> Iterator[None]:
 
 def _fitting(lines: Sequence[Line], width: int) -> list[tuple[Column, int]]:
     """The columns that a console of this width has room for, each with its width."""
-    columns = list(TEXT_COLUMNS.values())
+    columns = text_columns(lines)
     for dropped in (None, *_DROPPED):
         columns = [column for column in columns if column.text != dropped]
         widths = _natural(lines, columns, min(_LONGEST_TEXT, width // 6))
@@ -153,12 +153,13 @@ def to_text(results: Mapping[str, Any]) -> str:
 
 def to_markdown(results: Mapping[str, Any]) -> str:
     """The table as Markdown, with its footnotes as a list."""
-    columns = list(TEXT_COLUMNS.values())
+    lines = table_lines(results)
+    columns = text_columns(lines)
     rules = ["--:" if column.is_right else ":--" for column in columns]
     rows = [
-        TEXT_COLUMNS,
+        [column.text or "" for column in columns],
         rules,
-        *(tuple(escaped(cell) for cell in _cells(line, "– ", columns)) for line in table_lines(results)),
+        *(tuple(escaped(cell) for cell in _cells(line, "– ", columns)) for line in lines),
     ]
     notes = "".join(f"\n- {escaped(note)}" for note in footnotes(results))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n" + (f"{notes}\n" if notes else "")

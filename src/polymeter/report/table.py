@@ -65,6 +65,11 @@ class Line:
     mark: str = ""
     bounds: tuple[float | None, float | None] = (None, None)
 
+    @property
+    def interval_text(self) -> str:
+        """The ends of the interval; empty if there is none."""
+        return "" if self.interval is None else f"{number(self.interval[0])} – {number(self.interval[1])}"
+
 
 def table_lines(results: Mapping[str, Any]) -> list[Line]:
     """All lines of the table of a ``results.json``, in its layout: members of a group indented below it."""
@@ -234,7 +239,7 @@ def _lines_of(
                 metric=key,
                 direction={True: "↑", False: "↓"}.get(result.get("higher_is_better"), ""),
                 value=number(value),
-                stderr=number(stderr),
+                stderr=number(stderr or None),  # 0 where all values are equal, which is no estimate of an error
                 n=_of(int(result.get("n") or 0), planned),
                 number=as_float(value),
                 interval=_interval(result.get("interval")) if is_whole else None,

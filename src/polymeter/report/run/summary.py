@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from polymeter.report.formatting import number, one_line
+from polymeter.report.formatting import one_line
 from polymeter.report.table import Line, footnotes, spread_value, table_lines
 
 _HEADINGS = ("task", "metric", "value", "95 % interval", "n")
@@ -100,12 +100,11 @@ def _row(line: Line) -> tuple[str, ...]:
     metric = " ".join(part for part in (line.metric, line.direction) if part)
     filtered = "" if line.filter in ("", "none") else f" ({line.filter})"
     mark = f" ({line.mark})" if line.mark else ""
-    interval = "" if line.interval is None else f"{number(line.interval[0])} – {number(line.interval[1])}"
     return (
         f"{'  ' * line.depth}{line.alias}" if line.alias else "",
         f"{metric}{filtered}{mark}",
         line.value,
-        interval,
+        line.interval_text,
         line.n,
     )
 
