@@ -15,8 +15,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -203,6 +205,8 @@ class Workplace:
         }
         environment.pop("POLYMETER_SETTINGS", None)
         (self.folder / "node").mkdir(exist_ok=True)
+        if words[:2] == ["polymeter", "view"]:
+            return self._view(words[2:], environment)
         is_ours = words[0] == "polymeter"
         done = subprocess.run(
             [*(COMMAND if is_ours else (str(_STAND_INS / words[0]),)), *words[1:]],
@@ -215,6 +219,24 @@ class Workplace:
             check=False,
         )
         return done.returncode, done.stdout
+
+    def _view(self, words: list[str], environment: dict[str, str]) -> tuple[int, str]:
+        """Start the viewer, open its first page in place of a browser, and end it with Ctrl-C."""
+        with subprocess.Popen(
+            [*COMMAND, "view", *words, "--no-open"],
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as viewer:
+            assert viewer.stdout is not None
+            said = viewer.stdout.readline()
+            if address := re.search(r"http://\S+", said):
+                urllib.request.urlopen(address[0]).close()
+            viewer.send_signal(signal.SIGINT)
+            said += viewer.communicate(timeout=_LIMIT_S)[0]
+        return viewer.returncode, said
 
 
 def check(said: str, expected: list[str], command: str) -> None:
