@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
 from polymeter.core.options import RunOptions
 from polymeter.metrics.defaults import DEFAULT_METRICS
@@ -62,7 +63,7 @@ _NEEDS_SYSTEM = {
     "image-generation.md: A dataset class": "ulmeval",
     "image-generation.md: A model wrapper": "ulmeval",
     "image-generation.md: ULMEvalKit's own command line": "ulmeval",
-    "recipes.md: A published number again": "lmms_eval",
+    "recipes.md: Reproduce a published score": "lmms_eval",
     "tasks.md: Submission files": "lmms_eval",
     "models.md: A wrapper written for lmms-eval: `lmms`": "lmms_eval",
     "models.md: A model written for lm-eval: `lm`": "lm_eval",
@@ -74,6 +75,18 @@ def _two_checkpoints(folder: Path) -> None:
         link = folder / "checkpoints" / f"step-{step}"
         link.parent.mkdir(exist_ok=True)
         link.symlink_to(TINY_VLM)
+
+
+def _three_signs(folder: Path) -> None:
+    (folder / "photos" / "images").mkdir(parents=True)
+    for word in ("EXIT", "MUSEUM", "HARBOUR"):
+        image = Image.new("RGB", (640, 160), "white")
+        ImageDraw.Draw(image).text((40, 30), word, fill="black", font=ImageFont.load_default(size=90))
+        image.save(folder / "photos" / "images" / f"{word.lower()}.png")
+
+
+def _a_run_over_photos(folder: Path) -> None:
+    run_section("getting-started.md", "Your own photos", folder)
 
 
 def _three_runs(folder: Path) -> None:
@@ -107,9 +120,12 @@ def _ray(folder: Path) -> None:
 
 
 _READER_HAS = {
+    "getting-started.md: Compare two models": _a_run_over_photos,
+    "getting-started.md: Look at the answers": _a_run_over_photos,
     "trackers.md: When a run ends, or later": _a_run,
     "trackers.md: Samples as Parquet": _a_run,
-    "recipes.md: Checkpoints in a loop": _two_checkpoints,
+    "recipes.md: Follow the checkpoints of a training run": _two_checkpoints,
+    "recipes.md: Measure a folder of images": _three_signs,
     "importing.md: Beside a run of your own": _log_of_lm_eval,
     "importing.md: EvalScope": _log("evalscope", "0.17", "outputs/20261123_123111"),
     "importing.md: Import a log": _log_of_lm_eval,
