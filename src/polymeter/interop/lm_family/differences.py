@@ -13,7 +13,7 @@ def written_rows(switch: str) -> tuple[Difference, ...]:
         Difference(
             rule="values of rows, in a task without code",
             there="what Arrow and pandas make of a column: a date for `1969-07-20`, `5.0` for 5 beside 2.5, 7 for the text `007` beside a number, `True` for `true` in a CSV, `None` for its empty cells, for `NA` and for a null",
-            here="what is written in the file, and nothing for an empty cell or a null, see [tasks.md](tasks.md#values-stay-what-was-written); code gets what the library gives",
+            here="what is written in the file, and nothing for an empty cell or a null, see [reading.md](reading.md#values-stay-as-written); code gets what the library gives",
             why="an answer that is what the file says scored 0",
             switch=switch,
         ),

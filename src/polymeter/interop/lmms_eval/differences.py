@@ -55,7 +55,7 @@ DIFFERENCES = (
             Difference(
                 rule="`brier_score`, `acc_all` and others without `process_results`",
                 there="no value is computed",
-                here="computed from the log-likelihoods, see [tasks.md](tasks.md#what-a-metric-computes)",
+                here="computed from the log-likelihoods, see [metrics.md](metrics.md)",
                 why="the documents list them",
                 switch=Stays.CRASH,
             ),
