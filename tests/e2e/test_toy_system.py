@@ -167,7 +167,7 @@ def test_its_benchmarks_are_listed_described_and_checked(command: Command, quizz
     assert checked.returncode != 0
     said = checked.stdout + checked.stderr
     assert "is not a question" in said
-    assert "There is no image 'none.png'" in said
+    assert "'none.png' is missing" in said
 
 
 @pytest.mark.slow

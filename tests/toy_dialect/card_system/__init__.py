@@ -1,4 +1,4 @@
-"""Cards: a family of task YAML with words of its own, as a system of an outside package."""
+"""Cards, a dialect of an outside package."""
 
 from polymeter.extend import System, Target
 

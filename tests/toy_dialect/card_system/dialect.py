@@ -5,7 +5,7 @@
     ask: "What is the capital of {{country}}?"
     expect: "{{capital}}"
 
-Of several files named in ``like`` the last one counts, and what a box says of one of its cards wins over the box.
+The last file in ``like`` takes precedence, and a member's fields take precedence over its box's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quizzes: text files of questions and answers, as a system of an outside package."""
+"""Quiz, a system of an outside package."""
 
 from polymeter.extend import System, Target
 

@@ -1,7 +1,6 @@
-"""The format ``quiz``: one benchmark in each ``*.quiz`` file.
+"""The format ``quiz``: one benchmark per ``*.quiz`` file.
 
-Questions are separated by empty lines. Each has the lines ``Q: …`` and ``A: …``, and before them, if it is about an
-image, ``Image: …`` with a path from the file's folder. An answer is right if it is the expected word, in any case.
+Empty lines separate questions. Each has the lines ``Q: …`` and ``A: …``, and ``Image: …`` if it shows an image.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from polymeter import extend as pm
 
 
 def read(file: Path) -> list[dict[str, str]]:
-    """The questions of a file, each a dictionary of its lines."""
+    """Read the questions of a file."""
     questions = []
     for block in file.read_text("utf-8").strip().split("\n\n"):
         question = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
-        if not {"Q", "A"} <= question.keys() <= {"Image", "Q", "A"} or len(question) != len(block.splitlines()):
+        if not {"Q", "A"} <= question.keys():
             raise pm.PlanError(f"{block!r} is not a question.", where=str(file), hint="Write Q: … and A: … lines.")
         questions.append(question)
     return questions
@@ -49,14 +48,13 @@ def flatten(entry: pm.Entry, catalog: pm.Catalog) -> str:
 
 def check(entry: pm.Entry, catalog: pm.Catalog) -> list[pm.Problem]:
     images = [entry.file.parent / question["Image"] for question in read(entry.file) if "Image" in question]
-    return [pm.Problem(str(entry.file), f"There is no image {path.name!r}.") for path in images if not path.is_file()]
+    return [pm.Problem(str(entry.file), f"{path.name!r} is missing.") for path in images if not path.is_file()]
 
 
 def compile_task(spec: pm.TaskSpec, traits: pm.ModelTraits, context: pm.OpenContext) -> pm.Task:
     parameters, _ = pm.text_parameters(context.generation, {"max_new_tokens": 16, "temperature": 0})
-    questions = spec.config["questions"]
-    modalities: set[pm.Modality] = {"text", "image"} if any("Image" in item for item in questions) else {"text"}
-    samples = [pm.Sample(spec.name, str(number), number, doc) for number, doc in enumerate(questions)]
+    samples = [pm.Sample(spec.name, str(i), i, question) for i, question in enumerate(spec.config["questions"])]
+    shows_images = any("Image" in sample.doc for sample in samples)
 
     def rollout(sample: pm.Sample) -> pm.RolloutSteps:
         images = [pm.Image(spec.file.parent / sample.doc["Image"])] if "Image" in sample.doc else []
@@ -72,14 +70,12 @@ def compile_task(spec: pm.TaskSpec, traits: pm.ModelTraits, context: pm.OpenCont
 
     return pm.Task(
         spec=spec,
-        needs=pm.Needs(modalities=frozenset(modalities)),
+        needs=pm.Needs(modalities=frozenset({"text", "image"} if shows_images else {"text"})),
         samples=samples,
         rollout=rollout,
         score=score,
         reduce=reduce,
-        row_functions=pm.RowFunctions(
-            full_doc=lambda index: samples[index].doc, target=lambda index: questions[index]["A"]
-        ),
+        row_functions=pm.RowFunctions(full_doc=lambda i: samples[i].doc, target=lambda i: samples[i].doc["A"]),
         parameters=(parameters,),
         fingerprint=spec.source_hash,
         score_digest=spec.source_hash,
