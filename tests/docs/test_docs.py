@@ -122,7 +122,7 @@ def _ray(folder: Path) -> None:
 _READER_HAS = {
     "getting-started.md: Compare two models": _a_run_over_photos,
     "getting-started.md: Look at the answers": _a_run_over_photos,
-    "trackers.md: When a run ends, or later": _a_run,
+    "trackers.md: Send a run": _a_run,
     "trackers.md: Samples as Parquet": _a_run,
     "recipes.md: Follow the checkpoints of a training run": _two_checkpoints,
     "recipes.md: Measure a folder of images": _three_signs,
@@ -139,7 +139,6 @@ _READER_HAS = {
     "statistics.md: Look at the samples": _three_runs,
     "statistics.md: Many models": _three_runs,
     "tracking.md: A gate": _a_tracked_training,
-    "tracking.md: Beside a training": _a_tracked_training,
 }
 """What the reader of a section has before it begins."""
 
