@@ -236,13 +236,13 @@ DATA = [
     ),
     Mistake(
         "a spreadsheet as data file",
-        says=("capitals.xlsx is a spreadsheet", "Save it as CSV"),
+        says=("capitals.xlsx cannot be read as an Excel file", "Save it again as .xlsx, or as CSV in UTF-8"),
         at=f"{MINE}:3",
         files={**written("test: capitals.csv", "test: capitals.xlsx"), "mine/capitals.xlsx": b"PK\x03\x04"},
     ),
     Mistake(
         "a spreadsheet as format",
-        says=("dataset_path 'xlsx' is no format of data", "Write dataset_path: csv"),
+        says=("dataset_path 'xlsx' is no format of data", "Write dataset_path: excel"),
         at=f"{MINE}:2",
         files=written("dataset_path: csv", "dataset_path: xlsx"),
     ),

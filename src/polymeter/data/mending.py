@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.machine.files import replacing
 from polymeter.core.media.sources import digest
 from polymeter.core.text.damaged_rows import mark
+from polymeter.data.opening import spreadsheets
 from polymeter.data.opening.preparing import load_dataset
 
 if TYPE_CHECKING:
@@ -28,9 +29,17 @@ _FORMATS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "csv"}
 
 
 def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | datasets.DatasetDict:
-    """``datasets.load_dataset``, which reads local files with damaged text from mended copies in ``cache_dir``."""
+    """``datasets.load_dataset``, which reads local files with damaged text from mended copies in ``cache_dir``, and
+    Excel files as the CSV that they are.
+
+    Raises:
+        PlanError: if the package that reads Excel files is not installed.
+        DataError: if an Excel file cannot be read.
+    """
     from datasets.exceptions import DatasetGenerationError
 
+    if builder in ("csv", spreadsheets.BUILDER):
+        builder, kwargs = "csv", spreadsheets.as_csv(kwargs, _cache(kwargs) / "spreadsheets")
     try:
         return _naming(kwargs.get("data_files"), load_dataset(builder, *args, **kwargs))
     except (DatasetGenerationError, ValueError):  # ``datasets`` wraps what its readers raise; Arrow's are ValueErrors
@@ -41,6 +50,13 @@ def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | da
         if mended == files:
             raise
     return load_dataset(builder, *args, **{**kwargs, "data_files": mended})
+
+
+def _cache(kwargs: Mapping[str, Any]) -> Path:
+    """Where ``datasets`` keeps what it prepares."""
+    from datasets.config import HF_DATASETS_CACHE
+
+    return Path(kwargs.get("cache_dir") or HF_DATASETS_CACHE)
 
 
 def _naming(files: Any, loaded: Any) -> Any:

@@ -38,6 +38,7 @@ BUILDERS = frozenset(
         "arrow",
         "audiofolder",
         "csv",
+        "excel",
         "imagefolder",
         "json",
         "pandas",

@@ -25,14 +25,18 @@ _EMPTY_SLICE = re.compile(r'Instruction "(\w+\[.*\])" corresponds to no data')
 _EQUAL_NAMES = re.compile(r"Multiple matches for FieldRef\.Name\((.+?)\) in ")
 _OWN_NAME = "Give each column a name of its own: of two, nobody knows which one is meant."
 _EXAMPLE = "Write dataset_kwargs: {data_files: {test: rows.csv}}; a file lies beside the YAML."
-_ROWS = "The first line of a CSV has the names of the columns, and the rows come below it."
+ROWS_BELOW = "The first line of a CSV has the names of the columns, and the rows come below it."
+"""What to do about a table without rows."""
 _FEATURES = (
     "Leave it out: numbers in a CSV are compared as they are written there. For other types write the rows as .jsonl, "
     "with quotes around what is text."
 )
 _AS_CSV = "Save it as CSV in UTF-8 (in a spreadsheet: save as, CSV UTF-8) and name that file."
-_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
-_FILE_KINDS = frozenset(ending[1:] for ending in _SPREADSHEETS) | {"excel"}
+_AS_EXCEL = "Write dataset_path: excel, and name the file in dataset_kwargs: {data_files: …}."
+_EXCEL = ".xlsx"
+_READ_EXCEL = ("csv", "excel")
+_SPREADSHEETS = (_EXCEL, ".xls", ".ods", ".numbers")
+_FILE_KINDS = frozenset(ending[1:] for ending in _SPREADSHEETS)
 _STARTS = (
     (b"\xff\xfe", "written in UTF-16, and not in UTF-8"),
     (b"\xfe\xff", "written in UTF-16, and not in UTF-8"),
@@ -99,7 +103,10 @@ def explain(
         return told
     if path not in builders and (path in _FILE_KINDS or Path(path).suffix.lower() in _SPREADSHEETS):
         what = f"dataset_path {path!r} is no format of data that can be read."
-        return SourceError(what, key="dataset_path", hint=f"Write dataset_path: csv. {_AS_CSV}")
+        is_read = _EXCEL in (f".{path}", Path(path).suffix.lower())
+        return SourceError(
+            what, key="dataset_path", hint=_AS_EXCEL if is_read else f"Write dataset_path: csv. {_AS_CSV}"
+        )
     if path not in builders:
         near = did_you_mean(path, builders, n=1) if "/" not in path else ""
         why = sentence(cause)
@@ -175,14 +182,18 @@ def _in_files(path: str, kwargs: Mapping[str, Any], directory: Path) -> SourceEr
 def file_problem(path: str, file: Path) -> SourceError | None:
     """What is wrong with a file that could not be read, as far as its content shows."""
     if file.stat().st_size == 0:
-        return SourceError(f"The file {file.name} is empty (0 bytes).", key="dataset_kwargs", hint=_ROWS)
+        return SourceError(f"The file {file.name} is empty (0 bytes).", key="dataset_kwargs", hint=ROWS_BELOW)
+    if file.suffix.lower() == _EXCEL and path in _READ_EXCEL:
+        return None
     if path != "parquet" and (what := _other_kind(file)):
         return SourceError(f"The file {file.name} is {what}.", key="dataset_kwargs", hint=_AS_CSV)
     if path == "csv":
         with file.open("rb") as lines:
             is_header_only = sum(1 for _, line in zip(range(2), filter(bytes.strip, lines), strict=False)) < 2
         if is_header_only:
-            return SourceError(f"The file {file.name} has column names and no rows.", key="dataset_kwargs", hint=_ROWS)
+            return SourceError(
+                f"The file {file.name} has column names and no rows.", key="dataset_kwargs", hint=ROWS_BELOW
+            )
     if path == "json":
         is_lines = file.suffix == ".jsonl"
         found = broken_json_line(file, file.name, '{"question": …, "answer": …}') if is_lines else _broken_json(file)

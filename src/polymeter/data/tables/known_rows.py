@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +21,7 @@ from polymeter.data.digest import dataset_fingerprint, files_digest
 from polymeter.data.opening.explaining import refuse_equal_names
 from polymeter.data.opening.folder_tables import FOLDER_BUILDERS, objects_in_tables
 from polymeter.data.opening.plain import PlainRows, single_files
+from polymeter.data.opening.spreadsheets import csv_text, is_excel
 from polymeter.data.origins import origin_of
 from polymeter.data.rows import DatasetRows, ListRows, Rows, make_rows
 from polymeter.data.source import Source, open_splits
@@ -241,7 +243,7 @@ def _rows_from(file: Path) -> Rows | None:
     try:
         if file.suffix in (".json", ".jsonl"):
             return make_rows(_rows_of_objects(file), what=file.name)
-        if file.suffix in (".csv", ".tsv"):
+        if file.suffix in (".csv", ".tsv") or is_excel(file.name):
             rows = ListRows(_rows_of_table(file), base_fingerprint="")
             rows.has_blanks = True
             return rows
@@ -260,9 +262,13 @@ def _rows_of_table(file: Path) -> list[dict[str, Any]]:
     import pandas as pd
 
     separator = "\t" if file.suffix == ".tsv" else ","
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        refuse_equal_names(next(csv.reader(lines, delimiter=separator), []), file)
-    frame = pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False, na_filter=False)
+    content: Path | StringIO = file
+    if is_excel(file.name):
+        content = StringIO(csv_text(file))
+    else:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            refuse_equal_names(next(csv.reader(lines, delimiter=separator), []), file)
+    frame = pd.read_csv(content, sep=separator, dtype=str, keep_default_na=False, na_filter=False)
     columns = {str(name): _cells_of(cells.tolist()) for name, cells in frame.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
