@@ -15,6 +15,7 @@ from polymeter.api.result import RunResult
 from polymeter.core.errors import PlanError, Problem
 from polymeter.core.names.catalog import Catalog, Entry
 from polymeter.core.names.registries import AGGREGATIONS, METRICS, MODELS
+from polymeter.run.plan.named_paths import NamedTasks
 from polymeter.store.folder import RunFolder
 
 RESULTS = {
@@ -100,6 +101,10 @@ class FakeApi:
         self.calls.append({"include_paths": include_paths})
         return self.catalog
 
+    def named_tasks(self, names, include_paths=(), cache_dir=None, parity=None):
+        self.build_catalog(include_paths)
+        return NamedTasks(tuple(names), tuple(include_paths), self.catalog)
+
     def check_path(self, path, include_paths=(), parity=None):
         return self.problems
 
@@ -128,7 +133,8 @@ def api(monkeypatch, tmp_path) -> FakeApi:
         catalog.add(entry)
     fake = FakeApi(tmp_path / "runs", catalog=catalog)
     module = ModuleType("polymeter.api")
-    for name in ("evaluate", "resume", "build_catalog", "check_path", "describe_task", "flatten_task", "outline_tasks"):
+    names = ("evaluate", "resume", "build_catalog", "named_tasks", "check_path", "describe_task", "flatten_task")
+    for name in (*names, "outline_tasks"):
         setattr(module, name, getattr(fake, name))
     monkeypatch.setitem(sys.modules, "polymeter.api", module)
     return fake

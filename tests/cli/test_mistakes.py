@@ -562,7 +562,7 @@ TABLES = [
         "run --model mock --tasks t.tsv -q -o run",
         ("no column 'index'", "1, 2, 3"),
         "t.tsv:1",
-        {"t.tsv": "question\tanswer\nWhat?\tx\n"},
+        {"t.tsv": "questoin\tanswer\nWhat?\tx\n"},
     ),
     Mistake(
         "commas",
@@ -589,14 +589,18 @@ TABLES = [
     Mistake(
         "a CSV as task",
         "run --model mock --tasks mine/capitals.csv -q -o run",
-        ("'mine/capitals.csv' is a data file; it does not say what to measure", "Name a YAML", ".tsv"),
-        "--tasks",
+        (
+            "capitals.csv has no column for the prompt or the reference answer",
+            "It has: country, capital",
+            "init --from",
+        ),
+        "mine/capitals.csv:1",
     ),
     Mistake(
         "JSON lines as task",
         "run --model mock --tasks q.jsonl -q -o run",
-        ("'q.jsonl' is a data file; it does not say what to measure", "Name a YAML"),
-        "--tasks",
+        ("q.jsonl has no column for the prompt or the reference answer", "init --from q.jsonl"),
+        "q.jsonl",
         {"q.jsonl": "{}\n"},
     ),
     Mistake(
@@ -618,10 +622,11 @@ TABLES = [
         "--tasks",
     ),
     Mistake(
-        "a folder as task",
-        "run --model mock --tasks mine -q -o run",
-        ("'mine' is a folder", "Write --include-path mine"),
+        "a folder without tasks",
+        "run --model mock --tasks photos -q -o run",
+        ("There is no task in the folder 'photos'", "metadata.csv"),
         "--tasks",
+        {"photos/0.png": picture()},
     ),
     Mistake(
         "a YAML without a task",
@@ -1055,8 +1060,7 @@ SETTINGS = [
     Mistake(
         "data to check",
         "check mine/capitals.csv",
-        ("'mine/capitals.csv' is a data file; it does not say what to measure", "Name a YAML"),
-        "mine/capitals.csv",
+        ("capitals.csv has no column for the prompt or the reference answer", "It has: country, capital"),
     ),
     Mistake(
         "a folder to check without benchmarks",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from polymeter.api.running import evaluate, resume
     from polymeter.api.scoring import score
     from polymeter.api.verifying import Verification, verify
-    from polymeter.catalog.listing import build_catalog, check_path, describe_task, flatten_task
+    from polymeter.catalog.listing import build_catalog, check_path, describe_task, flatten_task, named_tasks
     from polymeter.catalog.outlines import TaskOutline, outline_tasks
     from polymeter.exchange.exporting import Exported, export
     from polymeter.exchange.importing.importing import import_log
@@ -43,7 +43,7 @@ _HOMES = {
     "polymeter.api.running": ("evaluate", "resume"),
     "polymeter.api.scoring": ("score",),
     "polymeter.analysis.showing": ("failed_samples", "find_sample", "run_overview"),
-    "polymeter.catalog.listing": ("build_catalog", "check_path", "describe_task", "flatten_task"),
+    "polymeter.catalog.listing": ("build_catalog", "check_path", "describe_task", "flatten_task", "named_tasks"),
     "polymeter.exchange.sending": ("Logged", "log_run"),
     "polymeter.analysis.tracking.curve": ("Curve",),
     "polymeter.analysis.tracking.tracking": ("track",),
@@ -79,6 +79,7 @@ __all__ = [
     "import_log",
     "leaderboard",
     "log_run",
+    "named_tasks",
     "open_run",
     "outline_tasks",
     "pairwise",

@@ -28,7 +28,7 @@ from polymeter.exchange.sending import LogTo, make_trackers, send_to_all
 from polymeter.run.execution import RunOutcome
 from polymeter.run.plan.models import parse_model
 from polymeter.run.plan.request import RunRequest, resume_request
-from polymeter.run.plan.selection import file_endings, named_place
+from polymeter.run.plan.selection import is_task_file, named_place
 from polymeter.run.run import run
 from polymeter.run.session import resumable
 from polymeter.store.exports.imported import imported_from
@@ -313,7 +313,7 @@ def _require_places(options: RunOptions) -> None:
 
 
 def _absolute_file(name: str) -> str:
-    if not name.endswith(file_endings()):
+    if not is_task_file(name):
         return name
     require_place(name, "The file of a task")
     return str(named_place(Path(name))) if Path(name).is_file() else name

@@ -24,6 +24,7 @@ from polymeter.data.source import Source
 from polymeter.guests.door import in_mode
 from polymeter.run.plan import plan, selection
 from polymeter.run.plan.missing_packages import check_specs
+from polymeter.run.plan.named_paths import catalog_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def plan_fetch(
     """What tasks read and what of it is not on this machine. Asks the hubs, and runs no code of tasks.
 
     Args:
-        patterns: Names, globs, groups and tags.
+        patterns: Names, globs, groups, tags, files and folders.
         include_paths: Further folders of benchmarks.
         revisions: Which commits, branches or tags of datasets are wanted, by id.
         data: Local files in place of dataset ids; those need not be fetched.
@@ -144,8 +145,8 @@ def plan_fetch(
         cache_dir=settings.cache_dir,
         dialect_options={name: dict(told) for name, told in (dialect_options or {}).items()},
     )
-    catalog = selection.build_catalog(options.include_paths, plan.cache_folder(options))
-    specs = selection.select(patterns, catalog).tasks
+    named = catalog_for(patterns, options.include_paths, plan.cache_folder(options))
+    specs = selection.select(named.patterns, named.catalog, "").tasks
     check_specs(specs)
     read: dict[str, tuple[HubSource | FileSource, list[str], list[str]]] = {}
     unsized: list[str] = []

@@ -11,7 +11,9 @@ from polymeter.core.errors import PlanError, PolymeterError, Problem
 from polymeter.core.names.catalog import Catalog, Entry
 from polymeter.core.names.parity import parity_with
 from polymeter.core.options import RunOptions
+from polymeter.core.text.phrases import in_words
 from polymeter.run.plan import plan, selection
+from polymeter.run.plan.named_paths import NamedTasks, catalog_for
 
 
 def build_catalog(
@@ -32,6 +34,25 @@ def build_catalog(
     return selection.build_catalog([*settings.include_paths, *include_paths], index_folder(cache_dir), wanted)
 
 
+def named_tasks(
+    names: Sequence[str], include_paths: Sequence[Path] = (), cache_dir: Path | None = None, parity: str | None = None
+) -> NamedTasks:
+    """Look up names, globs, groups, tags, files and folders of tasks. Executes none of the benchmarks' code.
+
+    Args:
+        names: The names.
+        include_paths: Folders and files of benchmarks.
+        cache_dir: Where the index is stored; default: as in the settings.
+        parity: The system whose reading of files is wanted where Polymeter differs; default: that of the settings.
+
+    Raises:
+        PlanError: if an include path, or a system, does not exist.
+    """
+    settings = read_settings()
+    wanted = parity_with(settings.parity if parity is None else parity)
+    return catalog_for(names, [*settings.include_paths, *include_paths], index_folder(cache_dir), wanted)
+
+
 def index_folder(cache_dir: Path | None = None) -> Path:
     """Where indexes of benchmarks are stored: as told, else as in the settings.
 
@@ -44,6 +65,10 @@ def index_folder(cache_dir: Path | None = None) -> Path:
 def describe_task(name: str, include_paths: Sequence[Path] = ()) -> list[tuple[str, Any, Path]]:
     """The resolved configuration of a task: key, value, and the file that the value comes from.
 
+    Args:
+        name: Its name, or the path of its file.
+        include_paths: Folders and files of benchmarks.
+
     Raises:
         PlanError: if there is no such task, or its file is broken.
     """
@@ -53,6 +78,10 @@ def describe_task(name: str, include_paths: Sequence[Path] = ()) -> list[tuple[s
 
 def flatten_task(name: str, include_paths: Sequence[Path] = ()) -> str:
     """A task as one text that needs no other configuration file, ready to be shared.
+
+    Args:
+        name: Its name, or the path of its file.
+        include_paths: Folders and files of benchmarks.
 
     Raises:
         PlanError: if there is no such task, or its file is broken.
@@ -87,7 +116,8 @@ def check_path(path: Path, include_paths: Sequence[Path] = (), parity: str | Non
         raise PlanError(
             f"There is no benchmark in {str(path)!r}.",
             where=str(path),
-            hint="A benchmark is a YAML with a line 'task: NAME', a .tsv, or an adapter or dataset class in Python.",
+            hint="A benchmark is a YAML with a line 'task: NAME', an adapter or dataset class in Python, a table with "
+            "usual columns (question, answer), or a folder of images with a metadata.csv.",
         )
     for name, files in catalog.clashes.items():
         if any(file.is_relative_to(inside) for file in files):
@@ -108,6 +138,9 @@ def _problems_of(entry: Entry, catalog: Catalog) -> list[Problem]:
 
 def _find(name: str, include_paths: Sequence[Path]) -> tuple[Entry, Catalog]:
     """An entry, and the catalog in which what it names is looked up."""
-    catalog = build_catalog(include_paths)
-    entry = catalog.get(name)
-    return entry, catalog.home(entry)
+    named = named_tasks([name], include_paths)
+    found = named.names
+    if len(found) > 1:
+        raise PlanError(f"{name!r} has several tasks.", where=name, hint=f"Name one of them: {in_words(found, 'or')}.")
+    entry = named.catalog.get(found[0])
+    return entry, named.catalog.home(entry)

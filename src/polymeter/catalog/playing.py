@@ -23,6 +23,7 @@ from polymeter.catalog.media_check import unusable_media
 from polymeter.catalog.play_findings import ANSWERS, PlayedRows, findings_of, unscorable_rows
 from polymeter.catalog.trying import open_spec
 from polymeter.core.errors import PolymeterError, Problem, causes_of
+from polymeter.core.format import Loaded
 from polymeter.core.names.catalog import Catalog, Entry
 from polymeter.core.task import TaskSpec
 from polymeter.data.opening.explaining import SourceError
@@ -71,6 +72,7 @@ class PlayList:
         left_out: Those that are too many.
         include_paths: Where they are found.
         data: Local files that replace dataset ids.
+        guesses: The guesses that made tasks of tables.
     """
 
     specs: tuple[TaskSpec, ...]
@@ -78,6 +80,7 @@ class PlayList:
     left_out: tuple[str, ...] = ()
     include_paths: tuple[Path, ...] = ()
     data: Mapping[str, str] = field(default_factory=dict)
+    guesses: tuple[str, ...] = ()
 
     @property
     def code(self) -> tuple[Path, ...]:
@@ -120,11 +123,14 @@ def list_plays(
     specs: list[TaskSpec] = []
     elsewhere: list[str] = []
     left_out: list[str] = []
+    guesses: list[str] = []
     for entry in entries:
         if most is not None and len(specs) >= most:
             left_out.append(entry.name)
             continue
-        for spec in _loaded(entry, catalog):
+        loaded = _loaded(entry, catalog)
+        guesses.extend(loaded.guesses)
+        for spec in loaded.tasks:
             if _is_elsewhere(spec, local):
                 elsewhere.append(spec.name)
             else:
@@ -132,7 +138,7 @@ def list_plays(
     # In a large folder each task is looked for in its own file: listing the folder for each would take long.
     place = () if len(entries) > _SMALL_FOLDER else (path,)
     found = (tuple(specs), tuple(elsewhere), tuple(left_out))
-    return PlayList(*found, (*include_paths, *place), dict(data or {}))
+    return PlayList(*found, (*include_paths, *place), dict(data or {}), tuple(guesses))
 
 
 def play(plays: PlayList, rows: int = ROWS, parity: str | None = None) -> Iterator[PlayedTask]:
@@ -181,11 +187,11 @@ def _play_one(spec: TaskSpec, plays: PlayList, rows: int, parity: str | None, fo
     return PlayedTask(spec.name, played.n_rows, tuple(findings_of(played)), n_of=len(task.samples))
 
 
-def _loaded(entry: Entry, catalog: Catalog) -> tuple[TaskSpec, ...]:
+def _loaded(entry: Entry, catalog: Catalog) -> Loaded:
     try:
-        return tuple(selection.format_of(entry).load(entry, catalog).tasks)
+        return selection.format_of(entry).load(entry, catalog)
     except PolymeterError:  # checking it has told what is wrong
-        return ()
+        return Loaded(())
 
 
 def _is_elsewhere(spec: TaskSpec, data: Mapping[str, str]) -> bool:

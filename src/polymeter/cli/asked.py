@@ -56,7 +56,7 @@ def read_asked(
     Raises:
         PlanError: if a value cannot be read, or no task is named.
     """
-    names = [name for text in tasks for name in _task_names(text)]
+    names = [name for text in tasks for name in task_names_in(text, "--tasks")]
     if not names:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter tasks' lists them.")
     arguments = parse_model_args(model, model_args or ())
@@ -119,6 +119,14 @@ def with_options_of(
     return decorate
 
 
-def _task_names(text: str) -> list[str]:
-    """The tasks that ``--tasks`` names; a file may have a comma in its path."""
-    return [text] if "," in text and Path(text).is_file() else split_list(text, "--tasks")
+def task_names_in(text: str, flag: str) -> list[str]:
+    """Return the tasks that a text names, separated by commas; a file or folder may have a comma in its path.
+
+    Args:
+        text: The text.
+        flag: The flag that gives it, for messages.
+
+    Raises:
+        PlanError: if a name is empty.
+    """
+    return [text] if "," in text and Path(text).exists() else split_list(text, flag)

@@ -31,7 +31,9 @@ _MARKS = {"full": "full marks", "short": "NOT full marks", "unknown": "no known 
 
 @takes_options("check")
 def check(
-    path: Annotated[Path, typer.Argument(help="A YAML file or a folder.", metavar="PATH", show_default=False)],
+    path: Annotated[
+        Path, typer.Argument(help="A YAML file, a table, or a folder of them.", metavar="PATH", show_default=False)
+    ],
     *,
     options: dict[str, Any],
     rows: Annotated[
@@ -63,7 +65,9 @@ def check(
     which says what is remarkable about prompts, references and scores.
     """
     if not path.exists():
-        raise PlanError(f"There is no file or folder {str(path)!r}.", hint="Name a YAML file, or a folder of them.")
+        raise PlanError(
+            f"There is no file or folder {str(path)!r}.", hint="Name a YAML file, a table, or a folder of them."
+        )
     given = (options.get("include_paths", ()), options.get("data", {}), options.get("parity"))
     checked = _Checked(path, *given)
     with stdout_kept(is_json=as_json):
@@ -141,6 +145,8 @@ def _play(
     broken = [problem.file for problem in problems]
     most = MOST_TASKS if rows is None else None
     plays = list_plays(checked.path, checked.folders, checked.data, broken=broken, most=most, parity=checked.parity)
+    for guess in plays.guesses:
+        say(guess)
     if plays.code:
         say(f"Playing rows runs {_files(plays)}; --rows 0 runs no code.", err=True)
     known = {(problem.where, problem.message) for problem in problems}

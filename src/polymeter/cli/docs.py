@@ -15,8 +15,8 @@ def docs(
     patterns: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Names, globs, groups or tags; their pages show a sample, which runs their code. Default: all "
-            "benchmarks, without samples.",
+            help="Names, globs, groups, tags, files or folders; their pages show a sample, which runs their code. "
+            "Default: all benchmarks, without samples.",
             metavar="NAMES",
             show_default=False,
         ),

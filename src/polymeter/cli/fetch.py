@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polymeter.cli.asked import task_names_in
 from polymeter.cli.completion import task_names
 from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.printing import say
@@ -27,7 +28,7 @@ def fetch(
     patterns: Annotated[
         list[str],
         typer.Argument(
-            help="Names, globs, groups or tags of tasks.",
+            help="Names, globs, groups or tags of tasks, or files and folders of them.",
             metavar="TASKS",
             show_default=False,
             autocompletion=task_names,
@@ -42,7 +43,7 @@ def fetch(
     """Download the data of tasks: show its size first, continue interrupted downloads, and verify what arrives."""
     from polymeter.catalog.fetching import carry_out_fetch, plan_fetch
 
-    names = [name for text in patterns for name in text.split(",") if name]
+    names = [name for text in patterns for name in task_names_in(text, "TASKS")]
     with stdout_kept(is_json=as_json):
         planned = plan_fetch(
             names,

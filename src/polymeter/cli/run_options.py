@@ -43,7 +43,8 @@ Tasks = Annotated[
     _option(
         "--tasks",
         "-t",
-        help="Tasks, groups, tags, globs or YAML files, separated by commas.",
+        help="Names, globs, groups or tags of tasks, or paths of YAML files, tables (.csv, .tsv, .xlsx, .jsonl, .json, "
+        ".parquet) and folders, separated by commas. Where a task and a folder have one name, ./NAME is the folder.",
         panel=_WHAT,
         metavar="NAMES",
         autocompletion=task_names,

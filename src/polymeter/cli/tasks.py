@@ -41,7 +41,7 @@ def tasks(
     patterns: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Names or globs; one name shows its configuration.",
+            help="Names, globs, files or folders; one task shows its configuration.",
             metavar="NAMES",
             show_default=False,
             autocompletion=task_names,
@@ -79,7 +79,7 @@ def tasks(
     debug: Debug = False,
 ) -> int:
     """List benchmarks, or show the configuration of one and the file that each value comes from."""
-    from polymeter.api import build_catalog, describe_task, flatten_task, outline_tasks
+    from polymeter.api import describe_task, flatten_task, named_tasks, outline_tasks
 
     names, paths = patterns or [], tuple(include_path or ())
     if yaml and as_json:
@@ -92,7 +92,8 @@ def tasks(
         typer.echo(flatten_task(names[0], paths), nl=False)
         return 0
     with stdout_kept(is_json=as_json):
-        catalog = build_catalog(paths)
+        named = named_tasks(names, paths)
+    catalog, paths, names = named.catalog, named.include_paths, [*named.names]
     if search is not None:
         if names or tag:
             raise PlanError("--search looks through all tasks.", where="--search", hint="Leave out names and --tag.")

@@ -17,10 +17,17 @@ from polymeter.core.task import GroupSpec, Task, TaskSpec
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a name stands for: its tasks, and the groups that contain them (outermost first)."""
+    """The tasks and groups of a name.
+
+    Attributes:
+        tasks: Its tasks.
+        groups: The groups that contain them, outermost first.
+        guesses: The guesses that made tasks of tables, shown to the user before anything is asked.
+    """
 
     tasks: tuple[TaskSpec, ...]
     groups: tuple[GroupSpec, ...] = ()
+    guesses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,8 @@ def run(request: RunRequest, progress: Progress) -> RunOutcome:
 def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     progress.stage("planning")
     plan = make_plan(request)
+    for guess in plan.selection.guesses:
+        progress.note(guess)
     if request.check_plan is not None:
         request.check_plan(plan)
     panel_of(plan)  # refused before anything is opened

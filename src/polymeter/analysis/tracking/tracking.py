@@ -35,9 +35,10 @@ from polymeter.core.settings.arguments import Names, mapping_of, names_of
 from polymeter.core.text.secrets import without_secrets
 from polymeter.run.finish.manifest import identity_of
 from polymeter.run.plan.making import make_plan
+from polymeter.run.plan.named_paths import catalog_for
 from polymeter.run.plan.plan import cache_folder
 from polymeter.run.plan.request import RunRequest
-from polymeter.run.plan.selection import build_catalog, file_endings, named_place, select
+from polymeter.run.plan.selection import select
 from polymeter.store.folder import RUNS, RunFolder, write_text
 
 CHECKPOINT, STEP = "{checkpoint}", "{step}"
@@ -271,9 +272,8 @@ class Measuring:
         for file in options.imports:
             import_file(file)
         model_of(self.model.partition(":")[0])
-        files = [Path(task) for task in self.tasks if task.endswith(file_endings()) and Path(task).is_file()]
-        paths = (*options.include_paths, *map(named_place, files))
-        select(self.tasks, build_catalog(paths, cache_folder(options), parity_with(options.parity)))
+        named = catalog_for(self.tasks, options.include_paths, cache_folder(options), parity_with(options.parity))
+        select(named.patterns, named.catalog)
 
     def settings(self) -> dict[str, Any]:
         """What all points of a curve have in common, as plain data without secrets."""

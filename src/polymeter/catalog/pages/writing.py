@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polymeter.api.settings import read_settings
-from polymeter.catalog.listing import build_catalog
+from polymeter.catalog.listing import named_tasks
 from polymeter.catalog.pages.facts import FactReader, Facts, Hider, all_members
 from polymeter.catalog.pages.samples import show_sample
 from polymeter.catalog.pages.texts import INDEX, LANGUAGES, CatalogPage, Links, Writer
@@ -50,8 +50,8 @@ def write_pages(
     """Write the pages of benchmarks and their index, without the network.
 
     Args:
-        patterns: Names, globs, groups and tags; none: everything. Samples are shown only of benchmarks selected by this
-            or by ``tags``, because that runs their code.
+        patterns: Names, globs, groups, tags, files and folders; none: everything. Samples are shown only of benchmarks
+            selected by this or by ``tags``, because that runs their code.
         include_paths: Further folders of benchmarks.
         tags: Only benchmarks with one of these.
         output: The folder. Pages from earlier calls that are not written again stay in it.
@@ -66,13 +66,14 @@ def write_pages(
         if language not in LANGUAGES:
             hint = did_you_mean(language, LANGUAGES) or f"It must be one of {', '.join(LANGUAGES)}."
             raise PlanError(f"There are no pages in the language {language!r}.", where="--language", hint=hint)
-    catalog = build_catalog(include_paths)
+    named = named_tasks(patterns, include_paths)
+    catalog = named.catalog
     hider = Hider(selection.library_roots(), [*read_settings().include_paths, *include_paths])
     is_named = bool(patterns or tags)
     reader = FactReader(catalog, hider)
     pages = [
         _page(reader, entry, reader.read(entry), data, has_sample=is_named and has_samples)
-        for entry in _pages_to_write(catalog, patterns, tags)
+        for entry in _pages_to_write(catalog, named.names, tags)
     ]
     unread = (
         ()

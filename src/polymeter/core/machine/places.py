@@ -102,6 +102,12 @@ def require_place(path: Path | str, what: str) -> None:
             raise PlanError(f"{what} cannot be there: {error.strerror}.", where=text, hint=hint) from error
 
 
+def from_here(path: Path | str) -> str:
+    """Return a path relative to the working directory if it lies below that, else unchanged."""
+    near = os.path.relpath(path)
+    return str(path) if near.startswith(os.pardir) else near
+
+
 def file_name(stem: str, ending: str) -> str:
     """The name of a file, cut where it is too long for a file system; then a digest keeps it apart from others."""
     name = stem + ending

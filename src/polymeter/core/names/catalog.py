@@ -86,15 +86,18 @@ class Claims:
         names: Names, without ending, of files that benchmarks name as their data.
         unread: Files of benchmarks that cannot be read. A data file that they mention may be theirs, so it is not
             treated as a benchmark.
+        files: Files of the user's that are benchmarks, or are meant to be.
     """
 
     names: set[str] = field(default_factory=set)
     unread: list[Path] = field(default_factory=list)
+    files: set[Path] = field(default_factory=set)
 
     def update(self, other: Claims) -> None:
         """Add the claims of another catalog."""
         self.names |= other.names
         self.unread.extend(other.unread)
+        self.files |= other.files
 
 
 @dataclass(slots=True)
@@ -252,8 +255,8 @@ class Catalog:
         """Why a name is not here: it is in none of the files, or in one of those that cannot be read."""
         near = did_you_mean(name, [*self.entries, *self.tags()]) or self._near_elsewhere(name)
         usual = near or (
-            "'polymeter tasks' lists them; --include-path adds a folder of your own, and --tasks takes the path of a "
-            "file or folder too."
+            "'polymeter tasks' lists them; --include-path adds a folder of your own. The path of a file or folder "
+            "works too."
         )
         unread = self._unread(name) or self._unread_elsewhere(name)
         nameless = next((file for file in self.nameless if file.stem == name), None)
@@ -330,6 +333,13 @@ class Catalog:
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries.values())
+
+    def claim_files(self) -> None:
+        """Note which files of the user's are benchmarks, or are meant to be, so that no other format reads them."""
+        entries = (*self.entries.values(), *self.shadowed.values())
+        self.claims.files.update(entry.file for entry in entries if entry.is_user)
+        self.claims.files.update(file for files in self.clashes.values() for file in files)
+        self.claims.files.update((*self.nameless, *(problem.file for problem in self.problems)))
 
     def update(self, other: Catalog) -> None:
         """Add everything in another catalog."""

@@ -31,6 +31,10 @@ FORMATS: Registry[Format] = Registry(
         "task_yaml": Target(
             "polymeter.tasks.yaml:FORMAT", "polymeter", summary="YAML tasks, with functions beside them"
         ),
+        # Before tables: of a TSV it takes only what has no index.
+        "guessed": Target(
+            "polymeter.tasks.guessed:FORMAT", "polymeter", summary="tables whose columns say what to ask"
+        ),
         "table": Target("polymeter.tasks.table:FORMAT", "polymeter", summary="TSV files that need no code"),
         "pairs": Target("polymeter.tasks.pairs:FORMAT", "polymeter", summary="pairs of answers, for a judge"),
     },

@@ -15,7 +15,7 @@ from typing import Any
 from polymeter.api.result import RunResult
 from polymeter.api.running import evaluate
 from polymeter.api.settings import parity_of
-from polymeter.catalog.listing import build_catalog
+from polymeter.catalog.listing import build_catalog, named_tasks
 from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
@@ -368,7 +368,8 @@ def planned_context(command: LmEvalCommand, spec: TaskSpec) -> OpenContext:
 
 
 def _selected(patterns: Sequence[str], paths: tuple[Path, ...], options: Mapping[str, Any]) -> SelectedTasks:
-    return select(patterns, build_catalog(paths, parity=str(options.get("parity", ""))))
+    named = named_tasks(patterns, paths, parity=str(options.get("parity", "")))
+    return select(named.patterns, named.catalog)
 
 
 def _facts(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from polymeter.core.errors import PlanError
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
@@ -14,9 +13,10 @@ from polymeter.core.settings.generation import require_generation
 from polymeter.core.text.secrets import remember
 from polymeter.reading.reasoning import parse_tags
 from polymeter.run.plan.models import check_model, make_model
+from polymeter.run.plan.named_paths import catalog_for
 from polymeter.run.plan.plan import Plan, cache_folder, computes_here
 from polymeter.run.plan.request import RunRequest
-from polymeter.run.plan.selection import build_catalog, file_endings, named_place, select
+from polymeter.run.plan.selection import select
 
 
 def make_plan(request: RunRequest) -> Plan:
@@ -26,12 +26,10 @@ def make_plan(request: RunRequest) -> Plan:
         require_generation(options.generation)
     specs = [which for which in (request.model, *request.roles.values()) if isinstance(which, ModelSpec)]
     remember(*(dict(spec.args) for spec in specs), options.generation, options.data, options.weights)
-    named = [Path(name) for name in request.patterns if name.endswith(file_endings())]
-    files = [named_place(path) for path in named if path.is_file()]
-    options = options.model_copy(update={"include_paths": (*options.include_paths, *files)})
-    catalog = build_catalog(options.include_paths, cache_folder(options), parity_with(options.parity))
-    catalog.preferred = options.prefer
-    selection = select(request.patterns, catalog)
+    named = catalog_for(request.patterns, options.include_paths, cache_folder(options), parity_with(options.parity))
+    options = options.model_copy(update={"include_paths": named.include_paths})
+    named.catalog.preferred = options.prefer
+    selection = select(named.patterns, named.catalog)
     model, spec = _make(request.model, options)
     is_for_model = options.replicas is not None or (
         options.gpus_per_replica is not None and options.judge_replicas is None
@@ -47,12 +45,12 @@ def make_plan(request: RunRequest) -> Plan:
     return Plan(
         model,
         spec,
-        request.patterns,
+        named.patterns,
         selection,
         options,
         {role: pair[0] for role, pair in made.items()},
         {role: pair[1] for role, pair in made.items()},
-        notes=(*selection.notes, *_model_notes([spec, *(pair[1] for pair in made.values())])),
+        notes=(*named.notes, *selection.notes, *_model_notes([spec, *(pair[1] for pair in made.values())])),
         typed_data=request.typed_data,
         pinned=request.pinned,
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Format, Loaded
+from polymeter.core.machine.places import from_here
 from polymeter.core.names.catalog import Catalog, Entry, Root
 from polymeter.core.names.installed import Package, installed_packages
 from polymeter.core.names.parity import NO_PARITY, Parity
@@ -21,7 +22,8 @@ from polymeter.core.text.codec import jsonable
 from polymeter.guests.loading.neighbours import include_trees
 from polymeter.run.plan.package_index import read_package
 
-_DATA_ENDINGS = (".csv", ".json", ".jsonl", ".parquet", ".arrow", ".xlsx", ".txt")
+_OTHER_DATA = (".arrow", ".txt", ".xls", ".ods", ".numbers", ".pkl", ".zip")
+"""Endings of data files that are no tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,14 @@ class SelectedTasks:
         groups: The groups that were named, and those inside them.
         layout: What to print in which order: kind, name, depth.
         notes: What the user should know of the choice.
+        guesses: The guesses that made tasks of tables.
     """
 
     tasks: tuple[TaskSpec, ...]
     groups: tuple[GroupSpec, ...] = ()
     layout: tuple[tuple[str, str, int], ...] = ()
     notes: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()
 
 
 def library_roots() -> list[Path]:
@@ -63,6 +67,11 @@ def file_endings() -> tuple[str, ...]:
     return tuple({ending: None for name in FORMATS for ending in FORMATS.get(name).endings})
 
 
+def is_task_file(name: str) -> bool:
+    """Check if a name has the ending of a file that may be named in place of the benchmarks in it."""
+    return name.lower().endswith(file_endings())
+
+
 def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity: Parity = NO_PARITY) -> Catalog:
     """Every benchmark of every format: the user's, built in, and those of installed packages, read as the system to be
     matched reads files.
@@ -84,6 +93,7 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity:
         catalog.update(each.index(roots, cache_dir))
     for each in formats:
         if each.index_data is not None:
+            catalog.claim_files()
             catalog.update(each.index_data(roots, catalog.claims))
     catalog.problems.extend(broken_systems())
     if parity.on("later-file"):
@@ -97,22 +107,29 @@ def format_of(entry: Entry | TaskSpec) -> Format:
     return FORMATS.get(entry.format)
 
 
-def select(patterns: Sequence[str], catalog: Catalog) -> SelectedTasks:
-    """The tasks behind names, globs, groups and tags, in the order in which they are named.
+def select(patterns: Sequence[str], catalog: Catalog, where: str = "--tasks") -> SelectedTasks:
+    """The tasks behind names, globs, groups, tags, files and folders, in the order in which they are named.
+
+    Args:
+        patterns: The names.
+        catalog: Where they are looked up.
+        where: The option that gives them, for messages.
 
     Raises:
         PlanError: A pattern names nothing (the nearest names are given), two files define a name, or a file is broken.
     """
     if not patterns:
         raise PlanError("No task is named.", hint="Name some with --tasks; 'polymeter tasks' lists them.")
-    entries = {entry.qualified_name: entry for pattern in patterns for entry in matching(pattern, catalog)}
+    entries = {entry.qualified_name: entry for pattern in patterns for entry in matching(pattern, catalog, where)}
     tasks: dict[str, TaskSpec] = {}
     groups: dict[str, GroupSpec] = {}
     layout: list[tuple[str, str, int]] = []
     notes: list[str] = []
+    guesses: list[str] = []
     for entry in entries.values():
         home = catalog.home(entry)
         loaded = _loaded(entry, home)
+        guesses.extend(loaded.guesses)
         for spec in loaded.tasks:
             _add_task(spec, tasks, entry.name)
         for group in loaded.groups:
@@ -120,7 +137,8 @@ def select(patterns: Sequence[str], catalog: Catalog) -> SelectedTasks:
         _lay_out(loaded, entry.name, groups, tasks, layout)
         notes.extend(_shadow_note(member, home) for member in [entry.name, *(spec.name for spec in loaded.tasks)])
     notes = list(dict.fromkeys(note for note in notes if note))
-    return SelectedTasks(tuple(tasks.values()), tuple(groups.values()), tuple(layout), tuple(notes))
+    chosen = (tuple(tasks.values()), tuple(groups.values()), tuple(layout))
+    return SelectedTasks(*chosen, tuple(notes), tuple(dict.fromkeys(guesses)))
 
 
 def _loaded(entry: Entry, home: Catalog) -> Loaded:
@@ -162,29 +180,37 @@ def _two_of_a_name(kind: str, name: str, known: Path, other: Path) -> PlanError:
     )
 
 
-def matching(pattern: str, catalog: Catalog) -> list[Entry]:
-    """The entries that a name, glob, tag or file stands for, which may be qualified with the package that has it.
+def matching(pattern: str, catalog: Catalog, where: str = "--tasks") -> list[Entry]:
+    """The entries that a name, glob, tag, file or folder stands for. A name may be qualified with the package that has
+    it, and wins over a folder of that name.
+
+    Args:
+        pattern: The name.
+        catalog: Where it is looked up.
+        where: The option that gives it, for messages.
 
     Raises:
         PlanError: if there is none, several packages have the name, or a file is broken.
     """
-    if Path(pattern).suffix in file_endings() and not catalog.has(pattern):
-        return _in_file(Path(pattern), catalog)
-    home, name = catalog.place(pattern, where="--tasks")
+    if is_task_file(pattern) and not catalog.has(pattern) and not os.path.isdir(pattern):
+        return _in_file(Path(pattern), catalog, where)
+    home, name = catalog.place(pattern, where=where)
     if name in home.entries or name in home.clashes:
         return [home.get_own(name)]
     tagged = home.tags().get(name)
     if tagged is not None:
         return [home.get_own(member) for member in tagged]
     if any(sign in name for sign in "*?["):
-        found = _globbed(name, home) or (_globbed_elsewhere(name, home) if home is catalog else [])
+        found = _globbed(name, home) or (_globbed_elsewhere(name, home, where) if home is catalog else [])
         if found:
             return found
     broken = [problem for problem in home.problems if problem.file.stem == name]
     if broken:
         hint = home.advice
         raise PlanError(f"Task {name!r} cannot be read: {broken[0].message}", where=broken[0].where, hint=hint)
-    raise refused_path(Path(pattern)) or home.unknown(name, where="--tasks")
+    if os.path.isdir(pattern):
+        return _in_folder(Path(pattern), catalog, where)
+    raise refused_path(Path(pattern), where) or home.unknown(name, where=where)
 
 
 def _globbed(pattern: str, catalog: Catalog) -> list[Entry]:
@@ -194,7 +220,7 @@ def _globbed(pattern: str, catalog: Catalog) -> list[Entry]:
     return [catalog.get_own(name) for name in sorted(found)]
 
 
-def _globbed_elsewhere(pattern: str, catalog: Catalog) -> list[Entry]:
+def _globbed_elsewhere(pattern: str, catalog: Catalog, where: str) -> list[Entry]:
     """The same of the installed package that has such names.
 
     Raises:
@@ -205,12 +231,48 @@ def _globbed_elsewhere(pattern: str, catalog: Catalog) -> list[Entry]:
     if len(found) > 1:
         shown = ", ".join(f"{qualifier}:{pattern} ({len(entries):,})" for qualifier, entries in found.items())
         raise PlanError(
-            f"{pattern!r} matches benchmarks of several packages.", where="--tasks", hint=f"Name one of them: {shown}."
+            f"{pattern!r} matches benchmarks of several packages.", where=where, hint=f"Name one of them: {shown}."
         )
     return next(iter(found.values()), [])
 
 
-def _in_file(path: Path, catalog: Catalog) -> list[Entry]:
+def _in_folder(path: Path, catalog: Catalog, where: str) -> list[Entry]:
+    """Return the outermost groups of a folder, and the tasks in none of them.
+
+    Raises:
+        PlanError: if it has no task, or two of its files define a name.
+    """
+    place = named_place(path)
+    found = [catalog.get_own(entry.name) for entry in catalog if entry.file.is_relative_to(place)]
+    if not found:
+        broken = next((problem for problem in catalog.problems if problem.file.is_relative_to(place)), None)
+        if broken is not None:
+            raise PlanError(broken.message, where=broken.where)
+        raise PlanError(
+            f"There is no task in the folder {from_here(path)!r}.",
+            where=where,
+            hint="A task is a YAML with a line 'task: NAME', an adapter or dataset class in Python, a table with usual "
+            "columns (question, answer), or a folder of images with a metadata.csv.",
+        )
+    below = {entry.name: _members_below(entry, catalog) for entry in found if entry.kind == "group"}
+    return [entry for entry in found if not any(entry.name in below[group] for group in below)]
+
+
+def _members_below(group: Entry, catalog: Catalog) -> set[str]:
+    """Collect the names of all members of a group and of the groups and tags in it."""
+    tags = catalog.tags()
+    found: set[str] = set()
+    waiting = list(group.members)
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name != group.name:
+            found.add(name)
+            entry = catalog.entries.get(name)
+            waiting.extend(entry.members if entry is not None else tags.get(name, ()))
+    return found
+
+
+def _in_file(path: Path, catalog: Catalog, where: str) -> list[Entry]:
     place = named_place(path)
     found = [catalog.get_own(entry.name) for entry in catalog if entry.file == place]
     if found:
@@ -219,35 +281,28 @@ def _in_file(path: Path, catalog: Catalog) -> list[Entry]:
     if broken:
         raise PlanError(broken[0].message, where=broken[0].where)
     if not os.path.exists(path):
-        raise PlanError(f"There is no file {str(path)!r}.", where="--tasks", hint=_near_path(path))
+        raise PlanError(f"There is no file {str(path)!r}.", where=where, hint=_near_path(path))
     if path.stat().st_size == 0:
         raise PlanError(f"{path} is empty.", where=f"{path}:1", hint="A task is described in it: task: NAME, …")
     raise PlanError(
         f"{path} holds no task or group.",
-        where="--tasks",
+        where=where,
         hint="A task has a line 'task: NAME'; a group 'group: NAME' and a list 'task: […]'. If it needs files of "
         "another folder, add that with --include-path.",
     )
 
 
-def refused_path(path: Path) -> PlanError | None:
-    """The error for a file or folder in place of a task's name; ``None`` if it is neither."""
-    if os.path.isdir(path):
-        return PlanError(
-            f"{str(path)!r} is a folder, and no task has that name.",
-            where="--tasks",
-            hint=f"Write --include-path {path}, and name tasks in it: 'polymeter tasks --include-path {path}' lists "
-            "them.",
-        )
-    if path.suffix.lower() not in _DATA_ENDINGS:
+def refused_path(path: Path, where: str = "--tasks") -> PlanError | None:
+    """The error for a data file that is no task, in place of a task's name; ``None`` if the path is something else."""
+    if path.suffix.lower() not in _OTHER_DATA:
         return None
     if not os.path.exists(path):
-        return PlanError(f"There is no file {str(path)!r}.", where="--tasks", hint=_near_path(path))
+        return PlanError(f"There is no file {str(path)!r}.", where=where, hint=_near_path(path))
     return PlanError(
-        f"{str(path)!r} is a data file; it does not say what to measure.",
-        where="--tasks",
-        hint=f"Name a YAML that has it in its dataset_kwargs (data_files: {{test: {path.name}}}; docs/tasks.md begins "
-        "with one), or a .tsv with the columns index, question and answer.",
+        f"{str(path)!r} is a data file that is no task by itself.",
+        where=where,
+        hint="Save it as .csv, .xlsx, .jsonl or .parquet with columns such as question and answer; or name a YAML that "
+        "says how to read it (docs/tasks.md).",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ NAME = "table"
 _SUFFIX = ".tsv"
 _VERSION = 1
 _MOST = 20
+_NEAR = 0.7
 
 
 def index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
@@ -35,7 +37,8 @@ def index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
     catalog = Catalog()
     for root in roots:
         for path in files_below(root.path, _SUFFIX):
-            _add(catalog, path, root, claims.names)
+            if path not in claims.files:
+                _add(catalog, path, root, claims.names)
     mentioned = b"".join(path.read_bytes() for path in claims.unread if path.is_file())
     for path in _data_files():
         name = path.stem
@@ -44,6 +47,16 @@ def index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
             if entry is not None:
                 catalog.add(entry)
     return catalog
+
+
+def is_meant(file: Path) -> bool:
+    """Check if a table is meant for this format: it has a column 'index', or one with nearly that name.
+
+    Raises:
+        DataError: if the header cannot be read.
+    """
+    names = [name.strip().lower() for name in columns_of(file)]
+    return bool(get_close_matches("index", names, n=1, cutoff=_NEAR))
 
 
 def load(entry: Entry) -> Loaded:
