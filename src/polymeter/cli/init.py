@@ -1,4 +1,4 @@
-"""``polymeter init``: write a small benchmark or model that runs at once."""
+"""``polymeter init``: write a small benchmark or model that runs at once, or the task YAML of a table."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ import typer
 
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
+from polymeter.core.errors import PlanError
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="Where to write it; its name becomes the benchmark's.", metavar="DIR")],
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Where to write it; with --kind its name becomes the benchmark's. With --from the default is the "
+            "table's own folder.",
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
     kind: Annotated[
         str,
         typer.Option(
@@ -23,13 +32,31 @@ def init(
             show_default=False,
         ),
     ] = "",
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Write the task YAML of a table (.csv, .tsv, .xlsx, .jsonl, .json, .parquet) or a folder of images.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
     debug: Debug = False,
 ) -> int:
-    """Write a small benchmark or model that runs at once, with comments on what may be changed. Never overwrites."""
+    """Write a small benchmark or model that runs at once, or the task YAML of a table, with comments on what may be
+    changed. Never overwrites.
+    """
+    if table is not None:
+        if kind:
+            raise PlanError("--from and --kind write different things.", where="--kind", hint="Leave one out.")
+        return _init_from(table, folder)
     from polymeter.cli.starters import name_for, starter_of, write_starter
     from polymeter.core.names.installing import polymeter_command
 
     starter = starter_of(kind)
+    if folder is None:
+        what, hint = "No folder is named.", f"Write: {polymeter_command()} init DIR --kind {kind}"
+        raise PlanError(what, where="DIR", hint=hint)
     written = write_starter(starter, folder)
     for file in written:
         if file.suffix != ".png":
@@ -40,4 +67,27 @@ def init(
     say("\nIt runs as it is; change it into yours. Next:")
     for command in starter.commands:
         say(f"  {polymeter_command()} {command.format(**places)}")
+    return 0
+
+
+def _init_from(table: Path, folder: Path | None) -> int:
+    """Write the task YAML of a table, and print the next command."""
+    from polymeter.cli.starters import write_new
+    from polymeter.core.names.installing import polymeter_command
+    from polymeter.tasks.guessed.written import task_text
+
+    home = table.resolve().parent if folder is None else folder
+    made = task_text(table, home)
+    file = (table.parent if folder is None else folder) / f"{made.name}.yaml"
+    write_new({file: made.text})
+    say(made.summary)
+    say(f"wrote  {file}")
+    shown = shlex.quote(file.as_posix())
+    if not made.is_guessed:
+        say(f"\nChange it first: {' and '.join(made.unknown) or 'its first lines explain why'}. Next:")
+        say(f"  {polymeter_command()} check {shown}")
+        return 0
+    say("\nIt runs as it is; change what you need. Next:")
+    say(f"  {polymeter_command()} check {shown}")
+    say(f"  {polymeter_command()} run --model mock --model-args mode=gold --tasks {shown}")
     return 0

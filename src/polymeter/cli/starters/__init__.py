@@ -6,7 +6,7 @@ Those of Polymeter's own formats are here, each a folder of files; those of a sy
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -101,12 +101,30 @@ def write_starter(starter: Starter, folder: Path) -> list[Path]:
     """
     name = name_for(folder)
     texts = {folder / place: text for place, text in _filled_files(starter, name).items()}
-    files = [*texts, *(folder / image for image in starter.images)]
-    there = [str(file) for file in files if file.exists() or file.is_symlink()]
-    if there:
+    images = [folder / image for image in starter.images]
+    draw = cast("Callable[[Path], None]", load(starter.draw)) if starter.draw else None
+    write_new(texts, images, None if draw is None else lambda: draw(folder))
+    return [*texts, *images]
+
+
+def write_new(
+    texts: Mapping[Path, str], others: Sequence[Path] = (), write_others: Callable[[], None] | None = None
+) -> None:
+    """Write files that do not exist.
+
+    Args:
+        texts: Texts by their files.
+        others: Further files, which must not exist either.
+        write_others: Writes them.
+
+    Raises:
+        PlanError: if a file exists (nothing is written then), or cannot be written.
+    """
+    existing = [str(file) for file in (*texts, *others) if file.exists() or file.is_symlink()]
+    if existing:
         raise PlanError(
             "Nothing is written, because files are there already.",
-            where=", ".join(there),
+            where=", ".join(existing),
             hint="Name another folder, or move them away.",
         )
     try:
@@ -114,12 +132,11 @@ def write_starter(starter: Starter, folder: Path) -> list[Path]:
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("x", encoding="utf-8", newline="\n") as opened:
                 opened.write(text)
-        if starter.draw:
-            cast("Callable[[Path], None]", load(starter.draw))(folder)
+        if write_others is not None:
+            write_others()
     except OSError as error:
-        where = str(error.filename or folder)
+        where = str(error.filename or next(iter(texts)).parent)
         raise PlanError(f"The files cannot be written: {error.strerror or error}.", where=where) from None
-    return files
 
 
 def _filled_files(starter: Starter, name: str) -> dict[str, str]:
