@@ -63,6 +63,14 @@ def write_tree(folder: Path) -> None:
     for place, text in reference_pages().items():
         _write(folder / place, text)
     shutil.copytree(ROOT / "docs" / "assets", folder / "assets")
+    _write(folder / "assets" / "tokens.css", viewer_tokens())
+
+
+def viewer_tokens() -> str:
+    """Return the colours and fonts of the viewer as a style sheet of the site, where the reader chooses dark mode."""
+    base = (ROOT / "src" / "polymeter" / "report" / "templates" / "base.css").read_text("utf-8")
+    light, dark = (" ".join(found.split()) for found in re.findall(r":root \{([^}]*)\}", base))
+    return f'[data-md-color-scheme] {{ {light} }}\n[data-md-color-scheme="slate"] {{ {dark} color-scheme: dark; }}\n'
 
 
 def page_for_site(text: str, path: Path, places: dict[Path, str]) -> str:

@@ -1,4 +1,4 @@
-// The copy button of a console block takes the commands alone, without prompts and output.
+// The copy button of a console block copies the commands alone, without prompts and output.
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-clipboard-target]");
   const code = button && document.querySelector(button.dataset.clipboardTarget);

@@ -47,6 +47,15 @@ def test_no_page_of_docs_is_lost(tree: Path) -> None:
     assert {path.name for path in DOCS.glob("*.md")} <= {path.name for path in tree.iterdir()}
 
 
+def test_the_site_has_the_colours_of_the_viewer_in_both_modes(tree: Path) -> None:
+    tokens = (tree / "assets" / "tokens.css").read_text("utf-8")
+    assert [line.partition(" {")[0] for line in tokens.splitlines()] == [
+        "[data-md-color-scheme]",
+        '[data-md-color-scheme="slate"]',
+    ]
+    assert all("--accent: #" in line for line in tokens.splitlines())
+
+
 def test_a_link_follows_its_page() -> None:
     text = (
         "[a](../SECURITY.md#keys) and [b](../README.md), ![c](report.png), "
