@@ -46,13 +46,24 @@ def test_a_clone_is_installed_from_its_folder(monkeypatch: pytest.MonkeyPatch, t
 
 
 @pytest.mark.usefixtures("active")
-def test_an_installed_package_is_installed_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_released_package_is_installed_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     clone(monkeypatch, tmp_path, is_clone=False)
+    monkeypatch.setattr(installing, "IS_RELEASED", True)
     assert clone_folder() is None
     assert pip_install(extra="hf") == "pip install 'polymeter[hf]'"
     assert pip_install("nltk") == "pip install nltk"
     assert pip_install("--no-deps", "a>=1") == "pip install --no-deps 'a>=1'"
     assert python_command() == "python"
+
+
+@pytest.mark.usefixtures("active")
+def test_an_extra_is_its_packages_where_no_index_has_polymeter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    clone(monkeypatch, tmp_path, is_clone=False)
+    monkeypatch.setattr(installing, "IS_RELEASED", False)
+    assert pip_install(extra="excel") == "pip install 'openpyxl>=3.1'"
+    words = pip_install("nltk", extra="excel,video").split()
+    assert words[:2] == ["pip", "install"]
+    assert set(words[2:]) == {"'openpyxl>=3.1'", "'av>=12'", "nltk"}
 
 
 @pytest.mark.parametrize("found", [None, "/somewhere/else/bin/pip"])

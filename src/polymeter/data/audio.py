@@ -1,7 +1,7 @@
 """Samples of audio: decoding, mixing down, and resampling.
 
-Files are read with ``soundfile`` (``polymeter[audio]``); formats it does not support (AAC, the audio track of a video)
-with PyAV (``polymeter[video]``) if that is installed. Plain PCM WAV needs neither.
+Files are read with ``soundfile`` (the extra ``audio``); formats it does not support (AAC, the audio track of a video)
+with PyAV (the extra ``video``) if that is installed. Plain PCM WAV needs neither.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Frames of videos: which ones, by count or by rate.
 
 Times are exact fractions of a second from the video's first frame. A frame is on screen from its own time until the
-next frame's, the last one for as long as the container says. Needs PyAV (``polymeter[video]``).
+next frame's, the last one for as long as the container says. Needs PyAV (the extra ``video``).
 """
 
 from __future__ import annotations

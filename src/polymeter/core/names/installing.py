@@ -1,7 +1,7 @@
-"""Which packages are installed, and advice about missing ones: the command that installs them where it is said.
+"""The packages that are installed, and the commands that install missing ones on this machine.
 
-``pip install 'polymeter[hf]'`` needs a published release; a clone is installed from its folder. And the ``pip`` that a
-shell finds may belong to another Python than the one that misses the package.
+Polymeter itself is installed by its name once a package index has it (``IS_RELEASED``), and from its clone before. The
+``pip`` that a shell finds may belong to another Python than the one that needs the package.
 """
 
 from __future__ import annotations
@@ -11,9 +11,17 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-_REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)[^;]*;.*\bextra\s*==\s*['\"]([^'\"]+)['\"]")
+IS_RELEASED = False
+"""Whether a package index has Polymeter, so that pip installs it by name.
+
+Messages follow this setting at once. The pages follow it when ``python -m scripts.install_commands`` has written their
+commands again; a test compares them.
+"""
+
+_REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?P<rest>[^;]*);.*\bextra\s*==\s*['\"](?P<extra>[^'\"]+)['\"]")
 _PIP_NAMES = {
     "antlr4": "antlr4-python3-runtime",
     "azure.identity": "azure-identity",
@@ -68,16 +76,21 @@ def packages_by_extra() -> dict[str, list[str]]:
     """The packages that each extra of Polymeter brings; none if Polymeter itself is not installed. Every call parses
     all of Polymeter's metadata.
     """
+    found: dict[str, list[str]] = {}
+    for match in _requirements():
+        found.setdefault(match["extra"], []).append(match["name"])
+    return found
+
+
+def _requirements() -> Iterator[re.Match[str]]:
+    """Yield what the extras of Polymeter require, from its metadata."""
     from importlib import metadata
 
     try:
         required = metadata.requires("polymeter") or []
     except metadata.PackageNotFoundError:
-        return {}
-    found: dict[str, list[str]] = {}
-    for match in filter(None, map(_REQUIREMENT.match, required)):
-        found.setdefault(match[2], []).append(match[1])
-    return found
+        return
+    yield from filter(None, map(_REQUIREMENT.match, required))
 
 
 def pip_install(*packages: str, extra: str = "") -> str:
@@ -89,10 +102,21 @@ def pip_install(*packages: str, extra: str = "") -> str:
     """
     words = ["pip", "install"] if _is_beside_python(shutil.which("pip")) else [_shown_python(), "-m", "pip", "install"]
     if extra:
-        clone = clone_folder()
-        # Quoted always: brackets are patterns to some shells.
-        words += [f"'polymeter[{extra}]'"] if clone is None else ["-e", f"'{_shown_folder(clone)}[{extra}]'"]
+        words += _extra_words(extra)
     return " ".join([*words, *map(shlex.quote, packages)])
+
+
+def _extra_words(extra: str) -> list[str]:
+    """Return what pip is to install for an extra, or several separated by commas."""
+    # Quoted always: brackets are patterns to some shells.
+    if (clone := clone_folder()) is not None:
+        return ["-e", f"'{_shown_folder(clone)}[{extra}]'"]
+    if IS_RELEASED:
+        return [f"'polymeter[{extra}]'"]
+    # Installed from a clone that is not known here: the packages of the extra are on the index, Polymeter is not.
+    wanted = extra.split(",")
+    packages = [found["name"] + found["rest"].strip() for found in _requirements() if found["extra"] in wanted]
+    return [shlex.quote(package) for package in dict.fromkeys(packages)]
 
 
 def python_command() -> str:
