@@ -14,11 +14,8 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from polymeter.core.options import RunOptions
-from polymeter.metrics.defaults import DEFAULT_METRICS
-from polymeter.tasks.yaml.config import YamlFields
 from scripts.options_page import table as options_table
 from tests.helpers.guides import DOCS, ROOT, TINY_VLM, blocks, extras, run_section
-from tests.helpers.metrics import VALUES
 
 GUIDES = (
     "index.md",
@@ -191,24 +188,6 @@ def table(guide: str, section: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
 
 
-def test_the_table_of_default_values_is_the_codes() -> None:
-    written = {(row[0].strip("`"), row[1].strip("`")): row[2] for row in table("tasks.md", "What a metric computes")}
-    assert written == VALUES
-
-
-def test_the_default_metrics_are_the_codes() -> None:
-    text = (DOCS / "tasks.md").read_text(encoding="utf-8")
-    for output_type, names in DEFAULT_METRICS.items():
-        listed = " and ".join(f"`{name}`" for name in names)
-        assert f"`{output_type}`: {listed}" in text
-
-
-def test_every_task_field_is_explained() -> None:
-    names = {name for row in table("tasks.md", "All fields") for name in re.findall(r"`(\w+)`", row[0])}
-    fields = {info.alias or name for name, info in YamlFields.model_fields.items()}
-    assert names - {"group", "filters", "include"} == fields
-
-
 def test_every_option_from_python_is_an_option() -> None:
     written = table("python.md", "Options")
     assert [row[0] for row in written] == [f"`{name}`" for name in RunOptions.model_fields]
@@ -230,7 +209,13 @@ _LINKED_TO_SYSTEMS = pytest.param(
 
 @pytest.mark.parametrize(
     "guide",
-    [*(guide for guide in GUIDES if guide != "coming-from.md"), "differences.md", _LINKED_TO_SYSTEMS],
+    [
+        *(guide for guide in GUIDES if guide != "coming-from.md"),
+        "differences.md",
+        "fields.md",
+        "metrics.md",
+        _LINKED_TO_SYSTEMS,
+    ],
 )
 def test_links_lead_somewhere(guide: str) -> None:
     text = (DOCS / guide).read_text(encoding="utf-8")

@@ -143,8 +143,8 @@ ACC_ALL = Metric(
     "acc_all",
     "acc_all",
     values={
-        "loglikelihood": "whether the target is the greedy continuation, and the doc",
-        "multiple_choice": "predicted index and the doc",
+        "loglikelihood": "1 if the target is the greedy continuation, and the row",
+        "multiple_choice": "predicted index, and the row",
     },
 )
 BRIER_SCORE = Metric(

@@ -138,11 +138,11 @@ def _metric(k: int) -> Metric:
             )
         return pass_at_k(len(outcomes), outcomes.count(PASSED), k)
 
-    share = "the share of its answers that pass the tests in the target"
+    share = "share of the answers that pass the tests in the target"
     return Metric(
         f"pass@{k}",
         score=score,
-        values={"generate_until": share if k == 1 else f"the probability that one of {k} answers passes the tests"},
+        values={"generate_until": share if k == 1 else f"probability that one of {k} answers passes the tests"},
         bounds=(0.0, 1.0),
         takes_all=True,
         runs_code=True,

@@ -19,7 +19,7 @@ DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Metrics of a task that names none. What an image is compared with cannot be guessed, so such tasks must name them."""
 
-_FAMILIES: Mapping[str, str] = MappingProxyType(
+OUTPUT_FAMILIES: Mapping[str, str] = MappingProxyType(
     {
         "generate_until_multi_round": "generate_until",
         "generate_until_agentic": "generate_until",
@@ -36,9 +36,9 @@ def output_family(output_type: str) -> str:
     Raises:
         PlanError: if there is no such output type.
     """
-    family = _FAMILIES.get(output_type, output_type)
+    family = OUTPUT_FAMILIES.get(output_type, output_type)
     if family not in DEFAULT_METRICS:
-        output_types = [*DEFAULT_METRICS, *_FAMILIES]
+        output_types = [*DEFAULT_METRICS, *OUTPUT_FAMILIES]
         hint = did_you_mean(output_type, output_types) or f"Known: {', '.join(output_types)}."
         raise PlanError(f"There is no output type {output_type!r}.", hint=hint)
     return family
@@ -73,7 +73,7 @@ def check_kwargs(metric: Metric, kwargs: Iterable[str], where: str = "") -> None
     Raises:
         PlanError: if it does not take one; the message names the nearest that it takes.
     """
-    keywords = _keywords(metric)
+    keywords = keyword_names(metric)
     if keywords is None:
         return
     for name in kwargs:
@@ -83,7 +83,7 @@ def check_kwargs(metric: Metric, kwargs: Iterable[str], where: str = "") -> None
             raise PlanError(f"Metric {metric.name!r} does not take {name!r}.", where=where, hint=hint)
 
 
-def _keywords(metric: Metric) -> list[str] | None:
+def keyword_names(metric: Metric) -> list[str] | None:
     """The keyword arguments that a metric takes besides what it compares; ``None`` if it takes any."""
     function = metric.score or metric.of_sets
     if function is None:

@@ -101,59 +101,94 @@ class FilterItem(BaseModel):
     filter: tuple[FilterStep, ...] = ()
 
 
+def _field(default: Any, description: str, **rules: Any) -> Any:
+    """Return a field of a task; ``docs/fields.md`` shows its description."""
+    made = {"default_factory": default} if isinstance(default, type) else {"default": default}
+    return Field(**made, description=description, **rules)
+
+
 class YamlFields(BaseModel):
-    """Every field of a task YAML. See ``docs/tasks.md`` for what each means."""
+    """The fields of a task YAML. ``python -m scripts.fields_page`` makes ``docs/fields.md`` from them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, coerce_numbers_to_str=True)
 
-    task: str
-    task_alias: str | None = None
-    tag: tuple[str, ...] = ()
-    group_alias: str | None = None
-    class_: Code = Field(default=None, alias="class")
+    task: str = _field(..., "The task's name. In a group: the list of its members.")
+    task_alias: str | None = _field(None, "Name in the result table; default: `task`.")
+    tag: tuple[str, ...] = _field(
+        (), "Names that select several tasks. `group` on a task is an old name of this field."
+    )
+    group_alias: str | None = _field(None, "Name of a group in the result table; default: `group`.")
+    class_: Code = _field(None, "Python class that defines the task instead of the fields below.", alias="class")
 
-    dataset_path: str | None = None
-    dataset_name: str | None = None
-    dataset_kwargs: dict[str, Any] = Field(default_factory=dict)
-    training_split: str | None = None
-    validation_split: str | None = None
-    test_split: str | None = None
-    fewshot_split: str | None = None
-    full_docs: bool = False
-    process_results_use_image: bool = False
-    process_docs: Code = None
+    dataset_path: str | None = _field(
+        None, "Hub id, local folder, or kind of file: `csv`, `json`, `parquet`, `imagefolder`, … Required."
+    )
+    dataset_name: str | None = _field(None, "Configuration of the dataset.")
+    dataset_kwargs: dict[str, Any] = _field(dict, "Arguments of `datasets.load_dataset`, such as `data_files`.")
+    training_split: str | None = _field(None, "Split that few-shot examples come from.")
+    validation_split: str | None = _field(None, "Split that is measured if `test_split` is missing.")
+    test_split: str | None = _field(None, "Split that is measured. This or `validation_split` is required.")
+    fewshot_split: str | None = _field(None, "Split that examples come from, instead of `training_split`.")
+    full_docs: bool = _field(False, "Pass all rows to `process_results` as `full_docs`.")
+    process_results_use_image: bool = _field(
+        False, "Include media in the row that prompts and `process_results` receive."
+    )
+    process_docs: Code = _field(None, "Function that changes a split before use.")
 
-    doc_to_visual: Form = None
-    doc_to_text: Form = None
-    doc_to_target: Form = None
-    doc_to_choice: Form = None
-    doc_to_messages: Form = None
-    use_prompt: str | None = None
-    description: Function | str = ""
-    target_delimiter: str = " "
-    fewshot_delimiter: str = "\n\n"
-    fewshot_config: dict[str, Any] | None = None
-    num_fewshot: int | None = None
+    doc_to_visual: Form = _field(
+        None, "Images, audio and video of a row. `doc_to_image` is another name of this field."
+    )
+    doc_to_text: Form = _field(None, "Prompt.")
+    doc_to_target: Form = _field(None, "Reference, or a list of references.")
+    doc_to_choice: Form = _field(None, "Options of multiple choice.")
+    doc_to_messages: Form = _field(None, "Whole conversation, for chat models.")
+    use_prompt: str | None = _field(None, "Not used.")
+    description: Function | str = _field("", "Text before every prompt.")
+    target_delimiter: str = _field(" ", "Text between a prompt and its target or option.")
+    fewshot_delimiter: str = _field("\n\n", "Text between examples.")
+    fewshot_config: dict[str, Any] | None = _field(
+        None,
+        "`sampler` (`default` or `first_n`). For the examples only: `samples`, `doc_to_text`, `doc_to_target`, "
+        "`doc_to_choice` and delimiters.",
+    )
+    num_fewshot: int | None = _field(None, "Number of examples; default: 0.")
 
-    batch_size: int | str | None = None
-    repeats: int = Field(default=1, ge=1)
-    output_type: OutputType = "generate_until"
-    generation_kwargs: dict[str, Any] | None = None
-    lmms_eval_specific_kwargs: Any = None
-    model_specific_generation_kwargs: dict[str, Any] | None = None
-    model_specific_target_kwargs: Any = None
+    batch_size: int | str | None = _field(
+        None, "Batch size of this task; default: the model's. `--batch-size` takes precedence."
+    )
+    repeats: int = _field(1, "Answers to each question.", ge=1)
+    output_type: OutputType = _field("generate_until", "Kind of request.")
+    generation_kwargs: dict[str, Any] | None = _field(
+        None, "Generation settings, such as `max_new_tokens`, `temperature` and `until`."
+    )
+    lmms_eval_specific_kwargs: Any = _field(None, "Arguments of prompt functions, by model; `default` for all others.")
+    model_specific_generation_kwargs: dict[str, Any] | None = _field(None, "Generation settings, by model.")
+    model_specific_target_kwargs: Any = _field(None, "Arguments of target functions, by model.")
 
-    process_results: Code = None
-    metric_list: tuple[MetricItem, ...] | None = None
-    filter_list: tuple[FilterItem, ...] | None = None
-    reasoning_tags: Any = None
-    auto_strip_thinking: bool = False
-    cluster_key: str | None = None
-    score_key: str = "score"
-    unsafe_code: bool = False
-    should_decontaminate: bool = False
-    doc_to_decontamination_query: Form = None
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    process_results: Code = _field(None, "Function that scores a sample.")
+    metric_list: tuple[MetricItem, ...] | None = _field(
+        None,
+        "[Metrics](metrics.md): names, or mappings with `metric`, `aggregation`, `higher_is_better` and arguments. "
+        "Default: by `output_type`.",
+    )
+    filter_list: tuple[FilterItem, ...] | None = _field(
+        None,
+        "Filters, each with `name` and `filter`; default: the first answer. `filters` is another name of this field.",
+    )
+    reasoning_tags: Any = _field(
+        None, "Pairs of tags around reasoning, or `none`; default: the usual tags, and those of the chat template."
+    )
+    auto_strip_thinking: bool = _field(False, "Not needed: reasoning is always removed before the filters.")
+    cluster_key: str | None = _field(None, "Column that groups dependent samples, for standard errors.")
+    score_key: str = _field("score", "Key of the score in values that are mappings, for standard errors.")
+    unsafe_code: bool = _field(False, "Scoring runs code that the model writes, which needs `--allow-generated-code`.")
+    should_decontaminate: bool = _field(False, "Not used.")
+    doc_to_decontamination_query: Form = _field(None, "Not used.")
+    metadata: dict[str, Any] = _field(
+        dict,
+        "`version`, shown in the result table; `max_rounds`; `thread_safe: true`, if hooks can run concurrently; "
+        "anything else.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -240,7 +275,7 @@ def validate(values: Mapping[str, Any], where: Callable[[str], str], file: Path)
         if key in _NESTED_KEYS:
             hint = f"{key!r} belongs inside another key: the file seems to have lost its indentation, as web copies do."
         raise PlanError(
-            f"There is no task field {key!r}.", where=where(key), hint=hint or "See docs/tasks.md for all fields."
+            f"There is no task field {key!r}.", where=where(key), hint=hint or "See docs/fields.md for all fields."
         )
     try:
         return YamlFields(**values)

@@ -1,0 +1,63 @@
+"""The pages that are made from the code are up to date, complete and short."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+
+import pytest
+
+from polymeter.metrics.defaults import DEFAULT_METRICS
+from polymeter.tasks.yaml.config import YamlFields
+from scripts import fields_page, metrics_page
+from tests.helpers.metrics import VALUES
+
+MADE = (fields_page, metrics_page)
+
+
+@pytest.mark.parametrize("script", MADE, ids=lambda script: script.PAGE.name)
+def test_a_page_is_up_to_date(script: ModuleType) -> None:
+    assert script.page() == script.PAGE.read_text("utf-8"), f"Run: python -m {script.__name__}"
+
+
+@pytest.mark.parametrize("script", MADE, ids=lambda script: script.PAGE.name)
+def test_a_page_is_short(script: ModuleType) -> None:
+    assert len(re.findall(r"[^\s|]+", script.page())) <= 1_200
+
+
+def rows(page: str, section: str) -> list[list[str]]:
+    """The rows of the table under a heading, without its head."""
+    body = page.split(f"\n## {section}\n", 1)[1].partition("\n## ")[0]
+    lines = [line for line in body.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
+
+
+def test_the_metrics_have_the_values_and_defaults_of_the_code() -> None:
+    page = metrics_page.page()
+    for output_type, names in DEFAULT_METRICS.items():
+        listed = rows(page, f"`{output_type}`")
+        shown = {re.findall(r"`([^`]+)`", row[0])[0]: row[1] for row in listed}
+        assert shown == {name: value for (name, kind), value in VALUES.items() if kind == output_type}
+        default = " and ".join(f"`{name}`" for name in names) or "none"
+        assert page.split(f"\n## `{output_type}`\n\n", 1)[1].startswith(f"Default: {default}.")
+
+
+def test_other_names_and_arguments_of_a_metric_are_shown() -> None:
+    shown = {row[0]: row for row in rows(metrics_page.page(), "`generate_until`")}
+    assert "`mcc`, `matthews_corrcoef`" in shown
+    assert "`ignore_case`" in shown["`exact_match`"][3]
+    assert shown["`cer` ↓"][3] == "`fold_width`"
+
+
+def test_every_field_has_its_type_default_and_meaning() -> None:
+    page = fields_page.page()
+    sections = re.findall(r"^## (.+)$", page, re.M)[:-1]
+    listed = {row[0].strip("`"): row[1:] for section in sections for row in rows(page, section)}
+    assert set(listed) == {info.alias or name for name, info in YamlFields.model_fields.items()}
+    assert all(kind and meaning for kind, _, meaning in listed.values())
+    assert listed["task"][1] == "required"
+    assert listed["repeats"][:2] == ["integer", "`1`"]
+    assert listed["target_delimiter"][:2] == ["string", '`" "`']
+    assert listed["metric_list"][0] == "list"
+    assert listed["doc_to_text"][0] == "form"
+    assert "`loglikelihood`" in listed["output_type"][2]
