@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.frame import MODELS, ROOT, Observation
+from conformance.frame import MODELS, Observation
+from polymeter.core.names.parity import difference_tables
+from polymeter.core.names.systems import systems
 
 Observations = Mapping[tuple[str, str], Observation]
 _SHOWN = 60
@@ -21,7 +22,7 @@ class Expected:
     """A deliberate difference, by the name of its row in docs/differences.md.
 
     Attributes:
-        row: The first cell of the row.
+        row: The rule of its record.
         tasks: Glob of tasks.
         names: Glob of values (``value:NAME``, ``sample:NAME``, ``prompt``, ``settings``, ``failure``).
         there: What the original's value contains, as text.
@@ -192,8 +193,7 @@ def _without(found: Sequence[Difference], expected: Sequence[Expected]) -> tuple
 
 def check_rows(expected: Sequence[Expected]) -> list[str]:
     """Names of expected differences that docs/differences.md has no row for."""
-    text = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
-    rows = {cell.strip() for cell in re.findall(r"^\| *([^|]+?) *\|", text, re.M)}
+    rows = {row.rule for system in systems() for table in difference_tables(system) for row in table.rows}
     return sorted({one.row for one in expected} - rows)
 
 

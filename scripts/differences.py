@@ -1,55 +1,81 @@
-"""Make the tables of ``docs/differences.md`` from the records of the systems: ``python -m scripts.differences``.
+"""Write ``docs/differences.md`` from the records of the systems: ``python -m scripts.differences``.
 
-The prose of the page stays as it is. Each table stands between two comments, the first of which names its system and
-heading; ``--check`` changes nothing and exits with 1 if the page is not up to date.
+A test compares the page with the records, so it fails until this was run.
 """
 
 from __future__ import annotations
 
-import re
-import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from polymeter.core.errors import PlanError
-from polymeter.core.names.parity import DifferenceTable, difference_tables
-from polymeter.core.names.systems import systems
+from polymeter.core.names.parity import Difference, Stays, difference_tables
+from polymeter.core.names.systems import System, systems
+from scripts.markdown import table
 
 PAGE = Path(__file__).parents[1] / "docs" / "differences.md"
-_TABLE = re.compile(r"<!-- table (?P<system>\w+): (?P<heading>.+?) -->\n.*?<!-- end -->", re.S)
-_HEAD = "| rule | there | here | why | `--parity` |\n|---|---|---|---|---|"
+_PAGE = """# Differences from other systems
+
+Code written for other systems runs unmodified. On equal answers, scores are equal, except for these
+differences.
+
+To reproduce a published score, use their values:
+
+```text
+polymeter run … --parity lmms-eval
+```
+
+`--parity SYSTEM` ({names}) turns on every switch in the system's table. It works with `run`, `score`, `check`, the
+systems' own commands, `polymeter.evaluate(parity=…)`, `parity:` in the [settings file](settings.md) and
+`POLYMETER_PARITY`; `none` turns it off. Results and report name the system, and the report lists the switches. A
+resumed run keeps its parity. Packages that a switch needs are checked before the first request.
+
+{sections}"""
+_SECTION = """## {title}
+
+Compared with {compared}.
+
+{switches}
+No switch changes these ({title} → Polymeter):
+
+{others}
+"""
 
 
-def page_with_tables(page: str) -> str:
-    """The page with every table as the records have it.
-
-    Raises:
-        PlanError: if a system has a table that the page does not show, or the page shows one that no system has.
-    """
-    tables = {(system.name, table.heading): table for system in systems() for table in difference_tables(system)}
-    shown = {(match["system"], match["heading"]) for match in _TABLE.finditer(page)}
-    for system, heading in tables.keys() ^ shown:
-        raise PlanError(f"Only one of the page and the records has the table {heading!r} of {system!r}.")
-    return _TABLE.sub(lambda match: _drawn(match, tables[match["system"], match["heading"]]), page)
+def page() -> str:
+    """Return the page: for each system, a table of the switches and a list of the other differences."""
+    declared = [system for system in systems() if system.differences]
+    return _PAGE.format(
+        names=", ".join(f"`{system.parity_name}`" for system in declared),
+        sections="\n".join(map(_section, declared)),
+    )
 
 
-def _drawn(match: re.Match[str], table: DifferenceTable) -> str:
-    rows = []
-    for row in table.rows:
-        switch = f"`{row.switch}`" if row.is_switched else str(row.switch)
-        rows.append(f"| {row.rule} | {row.there} | {row.here} | {row.why} | {switch} |")
-    start = f"<!-- table {match['system']}: {match['heading']} -->"
-    return "\n".join([start, "", _HEAD, *rows, "", "<!-- end -->"])
+def _section(system: System) -> str:
+    rows = [row for one in difference_tables(system) for row in one.rows]
+    switched = [(f"`{row.switch}`", row.rule, row.there, row.here, row.why) for row in rows if row.is_switched]
+    return _SECTION.format(
+        title=system.title,
+        compared=f"{system.title} {system.version}".strip(),
+        switches=table(("switch", "what", system.title, "Polymeter", "why"), switched),
+        others="\n".join(_others(rows)),
+    )
 
 
-def main() -> int:
-    """Write the page, or check it."""
-    before = PAGE.read_text("utf-8")
-    after = page_with_tables(before)
-    if "--check" in sys.argv[1:]:
-        return int(before != after)
-    PAGE.write_text(after, "utf-8")
-    return 0
+def _others(rows: Sequence[Difference]) -> Iterator[str]:
+    """Yield the lines of a list of the differences without a switch, by the reason."""
+    for reason in Stays:
+        found = [row for row in rows if row.switch is reason]
+        if found:
+            yield f"- *{reason}*"
+        for row in found:
+            why = f" ({row.why})" if row.why else ""
+            yield f"    - {row.rule}: {row.there} → {row.here}{why}"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), "utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -19,7 +19,7 @@ _DRIVER = Path(__file__).with_name("driver.py")
 
 # Deliberate differences, by their rows in docs/differences.md. What is drawn at random stays with ``--parity`` too.
 DRAWN: Sequence[Expected] = (
-    Expected("random numbers in an adapter's methods", tasks="general_arena", names="value:winrate_*er*"),
+    Expected("random examples and adapter methods", tasks="general_arena", names="value:winrate_*er*"),
 )
 EXPECTED: Sequence[Expected] = (
     *DRAWN,
@@ -29,12 +29,12 @@ EXPECTED: Sequence[Expected] = (
         for way in ("filters", "limit", "share", "weighted")  # those with general_qa
     ),
     *(
-        Expected("how `math_equal` reads an expression", tasks=f"{name}*", names=values)
+        Expected("`math_equal`", tasks=f"{name}*", names=values)
         for name in ("aime24", "aime25", "competition_math", "math_500")
         for values in ("value:*", "sample:result")
     ),
     Expected("a judge's verdict", tasks="*@judge-that-rambles"),
-    Expected("reasoning in an answer, in a judge's prompt", tasks="*@judge", models="messy"),
+    Expected("a judge's prompt", tasks="*@judge", models="messy"),
     *(
         Expected("the mode that an adapter sees", tasks=f"{name}{way}")
         for name in ("hellaswag", "race")

@@ -17,12 +17,11 @@ import pyarrow.parquet
 from conformance.comparing import Expected
 from conformance.lm_eval.cases import Case
 
-EXAMPLES = "examples from the measured rows, where the task names no split for them"
-REPEATED = "an example from another split that asks the same question, in a task without code"
-DRAWS = "functions that draw at random (`process_docs`, `doc_to_text`, `process_results`)"
-REASONING = "stop strings in visible reasoning (`<think>…</think>`)"
-KEPT = "visible reasoning in an answer that filters and metrics named in the YAML score"
-WRITTEN = "`exact_match` of texts that differ in how they are written only"
+EXAMPLES = "examples that ask the same question"
+DRAWS = "functions that draw at random"
+REASONING = "stop strings in visible reasoning"
+KEPT = "visible reasoning before filters and metrics"
+WRITTEN = "`exact_match`"
 NO_TARGET = "a row without a target, for generated answers"
 FUNCTION = "a function as `metric` of a group"
 _REASONING = re.compile(r"^.*</think>\s*", re.S)  # and the white space behind it, which may be a stop string too
@@ -45,7 +44,7 @@ EXPECTED_OF_GROUPS: tuple[Expected, ...] = (
     Expected(DRAWS, tasks="leaderboard", names="value:leaderboard_gpqa *", stays=True),
     Expected(DRAWS, tasks="leaderboard", names="value:leaderboard acc_norm*", stays=True),
 )
-ROWS = (EXAMPLES, REPEATED, DRAWS, REASONING, KEPT, WRITTEN, NO_TARGET, FUNCTION)
+ROWS = (EXAMPLES, DRAWS, REASONING, KEPT, WRITTEN, NO_TARGET, FUNCTION)
 
 
 def expected_of(cases: Sequence[Case], book: Mapping[str, Mapping[str, Any]], rows: Path) -> Iterator[Expected]:
@@ -60,10 +59,9 @@ def expected_of(cases: Sequence[Case], book: Mapping[str, Mapping[str, Any]], ro
     for case in cases:
         entry = book[case.task]
         shots = case.way.shots if case.way.shots is not None else entry["shots"]
-        if shots and entry["shots"] != 0 and entry["draws_from_measured"]:
+        is_from_measured = shots and entry["shots"] != 0 and entry["draws_from_measured"]
+        if is_from_measured or (shots != 0 and _is_repeated(rows / case.task.replace("/", "_"))):
             yield Expected(EXAMPLES, tasks=glob.escape(case.name))
-        elif shots != 0 and _is_repeated(rows / case.task.replace("/", "_")):
-            yield Expected(REPEATED, tasks=glob.escape(case.name))
         said = entry.get("answers", {}).get("messy", {}).values()
         if any(_is_cut_short(answer, entry["until"]) for answers in said for answer in answers):
             yield Expected(REASONING, tasks=glob.escape(case.name), models="messy")

@@ -2,15 +2,15 @@
 
 from conformance.comparing import Expected
 
-_MEDIA = "a mapping or path that `doc_to_visual` gives, for a chat wrapper of a task without `doc_to_messages`"
-_TEXT = "`doc_to_visual` that returns a text and not a list, for a chat wrapper of a task without `doc_to_messages`"
-_UNKNOWN = "a path or URL whose suffix names no kind of medium"
-_REASONING = "visible reasoning in an answer that metrics of a `metric_list` score"
-_SEEN = "media columns that `doc_to_text` looks at, for a chat model of a task without `doc_to_messages`"
+_MEDIA = "media of `doc_to_visual`, for chat wrappers"
+_TEXT = "`doc_to_visual` that returns a text, for chat wrappers"
+_REASONING = "reasoning in an answer, with `metric_list`"
+_SEEN = "prompts of chat models"
+_WRONG_NAME = "an unknown key, metric, aggregation, argument or column"
 
 EXPECTED: tuple[Expected, ...] = (
     Expected("standard error of a function aggregation", names="value:*_stderr,*"),
-    Expected("empty line as stop string", names="settings"),
+    Expected("blank line as stop string", names="settings"),
     # Recordings: there they are videos, and of a cell that is left undecoded the name alone goes to chat models.
     Expected(_MEDIA, names="prompt", there='{"type": "video", "url": {"array": '),
     Expected(_MEDIA, names="prompt", there='{"type": "video", "url": "tone.wav"}'),
@@ -18,7 +18,7 @@ EXPECTED: tuple[Expected, ...] = (
     Expected(_TEXT, tasks="egoplan2", names="prompt", stays=True),
     Expected(_SEEN, tasks="mathcanvas*", names="prompt"),
     # Made texts stand for the paths of their media.
-    Expected(_UNKNOWN, names="failure", here="is no image, audio or video by its name or its content"),
+    Expected(_MEDIA, names="failure", here="is no image, audio or video by its name or its content"),
     # Its filter looks for the options of the question, which the reasoning names too.
     Expected(_REASONING, tasks="metavqa", models="messy"),
     # Tasks that leave the words of the judge's question to lmms-eval: another question gets another verdict.
@@ -26,7 +26,7 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("default judge prompts", tasks="mathvision_*"),
     Expected("default judge prompts", tasks="k12"),
     # It names an aggregation that does not exist, for a metric that its code never gives.
-    Expected("unknown metrics and aggregations", tasks="aime24_figures", names="failure", stays=True),
+    Expected(_WRONG_NAME, tasks="aime24_figures", names="failure", stays=True),
     Expected("two tasks with the same name", tasks="mmbench_en_dev_reasoning", names="failure"),
     # Which file is the later one depends there on the order in which the file system lists folders.
     Expected("two tasks with the same name", tasks="mmbench_en_dev_reasoning", names="prompt", stays=True),

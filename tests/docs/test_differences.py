@@ -15,7 +15,6 @@ from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.core.task import GroupSpec, Result
 from polymeter.models.mock import MockBatch
 from polymeter.run.finish.groups import reduce_group
-from scripts.differences import PAGE, page_with_tables
 
 TASK = """\
 task: t
@@ -48,11 +47,6 @@ def asked(task: Path, **options: object) -> list[object]:
     requests: list[object] = []
     run(task, MockBatch(lambda request: (requests.append(request), "1")[1]), **options)
     return requests
-
-
-@pytest.mark.needs_system("lmms_eval", "lm_eval", "evalscope", "ulmeval")
-def test_the_page_is_made_from_the_records() -> None:
-    assert page_with_tables(PAGE.read_text("utf-8")) == PAGE.read_text("utf-8"), "Run: python -m scripts.differences"
 
 
 def test_the_median_is_of_sorted_values() -> None:

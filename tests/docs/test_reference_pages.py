@@ -7,22 +7,29 @@ from types import ModuleType
 
 import pytest
 
+from polymeter.core.names.parity import Stays, difference_tables
+from polymeter.core.names.systems import System, systems
 from polymeter.metrics.defaults import DEFAULT_METRICS
 from polymeter.tasks.yaml.config import YamlFields
-from scripts import fields_page, metrics_page
+from scripts import differences, fields_page, metrics_page
 from tests.helpers.metrics import VALUES
 
-MADE = (fields_page, metrics_page)
+MADE = (
+    pytest.param(fields_page, 1_200, id="fields.md"),
+    pytest.param(metrics_page, 1_200, id="metrics.md"),
+    pytest.param(
+        differences,
+        4_200,
+        id="differences.md",
+        marks=pytest.mark.needs_system("lmms_eval", "lm_eval", "evalscope", "ulmeval"),
+    ),
+)
 
 
-@pytest.mark.parametrize("script", MADE, ids=lambda script: script.PAGE.name)
-def test_a_page_is_up_to_date(script: ModuleType) -> None:
+@pytest.mark.parametrize(("script", "most_words"), MADE)
+def test_a_page_is_up_to_date_and_short(script: ModuleType, most_words: int) -> None:
     assert script.page() == script.PAGE.read_text("utf-8"), f"Run: python -m {script.__name__}"
-
-
-@pytest.mark.parametrize("script", MADE, ids=lambda script: script.PAGE.name)
-def test_a_page_is_short(script: ModuleType) -> None:
-    assert len(re.findall(r"[^\s|]+", script.page())) <= 1_200
+    assert len(script.page().split()) <= most_words
 
 
 def rows(page: str, section: str) -> list[list[str]]:
@@ -30,6 +37,19 @@ def rows(page: str, section: str) -> list[list[str]]:
     body = page.split(f"\n## {section}\n", 1)[1].partition("\n## ")[0]
     lines = [line for line in body.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
+
+
+@pytest.mark.parametrize("system", [one for one in systems() if one.differences], ids=lambda one: one.name)
+def test_a_system_has_a_table_of_its_switches_and_a_list_of_the_rest(system: System) -> None:
+    page = differences.page()
+    records = [record for table in difference_tables(system) for record in table.rows]
+    switched = [record for record in records if record.is_switched]
+    assert [row[:2] for row in rows(page, system.title)] == [[f"`{one.switch}`", one.rule] for one in switched]
+    listed = page.split(f"\n## {system.title}\n", 1)[1].partition("\n## ")[0]
+    for record in records:
+        if isinstance(record.switch, Stays):
+            below = listed.split(f"- *{record.switch}*\n", 1)[1].partition("\n- *")[0]
+            assert f"    - {record.rule}: {record.there} → {record.here}" in below
 
 
 def test_the_metrics_have_the_values_and_defaults_of_the_code() -> None:

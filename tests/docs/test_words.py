@@ -38,7 +38,6 @@ PAGES_TO_DO: tuple[str, ...] = (
     "docs/by-name.md",
     "docs/coming-from.md",
     "docs/conformance.md",
-    "docs/differences.md",
     "docs/exporting.md",
     "docs/extending.md",
     "docs/image-generation.md",

@@ -1,11 +1,14 @@
 """Where Polymeter differs from another system on purpose, and the switches that give that system's values instead.
 
 Each system declares its differences as text (``System.differences``): tables of ``Difference`` records, from which
-``docs/differences.md`` is made. A difference that yields another deterministic value names a switch; every other says
-why it is never switched. A run with ``--parity SYSTEM`` has all switches of that system on.
+``python -m scripts.differences`` makes ``docs/differences.md``. A difference that yields another deterministic value
+names a switch; every other has the reason why it is never switched. A run with ``--parity SYSTEM`` has all switches of
+that system on.
 
-Code asks with ``parity.on("switch-name")``. It receives the run's ``Parity`` explicitly: formats in ``OpenContext``,
-the engine in ``Plan``, models as ``Model.parity``. Only code that a guest calls reads it from the ``GuestContext``.
+To add a difference: write a ``Difference`` in the system's ``differences.py`` with the name of its switch, ask
+``parity.on("switch-name")`` where the value is made, test it both ways with ``tests.helpers.differences.difference``,
+and make the page again. Code receives the run's ``Parity`` explicitly: formats in ``OpenContext``, the engine in
+``Plan``, models as ``Model.parity``. Only code that a guest calls reads it from the ``GuestContext``.
 
 Most switches of task YAML are one place (``config_at_parity``). Parity is identity, and left out of a run's identity
 while it is off, so that runs without it are the same as before there was parity. A test fails for a switch that is
@@ -26,17 +29,17 @@ OFF = "none"
 
 
 class Stays(str, Enum):
-    """Why a difference is never switched; the text is what ``docs/differences.md`` shows."""
+    """The reason why a difference is never switched, as ``docs/differences.md`` shows it."""
 
-    FAILURE = "no: a failure is not an answer"
-    CRASH = "no: one of the two gives no value"
-    CODE = "no: data and answers must not run code"
-    LOSS = "no: data would be lost or damaged"
-    SECRET = "no: it would leak or reach what it must not"
-    NAMING = "no: about naming and running, not a value"
-    UNSTABLE = "no: there it depends on all that ran before"
-    MODEL = "no: there each model file decides"
-    SAME = "no: the value is the same"
+    FAILURE = "a failure is not an answer"
+    CRASH = "one system gives no value"
+    CODE = "data must not run code"
+    LOSS = "nothing may be lost"
+    SECRET = "secrets and private addresses"
+    UNSTABLE = "depends on what ran before"
+    MODEL = "each model file decides"
+    NAMING = "naming and running"
+    SAME = "same value"
 
     def __str__(self) -> str:
         return self.value
@@ -50,7 +53,7 @@ class Difference:
         rule: What it is about.
         there: What the other system does, as its code behaves at the stated version.
         here: What Polymeter does.
-        why: Why.
+        why: Why; empty if the reason in ``switch`` explains it.
         switch: The name of the switch that gives the other system's value, or why there is none.
     """
 
@@ -68,7 +71,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceTable:
-    """The differences in one area, under one heading of ``docs/differences.md``."""
+    """The differences in one area."""
 
     heading: str
     rows: tuple[Difference, ...]
