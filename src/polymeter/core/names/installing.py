@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 IS_RELEASED = False
-"""Whether a package index has Polymeter, so that pip installs it by name.
+"""True once a package index has Polymeter, so that pip installs it by name.
 
 Messages follow this setting at once. The pages follow it when ``python -m scripts.install_commands`` has written their
 commands again; a test compares them.
@@ -41,11 +41,11 @@ _PIP_NAMES = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
-"""What pip calls packages whose importable name it does not know."""
+"""Pip's names of packages whose importable name pip does not know."""
 
 
 def pip_name(module: str) -> str:
-    """What pip calls the package of an importable name."""
+    """Return pip's name of the package with an importable name."""
     top = module.partition(".")[0]
     return _PIP_NAMES.get(module, _PIP_NAMES.get(top, top))
 
@@ -94,11 +94,11 @@ def _requirements() -> Iterator[re.Match[str]]:
 
 
 def pip_install(*packages: str, extra: str = "") -> str:
-    """The command that installs packages, or an extra of Polymeter, for the Python that is running.
+    """Return the command that installs packages, or an extra of Polymeter, for the Python that is running.
 
     Args:
-        packages: What pip is to install; options of pip may be among them.
-        extra: The extra of Polymeter to install besides.
+        packages: The packages; options of pip may be among them.
+        extra: An extra of Polymeter to install too, or several separated by commas.
     """
     words = ["pip", "install"] if _is_beside_python(shutil.which("pip")) else [_shown_python(), "-m", "pip", "install"]
     if extra:
@@ -120,12 +120,12 @@ def _extra_words(extra: str) -> list[str]:
 
 
 def python_command() -> str:
-    """How a shell calls the Python that is running."""
+    """Return the shell command of the Python that is running."""
     return "python" if _is_beside_python(shutil.which("python")) else _shown_python()
 
 
 def polymeter_command() -> str:
-    """How a shell calls Polymeter as it is installed here."""
+    """Return the shell command of Polymeter as it is installed here."""
     if _is_beside_python(shutil.which("polymeter")):
         return "polymeter"
     script = Path(sys.executable).with_name("polymeter")
@@ -139,7 +139,7 @@ def clone_folder() -> Path | None:
 
 
 def _is_beside_python(program: str | None) -> bool:
-    """Whether a program on the search path belongs to the Python that is running."""
+    """Return true if a program on the search path belongs to the Python that is running."""
     return program is not None and Path(program).parent == Path(sys.executable).parent
 
 

@@ -25,7 +25,7 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.names.systems import System, load, systems
 
 OFF = "none"
-"""What users write to have no parity where a settings file asks for one."""
+"""The word that turns off the parity of a settings file."""
 
 
 class Stays(str, Enum):
@@ -47,13 +47,13 @@ class Stays(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One row: a rule in which Polymeter and another system differ on purpose. All texts are Markdown.
+    """A rule in which Polymeter and another system differ on purpose. All texts are Markdown.
 
     Attributes:
-        rule: What it is about.
-        there: What the other system does, as its code behaves at the stated version.
-        here: What Polymeter does.
-        why: Why; empty if the reason in ``switch`` explains it.
+        rule: The subject.
+        there: The other system's behaviour, as its code behaves at the stated version.
+        here: Polymeter's behaviour.
+        why: The reason; empty if that of ``switch`` explains it.
         switch: The name of the switch that gives the other system's value, or why there is none.
     """
 
@@ -65,7 +65,7 @@ class Difference:
 
     @property
     def is_switched(self) -> bool:
-        """Whether a run with parity takes the other system's value."""
+        """True if a run with parity uses the other system's value."""
         return not isinstance(self.switch, Stays)
 
 
@@ -79,7 +79,7 @@ class DifferenceTable:
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """Which system's values a run takes where the two differ.
+    """The system whose values a run uses if the two differ.
 
     Attributes:
         system: The name by which users ask for it; empty: none, every switch is off.
@@ -94,14 +94,14 @@ class Parity:
     switched: frozenset[str] = frozenset()
 
     def on(self, switch: str) -> bool:
-        """Whether the other system's value is wanted for the difference with this switch. A test checks that the name
-        is declared.
+        """Return true if the run uses the other system's value for the difference with this switch. A test checks that
+        the name is declared.
         """
         return switch in self.switched
 
     @property
     def label(self) -> str:
-        """What tables and reports say: ``lmms-eval 0.7.2``; empty without parity."""
+        """The name in tables and reports, ``lmms-eval 0.7.2``; empty without parity."""
         return f"{self.title} {self.version}".strip()
 
 

@@ -170,7 +170,7 @@ DIFFERENCES = (
             Difference(
                 rule="yes or no in plain tables",
                 there="whichever is among the words: `Yes, there is no dog` is No",
-                here="[announced](reading.md), first, or last word; refusals are neither",
+                here="[announced](reading.md), first, or sentence-final word; refusals are neither",
                 why="the first word answers",
                 switch="yes-no-reading",
             ),

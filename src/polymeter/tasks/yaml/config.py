@@ -247,7 +247,7 @@ class YamlFields(BaseModel):
 
     @property
     def is_unsafe(self) -> bool:
-        """Whether its scoring runs code that a model wrote."""
+        """True if its scoring runs code that a model wrote."""
         return self.unsafe_code
 
 
