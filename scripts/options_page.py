@@ -1,47 +1,61 @@
-"""Writes the table of options in docs/python.md from the fields of ``RunOptions``.
-
-    python scripts/options_page.py
+"""Write ``docs/options.md`` from the fields of ``RunOptions``: ``python -m scripts.options_page``.
 
 A test compares the page with the fields, so it fails until this was run.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from polymeter.core.options import RunOptions, mark_of
+from scripts.markdown import table
 
-PAGE = Path(__file__).parents[1] / "docs" / "python.md"
-_TABLE = re.compile(r"(?<=^## Options\n)(?P<before>.*?)^\|.*?(?=^[^|])", re.M | re.S)
+PAGE = Path(__file__).parents[1] / "docs" / "options.md"
+_PAGE = """# Options of a run
+
+Each option is an argument of `polymeter.evaluate` and a flag of `polymeter run`: `batch_size=4` is `--batch-size 4`. Flags with another name
+are given.
+
+## Options that can change results
+
+A run with a different value is a different run.
+
+{identity}
+## Options that cannot
+
+You can change these when you resume a run.
+
+{runtime}"""
+_HEAD = ("option", "meaning")
 
 
-def table() -> str:
-    """The table: an option a line, in the order of the fields."""
-    return "".join(f"| {' | '.join(row)} |\n" for row in _rows())
+def page() -> str:
+    """Return the page, with the options of each mark in the order of the fields."""
+    return _PAGE.format(identity=table(_HEAD, _rows("identity")), runtime=table(_HEAD, _rows("runtime")))
 
 
-def _rows() -> Iterator[tuple[str, ...]]:
-    yield "option", "flag", "default", "meaning", "mark"
-    yield ("---",) * 5
+def _rows(mark: str) -> Iterator[tuple[str, str]]:
     flags = RunOptions.flags()
     for name, field in RunOptions.model_fields.items():
-        flag = flags.get(name)
+        if mark_of(RunOptions, name) != mark:
+            continue
+        flag = flags[name].names[0].partition("/")[0] if name in flags else None
+        shown = f"`{name}`"
+        if flag is None:
+            shown += ", no flag"
+        elif flag != f"--{name.replace('_', '-')}":
+            shown += f", `{flag}`"
+        meaning = field.description or ""
         default = field.get_default(call_default_factory=True)
-        yield (
-            f"`{name}`",
-            f"`{flag.names[0].partition('/')[0]}`" if flag else "",
-            "" if default is None or default in ("", (), {}) else f"`{default}`",
-            (field.description or "").replace("|", "\\|"),
-            mark_of(RunOptions, name) or "",
-        )
+        if default not in (None, False, "", (), {}) and "default" not in meaning.lower():
+            meaning += f" Default: `{default}`."
+        yield shown, meaning
 
 
 def main() -> None:
     """Write the page."""
-    text = PAGE.read_text("utf-8")
-    PAGE.write_text(_TABLE.sub(lambda found: found["before"] + table(), text, count=1), "utf-8")
+    PAGE.write_text(page(), "utf-8")
 
 
 if __name__ == "__main__":

@@ -9,14 +9,16 @@ import pytest
 
 from polymeter.core.names.parity import Stays, difference_tables
 from polymeter.core.names.systems import System, systems
+from polymeter.core.options import RunOptions
 from polymeter.metrics.defaults import DEFAULT_METRICS
 from polymeter.tasks.yaml.config import YamlFields
-from scripts import differences, fields_page, metrics_page
+from scripts import differences, fields_page, metrics_page, options_page
 from tests.helpers.metrics import VALUES
 
 MADE = (
     pytest.param(fields_page, 1_200, id="fields.md"),
     pytest.param(metrics_page, 1_200, id="metrics.md"),
+    pytest.param(options_page, 1_250, id="options.md"),
     pytest.param(
         differences,
         4_200,
@@ -81,3 +83,13 @@ def test_every_field_has_its_type_default_and_meaning() -> None:
     assert listed["metric_list"][0] == "list"
     assert listed["doc_to_text"][0] == "form"
     assert "`loglikelihood`" in listed["output_type"][2]
+
+
+def test_every_option_of_a_run_is_listed_once() -> None:
+    page = options_page.page()
+    sections = ("Options that can change results", "Options that cannot")
+    listed = [row[0].split("`")[1] for section in sections for row in rows(page, section)]
+    assert sorted(listed) == sorted(RunOptions.model_fields)
+    assert "| `batch_size` |" in page
+    assert "| `generation`, `--gen-kwargs` |" in page
+    assert "| `offset`, no flag |" in page
