@@ -24,7 +24,7 @@ A run with a different value is a different run.
 {identity}
 ## Options that cannot
 
-You can change these when you resume a run.
+A run with a different value is the same run.
 
 {runtime}"""
 _HEAD = ("option", "meaning")

@@ -223,18 +223,18 @@ class RunOptions(Options):
     )
     panel: PanelRule = later_identity(
         "mean",
-        "What the values of several judges come to: their mean (the default), or the one that most give.",
+        "The rule that combines the values of several judges: mean (the default) or majority.",
         flag=flag("--panel", panel=HOW, commands=(*_RUN, "score")),
     )
     panel_quorum: Count | None = later_identity(
         None,
-        "How many of several judges must give a verdict on a sample, else it has no score; default: all.",
+        "The number of judges that must give a verdict on a sample; with fewer it has no score. Default: all.",
         flag=flag("--panel-quorum", panel=HOW, metavar="N", commands=(*_RUN, "score")),
     )
     reasoning_tags: Any = later_identity(
         None,
-        "Pairs of tags around reasoning in answers, for tasks that name none, as JSON; none: answers are kept as they "
-        "are. Default: the usual tags, and those of the model's chat template.",
+        "Pairs of tags around reasoning in answers, for tasks that name none, as JSON; none: answers are kept "
+        "unchanged. Default: the usual tags, and those of the model's chat template.",
         flag=flag("--reasoning-tags", panel=HOW, metavar="PAIRS", commands=(*_RUN, "score")),
     )
     apply_stops_to_foreign: bool = identity(False, "Cut the outputs of wrapped models at stop strings too.")
@@ -412,13 +412,13 @@ class RunOptions(Options):
     )
     retry_errors: bool | None = runtime(
         None,
-        "Which samples without a score are run again when a run goes on. Default: those that failed or are unscored, "
-        "but not those that the model refused; true: all of them; false: none.",
+        "Samples without a score that a resumed run runs again. Default: those that failed or are unscored, but not "
+        "those that the model refused; true: all of them; false: none.",
         flag=flag("--retry-errors/--no-retry-errors", panel=SPEED, commands=("resume",)),
     )
     skip_unfit: bool = runtime(
         False,
-        "Run the other tasks where the model cannot do some; the report says which were left out, and why.",
+        "Run the other tasks if the model cannot do some; the report lists those that were left out, and why.",
         flag=flag("--skip-unfit", panel=WHAT, commands=(*_RUN, SETTINGS)),
     )
     allow_private_urls: bool = runtime(
