@@ -125,7 +125,7 @@ DATA = [
     ),
     Mistake(
         "a CSV in another encoding",
-        says=("capitals.csv is not written in UTF-8: line 1 has the byte 0xe9", "encoding: cp1252"),
+        says=("capitals.csv is not UTF-8: line 1 has the byte 0xe9", "encoding: cp1252"),
         at=f"{MINE}:3",
         files={"mine/capitals.csv": "caf\xe9,capital\nFlore,Paris\n".encode("cp1252")},
     ),
@@ -143,7 +143,7 @@ DATA = [
     ),
     Mistake(
         "a row without an answer",
-        says=("1 of 2 samples lack 'capital', which is their target (sample 1)", "Sample 1 has no target"),
+        says=("1 of 2 samples has no target: column 'capital' is empty in sample 1", "Sample 1 has no target"),
         files={"mine/capitals.csv": "country,capital\nFrance,75.50\nJapan,\n"},
         code=1,
     ),
@@ -278,7 +278,7 @@ DATA = [
     ),
     Mistake(
         "a table of images in another encoding",
-        says=("photos/metadata.csv is not written in UTF-8: line 2 has the byte 0xe9", "Save it as UTF-8"),
+        says=("photos/metadata.csv is not UTF-8: line 2 has the byte 0xe9", "Save it as UTF-8"),
         at=f"{MINE}:3",
         files={
             **written(*FOLDER, SPLIT),
@@ -1100,7 +1100,7 @@ SETTINGS = [
         "a text where folders are listed",
         RUN,
         ("must be a list of folders", "Write include_paths: [mine]"),
-        "polymeter.yaml:2",
+        "polymeter.yaml:1",
         {"polymeter.yaml": "cache_dir: c\ninclude_paths: mine\n"},
     ),
     Mistake(
@@ -1121,7 +1121,7 @@ SETTINGS = [
         "a settings file that is no YAML",
         RUN,
         ("not valid YAML",),
-        "polymeter.yaml:2",
+        "polymeter.yaml:1",
         {"polymeter.yaml": "include_paths: [mine\n"},
     ),
     Mistake("a file in place of the run folder", RUN, ("There is a file in its place",), "run", {"run": "x"}),

@@ -6,7 +6,7 @@ import pytest
 
 from polymeter.core.errors import DataError
 from polymeter.core.text.damaged_rows import check_undamaged, mark
-from polymeter.data.mending import mended_json, mended_table
+from polymeter.data.mending import mended_json
 from polymeter.data.tables.tsv import columns_of, read_tsv
 
 HALF = b"\xed\xa0\x80"
@@ -16,34 +16,31 @@ def marked(text, place):
     return mark(place) in text
 
 
-def test_only_the_damaged_lines_of_a_table_are_marked():
-    data = b"a,b\r\n1,\xe4\r\n2,x\r\n3," + HALF + b"\r\n"
-    text = mended_table(data, "t.csv")
-    lines = text.split("\n")
-    assert [marked(line, f"t.csv:{n}") for n, line in enumerate(lines, 1)] == [False, True, False, True, False]
-    assert lines[2] == "2,x\r"
+def test_a_damaged_row_is_found_by_its_mark():
     check_undamaged({"b": "x"})
-    with pytest.raises(DataError, match=r"column 'b'.*\[t\.csv:2\]"):
-        check_undamaged({"a": "1", "b": lines[1]})
+    with pytest.raises(DataError, match=r"column 'b'.*\[t\.jsonl:2\]"):
+        check_undamaged({"a": "1", "b": f"{mark('t.jsonl:2')}x"})
 
 
-@pytest.mark.parametrize("data", [b"a,b\n1,2\n", "a,b\n東,京\n".encode(), "\ufeffa,b\n1,2\n".encode()])
-def test_a_good_table_is_not_mended(data):
-    assert mended_table(data, "t.csv") is None
-
-
-def test_a_table_whose_header_is_damaged_is_written_in_another_encoding():
-    assert mended_table("größe,b\n1,2\n".encode("latin-1"), "t.csv") is None
-    assert mended_table("a,b\n1,2\n".encode("utf-16"), "t.csv") is None
+@pytest.mark.parametrize(
+    ("content", "line", "byte"),
+    [
+        (b"index\tq\n1\t" + HALF + b"\n2\tx\n", 2, "0xed"),
+        ("index\tq\n1\tx\n2\tcôte\n".encode("latin-1"), 3, "0xf4"),
+        ("index\tgröße\n1\tx\n".encode("latin-1"), 1, "0xf6"),
+    ],
+)
+def test_a_table_in_another_encoding_is_refused_with_line_and_byte(tmp_path, content, line, byte):
+    path = tmp_path / "t.tsv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=rf"t\.tsv is not UTF-8: line {line} has the byte {byte}\..*t\.tsv:{line}\]"):
+        read_tsv(path)
 
 
 def test_the_header_of_a_table_may_be_read_whatever_its_rows_hold(tmp_path):
     path = tmp_path / "t.tsv"
     path.write_bytes(b"index\tq\n1\t" + HALF + b"\n2\tx\n")
     assert columns_of(path) == ("index", "q")
-    cells = list(read_tsv(path)["q"])
-    assert marked(cells[0], "t.tsv:2")
-    assert cells[1] == "x"
 
 
 @pytest.mark.parametrize("bad", [b'{"q": "a\\ud800"}', b'{"q": "a\\uDFFF b"}', b'{"q": "' + HALF + b'"}'])

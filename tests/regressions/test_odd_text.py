@@ -160,31 +160,44 @@ def samples(run: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "where"),
-    [("escape", "rows.jsonl:2"), ("jsonl", "rows.jsonl:2"), ("csv", "rows.csv:3"), ("tsv", "rows.tsv:3")],
+    ("kind", "what"),
+    [
+        ("jsonl", "rows.jsonl is not UTF-8: line 2 has the byte 0x"),
+        ("csv", "rows.csv is not UTF-8: line 3 has the byte 0x"),
+        ("tsv", "rows.tsv is not UTF-8: line 3 has the byte 0x"),
+    ],
 )
-def test_a_row_with_half_a_character_fails_alone_with_its_file_and_line(tmp_path: Path, kind: str, where: str) -> None:
+def test_a_file_with_bytes_of_another_encoding_is_refused_whole(tmp_path: Path, kind: str, what: str) -> None:
     damaged(tmp_path / "tasks", kind)
+    words = ("run", "-m", "mock", "--tasks", "odd", "--include-path", "tasks", "-o", "run")
+    result = polymeter(*words, cwd=tmp_path)
+    assert result.returncode == 2, result.stderr
+    assert what in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_row_with_half_a_character_fails_alone_with_its_file_and_line(tmp_path: Path) -> None:
+    damaged(tmp_path / "tasks", "escape")
     words = ("run", "-m", "mock", "--tasks", "odd", "--include-path", "tasks", "-o", "run")
     result = polymeter(*words, cwd=tmp_path)
     assert result.returncode == 1, result.stderr
     assert [sample["status"] for sample in samples(tmp_path / "run")] == ["ok", "error", "ok"]
     error = samples(tmp_path / "run")[1]["error"]
-    assert where in error["message"]
+    assert "rows.jsonl:2" in error["message"]
     assert "Unicode" in error["message"]
     (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_row_of_a_table_with_half_a_character_fails_alone_with_its_file_and_line(tmp_path: Path) -> None:
+def test_a_table_with_half_a_character_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "tasks").mkdir()
     rows = [b"%d\tIs it %d?%s\tYes\tNo\tA" % (n, n, HALF if n == 1 else b"") for n in range(3)]
     table = b"\n".join([b"index\tquestion\tA\tB\tanswer", *rows]) + b"\n"
     (tmp_path / "tasks" / "Quiz.tsv").write_bytes(table)
     words = ("run", "-m", "mock", "-a", "answer=A", "--tasks", "Quiz", "--include-path", "tasks", "-o", "run")
     result = polymeter(*words, cwd=tmp_path)
-    assert result.returncode == 1, result.stderr
-    assert [sample["status"] for sample in samples(tmp_path / "run")] == ["ok", "error", "ok"]
-    assert "Quiz.tsv:3" in samples(tmp_path / "run")[1]["error"]["message"]
+    assert result.returncode == 2, result.stderr
+    assert "Quiz.tsv is not UTF-8: line 3 has the byte 0x" in result.stderr
+    assert "Quiz.tsv:3" in result.stderr
 
 
 @pytest.mark.control

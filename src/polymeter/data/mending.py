@@ -1,15 +1,16 @@
-"""Reading files in which the text of some rows is no Unicode: half a surrogate pair, or bytes of another encoding.
+"""Reading JSON files in which the text of some rows is no Unicode: an escape for half a surrogate pair.
 
 Such a file is read from a mended copy, in which what is broken is replaced and the row is marked
 (``core.text.damaged_rows``), so that this row fails with its file and line and all others are measured. A file is only
-looked at when it could not be read, so good files cost nothing.
+looked at when it could not be read, so good files cost nothing. A file that is not UTF-8 is refused before
+(``data.opening.preparing``).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_FORMATS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "csv"}
+_ENDINGS = (".json", ".jsonl")
 
 
 def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | datasets.DatasetDict:
@@ -61,7 +62,7 @@ def _cache(kwargs: Mapping[str, Any]) -> Path:
 
 def _naming(files: Any, loaded: Any) -> Any:
     """Note in datasets which JSON files they were read from: JSON may hold bytes that fail only when they are used."""
-    paths = [path for path in _paths_in(files) if path.suffix in (".json", ".jsonl")]
+    paths = [path for path in _paths_in(files) if path.suffix in _ENDINGS]
     for dataset in loaded.values() if isinstance(loaded, dict) else [loaded]:
         if paths and dataset.info.download_checksums is None:
             dataset.info.download_checksums = {str(path): {} for path in paths}
@@ -74,40 +75,6 @@ def _paths_in(files: Any) -> Iterator[Path]:
             yield from _paths_in(item)
     elif files is not None:
         yield Path(str(files))
-
-
-def mended_table(data: bytes, name: str) -> str | None:
-    """The text of a CSV or TSV whose damaged lines are replaced and marked; ``None`` if there are none, or the header
-    is one of them: then it is written in another encoding altogether.
-
-    Args:
-        data: The file's content.
-        name: Its name, for the marks.
-    """
-    try:
-        texts = [*mended_lines(data.split(b"\n"), name)]
-    except UnicodeDecodeError:
-        return None
-    return "\n".join(texts) if not _is_text(data) else None
-
-
-def mended_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """The lines of a CSV or TSV, with those that are damaged replaced and marked.
-
-    Args:
-        lines: Its lines.
-        name: The file's name, for the marks.
-
-    Raises:
-        UnicodeDecodeError: if the header is damaged.
-    """
-    for number, line in enumerate(lines, 1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError:
-            if number == 1:
-                raise
-            yield line.decode("utf-8", "replace").replace(_REPLACEMENT, mark(f"{name}:{number}"), 1)
 
 
 def mended_json(data: bytes, name: str) -> str | None:
@@ -173,11 +140,9 @@ def _mended_copies(files: Any, folder: Path) -> Any:
     if isinstance(files, (list, tuple)):
         return [_mended_copies(item, folder) for item in files]
     path = Path(str(files))
-    kind = _FORMATS.get(path.suffix)
-    if kind is None or not path.is_file():
+    if path.suffix not in _ENDINGS or not path.is_file():
         return files
-    data = path.read_bytes()
-    text = mended_json(data, path.name) if kind == "json" else mended_table(data, path.name)
+    text = mended_json(path.read_bytes(), path.name)
     if text is None:
         return files
     copy = folder / f"{digest(text.encode())}{path.suffix}"

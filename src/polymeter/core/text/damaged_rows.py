@@ -1,6 +1,6 @@
 """How a row that is damaged in its file is told from the others: its text carries a mark with the file and the line.
 
-Readers of tables take a whole file or none. So a file that holds text which is no Unicode is mended before it is read
+Readers of JSON take a whole file or none. So a file that holds escapes which are no Unicode is mended before it is read
 (``data.mending``), and the mark, of characters that Unicode reserves for such uses inside a program, goes with the row
 through whatever a task's author makes of it, until the row is about to be used: then it fails, alone.
 """
@@ -37,5 +37,5 @@ def damaged_text(column: str, place: str) -> DataError:
     return DataError(
         f"The text in column {column!r} is not valid Unicode: it holds half a character or bytes of another encoding.",
         where=place,
-        hint="Fix that line of the file.",
+        hint="Fix that line.",
     )

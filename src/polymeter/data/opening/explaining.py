@@ -46,6 +46,12 @@ _STARTS = (
     (b"PAR1", "a Parquet file, and no text"),
 )
 """What files begin with that are taken for text by mistake."""
+_READ = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow")
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_ESCAPED = (
+    "In double quotes YAML reads \\n, \\t and \\b as characters of their own: put the path in single quotes, or write "
+    "/ in place of \\."
+)
 _LONGEST = 300
 _MOST_FILES = 3
 
@@ -171,9 +177,14 @@ def _in_files(path: str, kwargs: Mapping[str, Any], directory: Path) -> SourceEr
         file = Path(name)
         if any(sign in name for sign in "*?[") or "://" in name:
             continue
+        if file.is_dir():
+            what = f"{file.name!r} in data_files is a folder, and a file is needed."
+            return SourceError(what, key="dataset_kwargs", hint=_inside(file))
         if not file.exists():
-            near = _near_file(directory / file)
-            return SourceError(f"There is no file {name!r}.", key="dataset_kwargs", hint=near, is_absent=True)
+            is_escaped = _CONTROL.search(name) is not None
+            near = _ESCAPED if is_escaped else _near_file(directory / file)
+            what = f"There is no file {name!r}."
+            return SourceError(what, key="dataset_kwargs", hint=near, is_absent=not is_escaped)
         if file.is_file() and (found := file_problem(path, file)):
             return found
     return None
@@ -198,31 +209,38 @@ def file_problem(path: str, file: Path) -> SourceError | None:
         is_lines = file.suffix == ".jsonl"
         found = broken_json_line(file, file.name, '{"question": …, "answer": …}') if is_lines else _broken_json(file)
         return SourceError(found[0], key="dataset_kwargs", hint=found[1]) if found else None
-    return _in_encoding(file) if path == "csv" else None
+    return in_other_encoding(file) if path == "csv" else None
 
 
-def _in_encoding(file: Path) -> SourceError | None:
-    """The first line of a file that is no UTF-8."""
-    what = encoding_problem(file, file.name)
-    hint = "Save it as UTF-8, or name its encoding in dataset_kwargs, such as encoding: cp1252."
-    return SourceError(what, key="dataset_kwargs", hint=hint) if what else None
+def in_other_encoding(file: Path) -> SourceError | None:
+    """The error for a file of text that is not UTF-8; ``None`` if it is, or if it is no text at all."""
+    found = None if _other_kind(file) else first_bad_byte(file)
+    if found is None:
+        return None
+    # In JSON there is no other encoding, and a table that is a task by itself has no dataset_kwargs.
+    named = ", or name its encoding in dataset_kwargs, such as encoding: cp1252" if file.suffix == ".csv" else ""
+    return SourceError(bad_byte_sentence(file.name, found), key="dataset_kwargs", hint=f"Save it as UTF-8{named}.")
 
 
-def encoding_problem(file: Path, shown: str) -> str:
-    """A sentence with the first line of a file that is no UTF-8; empty if all are.
+def bad_byte_sentence(shown: str, found: tuple[int, int]) -> str:
+    """The sentence about a file that is not UTF-8.
 
     Args:
-        file: A file of text.
         shown: Its name in the message.
+        found: The line and the byte.
     """
+    return f"{shown} is not UTF-8: line {found[0]} has the byte 0x{found[1]:02x}."
+
+
+def first_bad_byte(file: Path) -> tuple[int, int] | None:
+    """The first line of a file that is not UTF-8, counted from 1, and the byte there; ``None`` if all are."""
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
-                byte = f"0x{line[error.start]:02x}"
-                return f"The file {shown} is not written in UTF-8: line {number} has the byte {byte}."
-    return ""
+                return number, line[error.start]
+    return None
 
 
 def _files_named(kwargs: Mapping[str, Any]) -> str:
@@ -269,6 +287,14 @@ def broken_json_line(file: Path, shown: str, example: str) -> tuple[str, str] | 
             except ValueError as error:
                 return f"Line {number} of {shown} is not valid JSON: {error}.", f"Each line holds a row: {example}"
     return None
+
+
+def _inside(folder: Path) -> str:
+    """What to write in place of a folder."""
+    names = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in _READ)
+    if names:
+        return f"Name a file in it: {first_of(names, _MOST_FILES)}."
+    return "A folder of images is named with dataset_path: imagefolder and dataset_kwargs: {data_dir: FOLDER}."
 
 
 def _near_file(file: Path) -> str:

@@ -22,7 +22,14 @@ from polymeter.core.errors import DataError, did_you_mean, enumerated
 from polymeter.core.media.sources import on_disk
 from polymeter.core.text.phrases import first_of
 from polymeter.data.media import is_list, modality_of
-from polymeter.data.opening.explaining import SourceError, broken_json_line, encoding_problem, root_cause, sentence
+from polymeter.data.opening.explaining import (
+    SourceError,
+    bad_byte_sentence,
+    broken_json_line,
+    first_bad_byte,
+    root_cause,
+    sentence,
+)
 
 if TYPE_CHECKING:
     import datasets
@@ -240,8 +247,8 @@ def _in_table(file: Path, folder: Path) -> tuple[str, str] | None:
         return broken_json_line(file, shown, '{"file_name": "0.png", "question": …}')
     if file.suffix != ".csv":
         return None
-    if encoded := encoding_problem(file, shown):
-        return encoded, "Save it as UTF-8 (in a spreadsheet: save as, CSV UTF-8)."
+    if bad := first_bad_byte(file):
+        return bad_byte_sentence(shown, bad), "Save it as UTF-8 (in a spreadsheet: save as, CSV UTF-8)."
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
         columns, *rows = [*islice(csv.reader(lines), 2)] or [[]]
     if not any(map(_NAME_COLUMN.fullmatch, columns)):

@@ -20,7 +20,7 @@ from polymeter.core.content import Modality
 from polymeter.core.machine.opened_files import not_noting
 from polymeter.data.digest import table_fingerprint
 from polymeter.data.fetching.expansion import check_expansion
-from polymeter.data.opening.explaining import refuse_equal_names
+from polymeter.data.opening.explaining import in_other_encoding, refuse_equal_names
 from polymeter.data.opening.local import CARDS, is_saved, only_file
 from polymeter.data.opening.parquet_images import ImageRows, can_be_read_in_groups, is_image, prepared, size_of_columns
 from polymeter.data.rows import KnownCells, Rows, is_missing, may_miss, missing_cells, naming_damage
@@ -209,6 +209,13 @@ def _read_json(file: Path) -> pa.Table | None:
     from pyarrow.json import ReadOptions, read_json
 
     data = file.read_bytes()
+    try:
+        data.decode()
+    except UnicodeDecodeError:  # Arrow does not notice
+        problem = in_other_encoding(file)
+        if problem is not None:
+            raise problem from None
+        return None
     size = len(data) if len(data) // 8 > _BLOCK_SIZE else _BLOCK_SIZE
     table = read_json(BufferReader(data), read_options=ReadOptions(block_size=size))
     table.validate()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.data.fetching.expansion import check_expansion
+from polymeter.data.opening.explaining import in_other_encoding
 from polymeter.data.origins import note_origins
 
 _TO_PREPARE = ("download_config", "download_mode", "verification_mode", "num_proc")
@@ -20,6 +21,7 @@ _ALSO_TO_FIND = ("download_config", "download_mode")
 _NOT_OURS = ("streaming", "keep_in_memory", "save_infos", "storage_options", "trust_remote_code")
 _SAVED = "state.json"
 _PREPARED = "dataset_info.json"
+_TEXTS = (".csv", ".tsv", ".json", ".jsonl")
 _PACKED = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".lz4", ".zip")
 
 
@@ -53,10 +55,11 @@ def load_dataset(path: str, name: str | None = None, **kwargs: Any) -> Any:
 
 def _check_files(builder: Any, download_config: Any, cache_dir: str | Path | None) -> None:
     """Refuse packed files that would become far too large, before ``datasets`` unpacks them; those that lie elsewhere
-    are fetched for it, to where ``datasets`` finds them. What is prepared already needs no check.
+    are fetched for it, to where ``datasets`` finds them. Refuse local files of text that are not UTF-8 too: readers of
+    JSON do not notice, and each row with such text would fail by itself. What is prepared already needs no check.
 
     Raises:
-        DataError: if one would.
+        DataError: if there is such a file.
     """
     import datasets
 
@@ -74,9 +77,13 @@ def _check_files(builder: Any, download_config: Any, cache_dir: str | Path | Non
         files += datasets.DownloadManager(download_config=fetching).download(elsewhere)
     # The media of a folder are not unpacked, and there may be a million of them.
     plain = builder.EXTENSIONS if hasattr(builder.config, "drop_metadata") else ()
+    is_utf8 = str(getattr(builder.config, "encoding", None) or "utf-8").lower() in ("utf-8", "utf8", "utf-8-sig")
     for file in map(Path, files):
         if file.suffix.lower() not in plain and file.is_file():
             check_expansion(file)
+            problem = in_other_encoding(file) if is_utf8 and not plain and file.suffix in _TEXTS else None
+            if problem is not None:
+                raise problem
 
 
 def _starts(split: Any, splits: Mapping[str, Any]) -> dict[str, int] | None:

@@ -10,15 +10,14 @@ import logging
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import StringIO
 from math import isnan
 from pathlib import Path
-from tempfile import TemporaryFile, gettempdir
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary, enumerated
 from polymeter.core.guest_context import guest_context
-from polymeter.data.mending import mended_lines, mended_table
+from polymeter.data.opening.explaining import bad_byte_sentence, first_bad_byte
 from polymeter.data.tables.large import IMAGES, is_large, read_large
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def columns_of(path: Path | str) -> tuple[str, ...]:
             hint="Its first line has the names of the columns, with tabs between them.",
         )
     if not "".join(header).isprintable() and any("\ud800" <= character <= "\udfff" for character in "".join(header)):
-        raise DataError(f"The header of {path} is not written in UTF-8.")
+        raise _not_utf8(path) or DataError(f"The header of {path} is not UTF-8.", where=f"{path}:1")
     if len(header) > _MOST_COLUMNS:
         raise DataError(
             f"The table {path} has {len(header):,} columns; at most {_MOST_COLUMNS:,} are read.",
@@ -179,20 +178,31 @@ def _read_table(path: Path | str, **options: Any) -> pd.DataFrame:
         with boundary(DataError, f"Reading the table {file}", hint=hint):
             return _parsed_table(file, options)
     except DataError as error:
-        raise _uneven(file) or error from error
+        raise _not_utf8(file) or _uneven(file) or error from error
 
 
 def _parsed_table(file: Path, options: Mapping[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
     # Read at once, a column has one type whatever its first rows hold, and images take a third less memory.
     defaults = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
     with each_cell_under_its_name() as settings:
         arguments = {**defaults, **settings, **options}
         if is_large(file) and IMAGES in columns_of(file):
             try:
-                return _read_large(file, arguments)
+                return read_large(file, arguments)
             except OSError as error:
                 log.warning("holding the images of %s in memory, since %s cannot: %s", file, gettempdir(), error)
-        return _read_whole(file, arguments)
+        table: pd.DataFrame = pd.read_csv(file, **arguments)
+        return table
+
+
+def _not_utf8(file: Path) -> DataError | None:
+    """The error for a table that is not UTF-8; ``None`` if it is."""
+    found = first_bad_byte(file)
+    if found is None:
+        return None
+    return DataError(bad_byte_sentence(file.name, found), where=f"{file}:{found[0]}", hint="Save it as UTF-8.")
 
 
 def _uneven(file: Path) -> DataError | None:
@@ -209,26 +219,3 @@ def _uneven(file: Path) -> DataError | None:
                         hint="Remove the tab too many, or put the cell that holds one in double quotes.",
                     )
     return None
-
-
-def _read_whole(file: Path, arguments: Mapping[str, Any]) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        table: pd.DataFrame = pd.read_csv(file, **arguments)
-    except UnicodeDecodeError:
-        text = mended_table(file.read_bytes(), file.name)
-        if text is None:
-            raise
-        table = pd.read_csv(StringIO(text, newline=""), **arguments)
-    return table
-
-
-def _read_large(file: Path, arguments: Mapping[str, Any]) -> pd.DataFrame:
-    try:
-        return read_large(file, arguments)
-    except UnicodeDecodeError:
-        with file.open("rb") as lines, TemporaryFile("w+", encoding="utf-8", newline="") as mended:
-            mended.writelines(mended_lines(lines, file.name))
-            mended.seek(0)
-            return read_large(mended, arguments)
