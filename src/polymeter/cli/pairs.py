@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.text.full_width import in_pairs
 
 _OPEN = {"[": "]", "{": "}", "(": ")"}
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -30,6 +31,9 @@ def parse_pairs(texts: Iterable[str], option: str) -> dict[str, Any]:
     """
     pairs: dict[str, Any] = {}
     for text in texts:
+        full_width = in_pairs(text)
+        if full_width is not None:
+            raise PlanError(f"In {text!r}, {full_width.words}.", where=option, hint=full_width.hint)
         for pair in split_list(text, option):
             key, equals, value = pair.partition("=")
             key = key.strip()

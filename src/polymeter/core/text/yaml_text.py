@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.text.full_width import in_yaml
 
 if TYPE_CHECKING:
     import yaml
@@ -27,6 +28,8 @@ _CHARS_OF_A_VALUE = 1_000
 _LONG_START = re.compile(rf"^[ \-?:]{{{DEEPEST},}}", re.MULTILINE)
 """A line that begins far to the right: every block inside another costs a column."""
 _NO_VALUE = (ValueError, OverflowError, TypeError, AttributeError, LookupError)
+_ESCAPE = re.compile("hexdecimal|unknown escape")
+"""In what PyYAML says of a backslash in double quotes, in its own spelling."""
 _INVALID = "This is not valid YAML"
 
 
@@ -62,6 +65,8 @@ def text_of(file: Path, *, what: str = "file") -> str:
     """
     try:
         data = file.read_bytes()
+    except IsADirectoryError as error:
+        raise PlanError(f"This is a folder, and a {what} is needed.", where=str(file)) from error
     except OSError as error:
         raise PlanError(f"Cannot read the {what}: {error.strerror or error}.", where=str(file)) from error
     try:
@@ -102,17 +107,7 @@ def document(make_loader: Callable[[str], Any], text: str, where: str) -> tuple[
             _Extent(where).count(node)
         return loader.construct_document(node), node
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem or error.context or "it cannot be parsed").split())
-        column = f" (column {mark.column + 1})" if mark else ""
-        lines = text.splitlines()
-        if mark and mark.line < len(lines) and "\t" in lines[mark.line][: mark.column + 1]:
-            problem, hint = "this line has a tab", "Indent it with spaces; YAML allows no tabs there."
-        else:
-            hint = ""
-        raise PlanError(
-            f"{_INVALID}: {problem}{column}.", where=f"{where}:{mark.line + 1 if mark else 1}", hint=hint
-        ) from error
+        raise _invalid(error, text, where) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1
         raise PlanError(
@@ -130,6 +125,27 @@ def document(make_loader: Callable[[str], Any], text: str, where: str) -> tuple[
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _invalid(error: yaml.MarkedYAMLError, text: str, where: str) -> PlanError:
+    """What is wrong with a text that is not YAML, and in which line of it."""
+    mark, lines = error.problem_mark or error.context_mark, text.splitlines()
+    number = min(mark.line + 1, max(len(lines), 1)) if mark else 1
+    problem = " ".join(str(error.problem or error.context or "it cannot be parsed").split())
+    column = f" (column {mark.column + 1})" if mark else ""
+    line = lines[number - 1] if lines else ""
+    before = line[: mark.column + 1] if mark else ""
+    full_width = in_yaml(text, number)
+    hint = ""
+    if full_width is not None:
+        number, problem, column, hint = full_width.line, full_width.words, "", full_width.hint
+    elif "\t" in before:
+        problem, hint = "this line has a tab", "Indent it with spaces; YAML allows no tabs there."
+    elif _ESCAPE.search(problem) and "\\" in before:
+        place = before.rindex("\\")
+        problem, column = f"in double quotes, {line[place : place + 2]} begins an escape", f" (column {place + 1})"
+        hint = "Put the text in single quotes, or write a path with / in place of \\."
+    return PlanError(f"{_INVALID}: {problem}{column}.", where=f"{where}:{number}", hint=hint)
 
 
 def _failing_node(loader: Any) -> yaml.Node:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import yaml
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.text.full_width import COLON, FullWidth, in_yaml
 from polymeter.core.text.yaml_text import document, text_of
 from polymeter.guests.loading.load import FunctionRef
 
@@ -91,6 +92,8 @@ def _construct_function(loader: _Loader, node: yaml.Node) -> FunctionRef:
 
 
 def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[Any, Any]]:
+    for key, value in node.value:
+        _refuse_full_width(loader, key, value)
     if len(node.value) > 1:
         seen = set()
         for key, _ in node.value:
@@ -102,6 +105,15 @@ def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict
     data: dict[Any, Any] = {}
     yield data
     data.update(loader.construct_mapping(node))
+
+
+def _refuse_full_width(loader: _Loader, key: yaml.Node, value: yaml.Node) -> None:
+    """Refuse a key such as ``max_new_tokens：8``, which has no value and would set nothing."""
+    is_plain = isinstance(key, yaml.ScalarNode) and not key.style and COLON in key.value
+    if is_plain and value.tag == "tag:yaml.org,2002:null":
+        mark = key.start_mark
+        found = FullWidth(COLON, mark.line + 1, mark.column + key.value.index(COLON) + 1)
+        raise PlanError(f"Here {found.words}.", where=f"{loader.file}:{found.line}", hint=found.hint)
 
 
 _Loader.add_constructor("!function", _construct_function)
@@ -136,9 +148,11 @@ def _parse(file: Path, text: str) -> Document:
     if values is None:
         values = {}
     if not isinstance(values, dict):
+        found = in_yaml(text, text.count("\n") + 1)
         raise PlanError(
             f"A task file must be a mapping of keys to values, and this is {_named(values)}.",
             where=f"{file}:{node.start_mark.line + 1 if node else 1}",
+            hint="" if found is None else f"{found.words}. {found.hint}",
         )
     lines = {str(key.value): key.start_mark.line + 1 for key, _ in node.value} if node and values else {}
     return Document(file, {str(key): value for key, value in values.items()}, lines, tuple(duplicates))
@@ -267,6 +281,12 @@ def find_include(name: str, document: Document, *, is_here_first: bool = False, 
         if os.path.isfile(candidate):  # unlike Path.is_file, it takes names that no file can have
             return _tidy(candidate)
     siblings = [item.name for item in document.file.parent.iterdir() if item.is_file()]
+    if any(map(os.path.isdir, candidates)):
+        raise PlanError(
+            f"The include {name!r} is a folder, and a task file is needed.",
+            where=f"{document.file}:{document.lines.get('include', 1)}",
+            hint="Name a file in it.",
+        )
     raise PlanError(
         f"The included file {name!r} does not exist.",
         where=f"{document.file}:{document.lines.get('include', 1)}",
