@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from polymeter.core.errors import PlanError, PolymeterError, Problem, boundary
 from polymeter.core.names.registry import Target, entry_points
+from polymeter.core.names.unsupported import OF_NO_SYSTEM, UnsupportedFile
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -168,6 +169,7 @@ class System:
             ``core.records.exporting``.
         differences: Where its table of differences is (``core.names.parity``), as ``"module:attribute"``. Empty: none
             is declared, and no run can be at parity with it.
+        unsupported: Files of its tool that are recognised and not run, such as those of another generation.
         logs: What reads logs of its tool (``core.logs.LogReader``), as ``"module:attribute"``. Empty: nothing does.
     """
 
@@ -189,6 +191,7 @@ class System:
     version: str = ""
     differences: str = ""
     starters: Mapping[str, Starter] = field(default_factory=dict)
+    unsupported: tuple[UnsupportedFile, ...] = ()
     logs: str = ""
 
     @property
@@ -212,6 +215,11 @@ def systems() -> tuple[System, ...]:
 def broken_systems() -> tuple[Problem, ...]:
     """The systems of installed packages that cannot be read, and why; each problem names its package."""
     return _found_systems()[1]
+
+
+def unsupported_files() -> tuple[UnsupportedFile, ...]:
+    """The files of other tools that are recognised and not run: those of the systems first."""
+    return (*(kind for system in systems() for kind in system.unsupported), *OF_NO_SYSTEM)
 
 
 def offered(kind: Callable[[System], Mapping[str, Target]]) -> dict[str, Target]:

@@ -2,6 +2,7 @@
 
 from polymeter.core.names.registry import Target
 from polymeter.core.names.systems import Command, ImportRoot, Installed, Scripts, Starter, System
+from polymeter.core.names.unsupported import UnsupportedFile
 
 _HERE = "polymeter.interop.evalscope"
 _SHIM = f"{_HERE}.shim"
@@ -44,6 +45,14 @@ SYSTEM = System(
         clone="https://github.com/modelscope/evalscope evalscope/evalscope/benchmarks",
     ),
     version="0.17.0",
+    unsupported=(
+        UnsupportedFile(
+            "a benchmark adapter of EvalScope 1.x",
+            "evalscope",
+            (r"\bevalscope\.api\.\w|@register_benchmark\b",),
+            "Adapters of EvalScope 0.17 are run (@Benchmark.register); the two generations share no API.",
+        ),
+    ),
     differences=f"{_HERE}.differences:DIFFERENCES",
     logs=f"{_HERE}.logs:READER",
     starters={

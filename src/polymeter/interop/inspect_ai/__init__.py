@@ -5,6 +5,7 @@ Its tasks are Python programs, which do not run here.
 
 from polymeter.core.names.registry import Target
 from polymeter.core.names.systems import System
+from polymeter.core.names.unsupported import UnsupportedFile
 
 _HERE = "polymeter.interop.inspect_ai"
 
@@ -17,4 +18,12 @@ SYSTEM = System(
         "inspect": Target(f"{_HERE}.exports:write_export", "polymeter", summary="Inspect: a .eval log for each task")
     },
     version="0.3.285",
+    unsupported=(
+        UnsupportedFile(
+            "a task of Inspect (inspect_ai)",
+            "inspect_ai",
+            (r"^\s*(?:from|import) inspect_ai\b", r"^\s*@task\b"),
+            "Its logs can be read: polymeter import LOG.",
+        ),
+    ),
 )

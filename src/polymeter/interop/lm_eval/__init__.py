@@ -5,6 +5,7 @@ The index of Polymeter's task YAML lists its task files too, as a dialect; ``tas
 
 from polymeter.core.names.registry import Target
 from polymeter.core.names.systems import Command, ImportRoot, Installed, Scripts, System
+from polymeter.core.names.unsupported import UnsupportedFile
 
 _HERE = "polymeter.interop.lm_eval"
 
@@ -51,6 +52,14 @@ SYSTEM = System(
             summary="lm-eval 0.4: results_*.json, samples_TASK_*.jsonl",
         )
     },
+    unsupported=(
+        UnsupportedFile(
+            "a task of lm-eval before 0.4",
+            "lm_eval.base",
+            (r"^\s*(?:from lm_eval\.base import|import lm_eval\.base\b)", r"^class \w+\("),
+            "Tasks of lm-eval 0.4 are run: YAML, and classes that a YAML names.",
+        ),
+    ),
     installed=Installed(
         "lm_eval",
         "tasks",

@@ -2,6 +2,7 @@
 
 from polymeter.core.names.registry import Target
 from polymeter.core.names.systems import Command, ImportRoot, Scripts, Starter, System
+from polymeter.core.names.unsupported import UnsupportedFile
 
 _HERE = "polymeter.interop.ulmeval"
 _SHIM = f"{_HERE}.shim"
@@ -71,6 +72,14 @@ SYSTEM = System(
             "VLMEvalKit: MODEL_DATASET.xlsx, with what each sample scored, and its _acc.csv",
         )
     },
+    unsupported=(
+        UnsupportedFile(
+            "a benchmark of VLMEvalKit before 0.2",
+            "TSVDataset",
+            (r"^\s*from vlmeval\.utils(?:\.\w+)? import .*\bTSVDataset\b|\(TSVDataset\):",),
+            "Dataset classes of VLMEvalKit 0.2 are run (ImageBaseDataset).",
+        ),
+    ),
     differences=f"{_HERE}.differences:DIFFERENCES",
     logs=f"{_HERE}.logs:READER",
     starters={

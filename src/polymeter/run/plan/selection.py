@@ -16,7 +16,14 @@ from polymeter.core.names.catalog import Catalog, Entry, Root
 from polymeter.core.names.installed import Package, installed_packages
 from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.core.names.registries import FORMATS
-from polymeter.core.names.systems import broken_systems, libraries, package_folder, told_system
+from polymeter.core.names.systems import (
+    broken_systems,
+    libraries,
+    package_folder,
+    told_system,
+    unsupported_files,
+)
+from polymeter.core.names.unsupported import unsupported_problems
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.core.text.codec import jsonable
 from polymeter.guests.loading.neighbours import include_trees
@@ -95,6 +102,10 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity:
         if each.index_data is not None:
             catalog.claim_files()
             catalog.update(each.index_data(roots, catalog.claims))
+    for root in roots:
+        if root.is_user:
+            known = [*(entry.file for entry in catalog), *(problem.file for problem in catalog.problems)]
+            catalog.problems.extend(unsupported_problems(root.path, known, unsupported_files()))
     catalog.problems.extend(broken_systems())
     if parity.on("later-file"):
         catalog.settle_clashes()
