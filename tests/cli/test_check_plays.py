@@ -83,9 +83,9 @@ REMARKABLE = {
     "one prompt": (
         ["doc_to_text: Name a capital."],
         "",
-        "the prompt is the same in all 12 rows looked at: 'Name a capital.'",
+        "The prompt is the same in all 12 samples looked at: 'Name a capital.'",
     ),
-    "one target": (["doc_to_target: something"], "", "the reference is 'something' in all 12 rows looked at."),
+    "one target": (["doc_to_target: something"], "", "The target is 'something' in every sample: "),
     "one target that its own score does not read": (
         ["doc_to_target: something", OWN],
         UTILS.replace("RIGHT", "float(results[0] == 'something') / 2"),
@@ -114,7 +114,8 @@ def test_what_is_remarkable_is_said_and_is_no_problem(tmp_path, capsys, case):
     assert words in said
     last = said.splitlines()[-1]
     assert "no problems found, but look at " in last
-    assert last.endswith("above about capitals.") or words.partition(" (")[0].rstrip(".") in last or "sample 0" in last
+    shown = words.partition(" (")[0].rstrip(".").replace("The ", "the ")
+    assert last.endswith("above about capitals.") or shown in last or "sample 0" in last
     assert EXPECTED not in said
 
 
@@ -218,7 +219,7 @@ def test_rows_without_a_target_are_counted(tmp_path, capsys):
     (tmp_path / "capitals.csv").write_text("country,capital\na,7\nb,8\nc,9.50\nd,\ne,NA\nf,\n")
     code, said, _ = check(tmp_path / "capitals.yaml", capsys)
     assert code == 0
-    assert "2 of 6 samples lack 'capital', which is their target (samples 3, 5): their samples fail." in said
+    assert "2 of 6 samples have no target: column 'capital' is empty in samples 3, 5. They are not sent" in said
     assert "but look at capitals: 2 of 6 samples" in said
 
 
@@ -255,8 +256,8 @@ def test_images_that_no_prompt_shows_are_told(tmp_path, capsys, lines):
     write(tmp_path, *source, "doc_to_target: word", "doc_to_text: Read the sign.", *lines)
     code, said, _ = check(tmp_path / "capitals.yaml", capsys)
     assert code == 0
-    assert ("rows have images (image), and no prompt shows one" in said) == (not lines)
-    assert ("the prompt is the same in all 3 rows" in said) == (not lines)
+    assert ("The rows have images (column 'image'), and no prompt shows any." in said) == (not lines)
+    assert ("The prompt is the same in all 3 samples" in said) == (not lines)
 
 
 PROBLEMS = {

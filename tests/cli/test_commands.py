@@ -55,7 +55,7 @@ def test_run_tells_the_api_what_it_was_told(api):
     ]
     assert main(command) == 0
     (call,) = api.calls
-    names = ("model", "tasks", "model_path", "model_args", "roles", "command", "is_strict")
+    names = ("model", "tasks", "model_path", "model_args", "roles", "command")
     told = {name: call.pop(name) for name in names}
     assert told["model"] == "hf:org/name"
     assert told["tasks"] == ["ocr_a", "ocr_b", "mm*"]
@@ -63,7 +63,6 @@ def test_run_tells_the_api_what_it_was_told(api):
     assert told["model_args"] == {"dtype": "bfloat16", "layers": [1, 2], "use_cache": False}
     assert told["roles"] == {"judge": "mock"}
     assert told["command"].startswith("polymeter run -m hf:org/name -t ocr_a,ocr_b")
-    assert told["is_strict"] is False
     assert call == {
         "limit": 0.1,
         "seed": 7,
@@ -102,7 +101,7 @@ def test_run_tells_the_api_what_it_was_told(api):
 
 def test_what_is_not_said_is_left_to_the_options(api):
     assert main(["run", "--model", "mock", "--tasks", "t", "--seed", "0"]) == 0
-    assert set(api.calls[0]) == {"model", "tasks", "model_path", "model_args", "roles", "command", "is_strict", "seed"}
+    assert set(api.calls[0]) == {"model", "tasks", "model_path", "model_args", "roles", "command", "seed"}
 
 
 def test_keys_do_not_reach_the_recorded_command(api):
@@ -150,7 +149,7 @@ def test_a_run_that_ended_early_says_how_to_go_on(api, capsys, status, code, why
 
 def test_resume_goes_on_with_a_folder(api, capsys):
     assert main(["resume", "runs/x"]) == 0
-    assert api.calls == [{"path": Path("runs/x"), "command": "polymeter resume runs/x", "is_strict": False}]
+    assert api.calls == [{"path": Path("runs/x"), "command": "polymeter resume runs/x"}]
     assert "report   runs/report.html" in capsys.readouterr().out
 
 
@@ -159,6 +158,7 @@ def test_resume_goes_on_with_a_folder(api, capsys):
     [
         ("--retry-errors", {"retry_errors": True}),
         ("--no-retry-errors", {"retry_errors": False}),
+        ("--strict", {"is_strict": True}),
         ("--strict-resume", {"is_strict_resume": True}),
         ("--replicas=4", {"replicas": 4}),
         ("--executor=ray", {"executor": "ray"}),
@@ -166,9 +166,7 @@ def test_resume_goes_on_with_a_folder(api, capsys):
 )
 def test_resume_passes_on_what_was_decided(api, flag, option):
     assert main(["resume", "runs/x", flag]) == 0
-    assert api.calls == [
-        {"path": Path("runs/x"), "command": f"polymeter resume runs/x {flag}", "is_strict": False, **option}
-    ]
+    assert api.calls == [{"path": Path("runs/x"), "command": f"polymeter resume runs/x {flag}", **option}]
 
 
 def test_errors_say_what_where_and_what_to_do(api, capsys):

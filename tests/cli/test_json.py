@@ -214,7 +214,7 @@ def test_models_are_documents(capsys) -> None:
 def test_a_check_is_a_document(place: Path) -> None:
     code, document, said = polymeter(place, "check", "loud.yaml", "--run-gold", "--json")
     assert (code, document["kind"], document["exit_code"], document["problems"]) == (0, "check", 0, [])
-    assert document["plays"] == [{"task": "loud", "n_rows": 3, "findings": [], "skipped": None}]
+    assert document["plays"] == [{"task": "loud", "n_rows": 3, "findings": [], "details": [], "skipped": None}]
     (references,) = document["references"]
     assert (references["task"], references["n_scored"], references["problem"]) == ("loud", 3, "")
     assert references["results"] == [

@@ -509,14 +509,33 @@ def sent(ended: Ended) -> dict[str, Any]:
     return {name: value for name, value in extra.items() if name != "do_sample"}
 
 
-def test_a_setting_that_a_task_writes_is_passed_on_with_one_note(polymeter):
-    ended = polymeter(*asks_for_text(temprature=0.5))
+def test_an_unknown_setting_that_a_task_writes_is_passed_on_with_one_note(polymeter):
+    ended = polymeter(*asks_for_text(zeal=0.5))
     assert ended.code == 0, ended.err
     (note,) = ended.results["notes"]
-    assert note == (
-        "Generation setting 'temprature' of task 'text' is none that 'mock' is known to have; it is passed on as it "
-        "is. Did you mean 'temperature'?"
-    )
+    assert note == "'mock' has no known generation setting 'zeal' (task 'text'): it is passed on."
+    assert sent(ended) == {"zeal": 0.5}
+
+
+def test_a_misspelt_setting_of_a_task_file_is_refused_unless_it_is_asked_for(polymeter):
+    words = asks_for_text(temprature=0.5)
+    refuses(polymeter(*words), "Task 'text' has the generation setting 'temprature'", "Did you mean 'temperature'?")
+    ended = polymeter(*words, "--gen-kwargs", "extra.temprature=0.5")
+    assert ended.code == 0, ended.err
+    assert sent(ended) == {"temprature": 0.5}
+    result = evaluate("mock", words[1:], passes_unknown_settings=True, output="passed")
+    (note,) = result.results["notes"]
+    assert note.startswith("'mock' has no known generation setting 'temprature' (task 'text'): it is passed on.")
+    assert note.endswith("Did you mean 'temperature'?")
+
+
+def test_a_misspelt_setting_of_a_file_of_another_tool_is_passed_on(polymeter):
+    asks_for_text(temprature=0.5)
+    Path("lmms_eval/tasks/text").mkdir(parents=True)
+    for name in ("text.yaml", "rows.jsonl"):
+        Path(name).rename(Path("lmms_eval/tasks/text", name))
+    ended = polymeter("--tasks", "lmms_eval/tasks/text/text.yaml")
+    assert ended.code == 0, ended.err
     assert sent(ended) == {"temprature": 0.5}
 
 
@@ -675,7 +694,7 @@ def test_a_task_whose_code_may_ask_a_judge_says_where(polymeter):
     ended = polymeter(*words)
     assert ended.code == 1
     (note,) = [note for note in ended.results["notes"] if "judge" in note]
-    assert note.startswith("Task 'by_judge' may ask a judge (scoring.py:7), and the run has none: ")
+    assert note.startswith("Task 'by_judge': Its scoring may ask a judge (scoring.py:7), and the run has none: ")
     assert "--judge openai:NAME" in note
     assert "Failed: nothing is scored in by_judge." in ended.err
     judged = polymeter(*words, "--judge", "mock", "--judge-args", "answer=1", "--restart")

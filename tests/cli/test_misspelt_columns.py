@@ -125,10 +125,10 @@ def test_a_run_that_only_predicts_reads_no_target(tmp_path):
 
 
 CONSTANT = {
-    "written": (["doc_to_target: something"], ROWS, "doc_to_target is 'something' for every row"),
-    "a list": (["doc_to_target: [yes, no]"], ROWS, "for every row"),
-    "in the rows": ([], [(name, "Paris") for name in "abcdefghijkl"], "doc_to_target is 'Paris' for every row"),
-    "in many rows": ([], [("France", "Paris")] * 300, "for the 200 rows looked at"),
+    "written": (["doc_to_target: something"], ROWS, "The target is 'something' in every sample"),
+    "a list": (["doc_to_target: [yes, no]"], ROWS, "in every sample"),
+    "in the rows": ([], [(name, "Paris") for name in "abcdefghijkl"], "The target is 'Paris' in every sample"),
+    "in many rows": ([], [("France", "Paris")] * 300, "in all 200 samples looked at"),
 }
 
 
@@ -137,7 +137,7 @@ def test_a_target_that_is_the_same_for_all_rows_is_told(tmp_path, capsys, case):
     lines, rows, words = CONSTANT[case]
     task(tmp_path, *lines, rows=rows)
     assert run(tmp_path, "--model-args", "mode=gold") == 0
-    (note,) = [note for note in notes(tmp_path) if "doc_to_target is" in note]
+    (note,) = [note for note in notes(tmp_path) if "The target is" in note]
     assert words in note
     assert "t.yaml:" in note
     assert words in capsys.readouterr().out

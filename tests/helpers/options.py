@@ -55,6 +55,7 @@ OTHER_VALUES: dict[str, Any] = {
     "publish": "memory://runs/a",
     "cache_dir": Path("/cache"),
     "is_offline": True,
+    "is_strict": True,
     "is_strict_resume": True,
     "retry_errors": True,
     "allow_private_urls": True,

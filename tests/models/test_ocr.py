@@ -155,3 +155,9 @@ def test_without_its_package_it_names_the_extra(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(ocr, "find_spec", lambda name: None if name == "onnxruntime" else object())
     with pytest.raises(PlanError, match=r"'onnxruntime', needed by model 'ocr'.*\[ocr\]"):
         OcrModel()
+
+
+def test_it_says_that_it_reads_no_question_and_ends_at_no_limit(model: OcrModel) -> None:
+    assert model.traits.ignores_text == "it returns the text in the image"
+    assert model.ignores(Generate(max_new_tokens=8)) == {"max_new_tokens": "it returns all text in the image."}
+    assert model.ignores(Generate(max_new_tokens=64)) == model.ignores(Generate()) == {}

@@ -65,6 +65,7 @@ def rerun(
         raise PlanError("The output folder holds a run.", where=str(target), hint="Choose another --output.")
     changes = {
         "output": target,
+        "is_strict": False,
         "is_strict_resume": False,
         "retry_errors": None,
         "publish": "",

@@ -36,7 +36,7 @@ from polymeter.store.exports.imported import imported_from
 ModelLike = str | ModelSpec | Model
 Roles = Mapping[str, ModelLike | Sequence[ModelLike]]
 """Further models by role; several of one role are a panel."""
-_NOT_TAKEN_OVER: Mapping[str, Any] = {"retry_errors": None, "allow_generated_code": False}
+_NOT_TAKEN_OVER: Mapping[str, Any] = {"retry_errors": None, "allow_generated_code": False, "is_strict": False}
 """Options that whoever resumes a run gives again."""
 
 
@@ -50,7 +50,6 @@ def evaluate(  # noqa: PLR0913  (callers name them)
     roles: Roles | None = None,
     progress: Progress | None = None,
     command: str = "",
-    is_strict: bool = False,
     fail_under: Mapping[str, float] | None = None,
     log_to: LogTo | None = None,
     on_end: str = "",
@@ -66,7 +65,6 @@ def evaluate(  # noqa: PLR0913  (callers name them)
         roles: Further models by role, such as ``judge``; several judges as a list.
         progress: Receives progress; default: none.
         command: The command to record.
-        is_strict: Fail (``exit_code`` 1) if a group lacks a member, or a task a subset, although no sample failed.
         fail_under: Fail (``exit_code`` 3) if a number is below its threshold here, or missing: ``{"demo.anls": 0.9}``.
         log_to: Trackers to send the run to when it has ended, by name, with their arguments:
             ``{"wandb": {"project": "vlm"}}``. What becomes of it is in ``logged`` of the result, and changes nothing.
@@ -79,8 +77,11 @@ def evaluate(  # noqa: PLR0913  (callers name them)
         PlanError: if the run is impossible as specified; no request has been sent.
         DataError: if a dataset cannot be opened; no request has been sent.
     """
-    marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": mapping_of(fail_under, "fail_under")}
     own_options = RunOptions.make(as_tuples(options))
+    marks: dict[str, Any] = {
+        "is_strict": own_options.is_strict,
+        "fail_under": mapping_of(fail_under, "fail_under"),
+    }
     _require_places(own_options)
     _require_cluster(own_options)
     merged = with_settings(own_options, options)
@@ -122,7 +123,6 @@ def resume(  # noqa: PLR0913  (callers name them)
     model_args: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     command: str = "",
-    is_strict: bool = False,
     fail_under: Mapping[str, float] | None = None,
     log_to: LogTo | None = None,
     on_end: str = "",
@@ -141,7 +141,6 @@ def resume(  # noqa: PLR0913  (callers name them)
             with: where its endpoint is now (``base_url``), how its server is started here (``server_args``).
         progress: Receives progress; default: none.
         command: The command to record.
-        is_strict: As for ``evaluate``.
         fail_under: As for ``evaluate``.
         log_to: As for ``evaluate``.
         on_end: As for ``evaluate``.
@@ -150,6 +149,7 @@ def resume(  # noqa: PLR0913  (callers name them)
             - ``retry_errors``: which samples without a score are run again. By default those that failed (an endpoint
               that gave up, a row that cannot be read, scoring code that raised) or are unscored for want of a verdict,
               but not those that the model refused; ``True``: all of them; ``False``: none, they stay as they ended.
+            - ``is_strict``: whether warnings are errors, and a number that is missing a whole member or subset.
             - ``is_strict_resume``: whether to refuse if an endpoint's address, Polymeter's code or a task's sources
               changed since the run began.
             - ``allow_generated_code``: whether code that the model writes may run. It must be said again.
@@ -160,10 +160,13 @@ def resume(  # noqa: PLR0913  (callers name them)
     Raises:
         PlanError: if there is no run at ``path``, it cannot be continued here, or ``is_strict_resume`` refuses it.
     """
-    marks: dict[str, Any] = {"is_strict": is_strict, "fail_under": mapping_of(fail_under, "fail_under")}
     end = OnEnd(on_end)
     moves = RunOptions.placements()  # of these None is a value: in this process
     changes = _checked_changes({name: value for name, value in options.items() if value is not None or name in moves})
+    marks: dict[str, Any] = {
+        "is_strict": changes.get("is_strict", False),
+        "fail_under": mapping_of(fail_under, "fail_under"),
+    }
     models = {**mapping_of(roles, "roles"), **({"model": model} if model is not None else {})}
     model_args = mapping_of(model_args, "model_args")
     try:

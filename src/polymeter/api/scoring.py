@@ -30,14 +30,13 @@ from polymeter.run.finish.rescore import ANSWERS_ONLY, ScoreRequest, score_again
 
 
 @naming_places()
-def score(  # noqa: PLR0913  (callers name them)
+def score(
     path: Path | str,
     *,
     roles: Roles | None = None,
     output: Path | str | None = None,
     progress: Progress | None = None,
     command: str = "",
-    is_strict: bool = False,
     fail_under: Mapping[str, float] | None = None,
     log_to: LogTo | None = None,
     on_end: str = "",
@@ -56,7 +55,6 @@ def score(  # noqa: PLR0913  (callers name them)
         output: The new run folder; default: beside the run, with the judge in its name.
         progress: Receives progress; default: none.
         command: The command to record.
-        is_strict: As for ``evaluate``.
         fail_under: As for ``evaluate``.
         log_to: As for ``evaluate``.
         on_end: As for ``evaluate``.
@@ -92,7 +90,7 @@ def score(  # noqa: PLR0913  (callers name them)
         with private_allowed() if request.options.allow_private_urls else nullcontext():
             evaluation = partial(score_again, request, progress or Silence())
             result = carried_out(evaluation, request.options.report_samples)
-        result = replace(result, is_strict=is_strict, fail_under=least)
+        result = replace(result, is_strict=request.options.is_strict, fail_under=least)
         return send_to_all(result, trackers, log_to or {})
 
     return end.around(scored)
@@ -117,7 +115,10 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
     own = {**stored.dialect_options, **kept}
     merged = {**own, **{name: {**own.get(name, {}), **changes[name]} for name in changes}}
     # A folder from elsewhere must not say that code may run here.
-    own_choice = {"allow_generated_code": bool(options.get("allow_generated_code", False))}
+    own_choice = {
+        "allow_generated_code": bool(options.get("allow_generated_code", False)),
+        "is_strict": bool(options.get("is_strict", False)),
+    }
     if options.get("replicas") is not None:
         raise PlanError(
             "The model of a run that is scored again is not asked, and so it has no replicas.",

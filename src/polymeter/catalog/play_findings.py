@@ -1,17 +1,18 @@
-"""What is remarkable about the rows of a task that were played with the reference, an empty and a wrong answer."""
+"""What is remarkable about the rows of a task that were played with the reference, an empty and a wrong answer. What
+shows before the first request is found by ``run.plan.lint``, for runs and checks alike.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from polymeter.api.result import RunResult
-from polymeter.catalog.trying import first_prompt, row_function, verdict_of
-from polymeter.core.content import Text, is_image
+from polymeter.catalog.trying import row_function, verdict_of
 from polymeter.core.errors import PolymeterError
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.task import Sample, Task
 from polymeter.report.formatting import clip, count, listing, number, one_line
 
@@ -19,9 +20,7 @@ ANSWERS: Mapping[str, str] = {"gold": "the reference", "empty": "an empty answer
 """The answers that rows are played with, by the mode of the mock that gives them."""
 _LOOKED_AT = 50
 _ENOUGH = 10
-_UNRENDERED = re.compile(r"\{\{.{0,200}?\}\}|\{%.{0,200}?%\}", re.DOTALL)
 _SHOWN = 60
-_OF_ONE_TARGET = "a model that always gives this answer"
 _OF_MACHINE = re.compile(r" raised \w+: |pip\s+install")
 """In the message of a row: code of others raised, or a package is missing."""
 _JUDGE = re.compile(r"\bjudge\b", re.IGNORECASE)
@@ -79,8 +78,8 @@ class PlayedRows:
 
 
 def unscorable_rows(played: PlayedRows) -> str:
-    """A sentence about the rows that were answered, and whose data is at fault that no answer can be scored; empty if
-    there are none. Code that raised may miss something of this machine, and a judge's verdict is no data.
+    """A sentence about the rows whose data is at fault that no answer can be scored; empty if there are none. Code that
+    raised may miss something of this machine, and a judge's verdict is no data.
     """
     rows = zip(played.samples["gold"], played.samples["wrong"], strict=False)
     found = [wrong for gold, wrong in rows if gold["status"] == "error" and _is_unscorable(wrong)]
@@ -94,38 +93,33 @@ def unscorable_rows(played: PlayedRows) -> str:
 
 def _is_unscorable(row: SampleData) -> bool:
     is_answered = any(outputs for outputs in _responses(row))
+    is_not_asked = not row["exchanges"] and row["status"] == "error" and row["error"]["kind"] == "data"
     is_at_fault = row["status"] == "error" and row["error"]["kind"] in ("data", "score")
-    return is_answered and is_at_fault and not _OF_MACHINE.search(_error_message(row))
+    return (is_answered or is_not_asked) and is_at_fault and not _OF_MACHINE.search(_error_message(row))
 
 
-def findings_of(played: PlayedRows) -> Iterator[str]:
-    """What is remarkable about a task that was played, a sentence each."""
+def findings_of(played: PlayedRows) -> Iterator[LintFinding]:
+    """What is remarkable about a task that was played."""
+    task = played.task.spec.name
     failed = [row for row in played.samples["gold"] if row["status"] != "ok"]
+    is_told = played.has_references or (bool(failed) and not _is_without_reference(failed[0]))
+    for row in failed[:1] if is_told else ():
+        yield LintFinding("unscorable-row", f"sample {row['id']} cannot be scored: {_error_message(row)}", task)
     if played.has_references:
-        yield from (f"sample {row['id']} cannot be scored: {_error_message(row)}" for row in failed[:1])
-        yield from _scores(played)
-    elif failed and not _is_without_reference(failed[0]):
-        yield f"sample {failed[0]['id']} cannot be scored: {_error_message(failed[0])}"
-    yield from (note.removeprefix(f"Task {played.task.spec.name!r}: ") for note in played.task.notes if _is_new(note))
-    yield from _prompts(played)
+        yield from (LintFinding("scores-alike", sentence, task) for sentence in _scores_alike(played))
+        yield from (LintFinding("reference-without-full-marks", sentence, task) for sentence in _references(played))
+    for note in played.task.notes:
+        yield LintFinding("note", note.removeprefix(f"Task {task!r}: "), task, severity="note")
 
 
-def _is_new(note: str) -> bool:
-    """Whether a note of planning says what playing rows does not say in its own words."""
-    return _OF_ONE_TARGET not in note
-
-
-def _scores(played: PlayedRows) -> Iterator[str]:
-    alike = [*_scores_alike(played)]
-    short = [] if alike else [*_short_of_full_marks(played)]
-    yield from alike
+def _references(played: PlayedRows) -> Iterator[str]:
+    """Whether the reference gets less than full marks, where any metric tells it from other answers."""
+    short = [] if any(_scores_alike(played)) else [*_short_of_full_marks(played)]
     one = _one_target(played.task)
-    if one is None or (one[1] < _ENOUGH and not short):
+    if one is None or one[1] < _ENOUGH:
         yield from short
     elif short:  # a task that scores by itself may compare with something else than what it calls its target
         yield f"the reference is {_quoted(one[0])} in all {one[1]} rows looked at, and does not get full marks."
-    else:
-        yield f"the reference is {_quoted(one[0])} in all {one[1]} rows looked at."
 
 
 def _scores_alike(played: PlayedRows) -> Iterator[str]:
@@ -188,48 +182,6 @@ def _one_target(task: Task) -> tuple[Any, int] | None:
     return same if same is not None and same[1] > 1 and not is_first_choice else None
 
 
-def _prompts(played: PlayedRows) -> Iterator[str]:
-    task = played.task
-    requests = [request for row in played.samples["gold"] for request in _requests(row)]
-    if not requests:
-        return
-    has_media = any(set(part) != {"text"} for request in requests for part in _request_parts(request))
-    if not has_media:
-        same = _same_throughout(task, lambda sample: _text_of(task, sample))
-        if same is not None and same[1] > 1:
-            yield f"the prompt is the same in all {same[1]} rows looked at: {_quoted(same[0])}."
-    for row in played.samples["gold"]:
-        pieces = [piece for request in _requests(row) for piece in _unrendered(request, row)]
-        if pieces:
-            yield f"the prompt of sample {row['id']} holds {_quoted(pieces[0])}, which is not rendered."
-            break
-    if not has_media and "generate_image" not in task.needs.requests:
-        columns = _image_columns(task)
-        if columns:
-            yield f"rows have images ({listing(columns)}), and no prompt shows one: is doc_to_visual missing?"
-
-
-def _unrendered(request: Mapping[str, Any], row: SampleData) -> Iterator[str]:
-    """The template expressions in a prompt that are not text of the row itself, such as LaTeX."""
-    data = json.dumps(row.get("doc"), ensure_ascii=False)
-    for part in _request_parts(request):
-        for piece in _UNRENDERED.findall(str(part.get("text", ""))):
-            if json.dumps(piece, ensure_ascii=False)[1:-1] not in data:
-                yield piece
-
-
-def _image_columns(task: Task) -> list[str]:
-    try:
-        row = task.samples[0].full_doc()
-        return [
-            name
-            for name, value in row.items()
-            if is_image(value) or (isinstance(value, (list, tuple)) and len(value) > 0 and is_image(value[0]))
-        ]
-    except PolymeterError:
-        return []
-
-
 def _same_throughout(task: Task, value_of: Callable[[Sample], Any]) -> tuple[Any, int] | None:
     """The value of rows that lie evenly in a task, and how many were looked at; ``None`` if two differ."""
     n = min(len(task.samples), _LOOKED_AT)
@@ -252,26 +204,12 @@ def _target(task: Task) -> Callable[[Sample], Any] | None:
     return None if target is None else row_function(task, target)
 
 
-def _text_of(task: Task, sample: Sample) -> str:
-    requests = first_prompt(task, sample).requests
-    parts = (part for request in requests for message in request.messages for part in message.parts)
-    return "\n".join(part.text for part in parts if isinstance(part, Text))
-
-
 def _scores_by_key(row: SampleData) -> dict[tuple[str, str], float]:
     return {
         (score["metric"], score["filter"]): score["value"]
         for score in row["scores"]
         if isinstance(score["value"], (int, float))
     }
-
-
-def _requests(row: SampleData) -> Iterator[Mapping[str, Any]]:
-    yield from (exchange["request"] for exchange in row["exchanges"] if exchange["request"])
-
-
-def _request_parts(request: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield from (part for message in request["messages"] for part in message["parts"])
 
 
 def _responses(row: SampleData) -> list[Any]:

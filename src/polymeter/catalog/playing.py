@@ -21,10 +21,11 @@ from polymeter.api.settings import read_settings
 from polymeter.catalog.listing import build_catalog
 from polymeter.catalog.media_check import unusable_media
 from polymeter.catalog.play_findings import ANSWERS, PlayedRows, findings_of, unscorable_rows
-from polymeter.catalog.trying import open_spec
+from polymeter.catalog.trying import open_spec, prompt_findings
 from polymeter.core.errors import PolymeterError, Problem, causes_of
 from polymeter.core.format import Loaded
 from polymeter.core.names.catalog import Catalog, Entry
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.task import TaskSpec
 from polymeter.data.opening.explaining import SourceError
 from polymeter.report.formatting import clip, one_line
@@ -39,6 +40,8 @@ _ADVICE = re.compile(r"(?<!\S)--(?!include-path)[a-z]")
 """An option in the advice of an error: the run lacks something, and the benchmark is not at fault."""
 ELSEWHERE = "the data is not on this machine; --data ID=PATH says where it is"
 _JUDGED = "a judge scores the answers"
+_NO_JUDGE = "missing-judge"
+"""A check has no judge on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class PlayedTask:
     Attributes:
         task: Its name.
         n_rows: How many rows were played; 0: none.
-        findings: What is remarkable, a sentence each.
+        findings: What is remarkable: what shows before the first request, as in a run, and what playing rows shows.
         skipped: Why it was not played, as the end of a sentence about several tasks; empty if it was.
         problem: A mistake in the benchmark's files for which a run is refused, or that costs samples their score.
         n_of: How many rows it has.
@@ -56,7 +59,7 @@ class PlayedTask:
 
     task: str
     n_rows: int = 0
-    findings: tuple[str, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
     skipped: str = ""
     problem: Problem | None = None
     n_of: int = 0
@@ -161,8 +164,9 @@ def play(plays: PlayList, rows: int = ROWS, parity: str | None = None) -> Iterat
 
 def _play_one(spec: TaskSpec, plays: PlayList, rows: int, parity: str | None, folder: Path) -> PlayedTask:
     task = open_spec(spec, plays.data, parity)
+    found = (*(one for one in task.findings if one.id != _NO_JUDGE), *prompt_findings(task))
     if task.needs.roles:
-        return PlayedTask(spec.name, skipped=_JUDGED)
+        return PlayedTask(spec.name, findings=found, skipped=_JUDGED)
     chosen: dict[str, Any] = {} if parity is None else {"parity": parity}
     runs: dict[str, RunResult] = {
         mode: evaluate(
@@ -180,11 +184,11 @@ def _play_one(spec: TaskSpec, plays: PlayList, rows: int, parity: str | None, fo
     }
     played = PlayedRows.of(task, runs)
     if played.lacks_judge:
-        return PlayedTask(spec.name, skipped=_JUDGED)
+        return PlayedTask(spec.name, findings=found, skipped=_JUDGED)
     fault = unusable_media(task) or unscorable_rows(played)
     if fault:
         return PlayedTask(spec.name, problem=Problem(str(spec.file), fault))
-    return PlayedTask(spec.name, played.n_rows, tuple(findings_of(played)), n_of=len(task.samples))
+    return PlayedTask(spec.name, played.n_rows, (*findings_of(played), *found), n_of=len(task.samples))
 
 
 def _loaded(entry: Entry, catalog: Catalog) -> Loaded:

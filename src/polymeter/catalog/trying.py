@@ -9,7 +9,6 @@ import math
 import string
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,18 +18,19 @@ from polymeter.api.running import evaluate
 from polymeter.api.settings import read_settings
 from polymeter.catalog.listing import build_catalog
 from polymeter.core.content import is_image
-from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
+from polymeter.core.errors import PlanError, PolymeterError, ScoreError
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.names.parity import parity_with
 from polymeter.core.options import RunOptions
-from polymeter.core.request import Loglikelihood, OwnPrompt, Request
-from polymeter.core.settings.repeats import group_repeats
+from polymeter.core.records.lint_finding import LintFinding
+from polymeter.core.request import Loglikelihood, Request
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.guests.door import Door, in_mode, random_state_kept
 from polymeter.metrics.choice_targets import choice_indices
 from polymeter.report.formatting import clip, one_line
 from polymeter.run.plan import plan, selection
+from polymeter.run.plan.lint import FirstPrompts, first_requests
 from polymeter.run.schedule.rollouts import step_label
 
 Verdict = Literal["full", "short", "unknown"]
@@ -240,14 +240,12 @@ def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
         DataError: if the row cannot be read.
         ScoreError: if a hook raises.
     """
-    rollout = task.rollout(sample)
-    hook = Door(RunOptions().seed).hook(task.spec.name, sample.id, step_label(1)) if task.is_guest else nullcontext()
-    action = f"The first prompt of sample {sample.id} of task {task.spec.name!r}"
-    with random_state_kept(), hook, boundary(ScoreError, action):
-        step = next(rollout, ())  # a model without traits has no prompts of its own
-        rollout.close()
-    requests = (step,) if isinstance(step, Request) else () if isinstance(step, OwnPrompt) else tuple(step)
-    return ShownPrompt(task.spec.name, sample.id, tuple(repeats[0] for repeats in group_repeats(requests)))
+    return ShownPrompt(task.spec.name, sample.id, first_requests(task, sample, RunOptions().seed))
+
+
+def prompt_findings(task: Task) -> tuple[LintFinding, ...]:
+    """What is remarkable about the first prompts of an open task, as in a run with the default seed. Runs its code."""
+    return tuple(FirstPrompts(task, range(len(task.samples)), RunOptions().seed).findings())
 
 
 def describe_parameters(request: Request) -> str:

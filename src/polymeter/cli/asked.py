@@ -12,6 +12,7 @@ from polymeter.cli.options import thresholds
 from polymeter.cli.pairs import parse_model_args, parse_trackers, split_list
 from polymeter.cli.roles import judge_roles
 from polymeter.core.errors import PlanError
+from polymeter.core.text.full_width import in_names
 
 if TYPE_CHECKING:
     from polymeter.cli.run_options import LogprobTemplates
@@ -74,7 +75,6 @@ def served_arguments(base_url: str | None, server_args: str | None, server_timeo
 
 def read_ending(
     *,
-    strict: bool | None = None,
     fail_under: Iterable[str] | None = None,
     log_to: Iterable[str] | None = None,
     on_end: str | None = None,
@@ -89,8 +89,7 @@ def read_ending(
         "log_to": parse_trackers(log_to or (), "--log-to"),
         "on_end": on_end or "",
     }
-    found = {name: value for name, value in given.items() if value}
-    return found if strict is None else {"is_strict": strict, **found}
+    return {name: value for name, value in given.items() if value}
 
 
 def with_options_of(
@@ -127,6 +126,11 @@ def task_names_in(text: str, flag: str) -> list[str]:
         flag: The flag that gives it, for messages.
 
     Raises:
-        PlanError: if a name is empty.
+        PlanError: if a name is empty, or a full-width comma separates two.
     """
-    return [text] if "," in text and Path(text).exists() else split_list(text, flag)
+    if "," in text and Path(text).exists():
+        return [text]
+    full_width = None if Path(text).exists() else in_names(text)
+    if full_width is not None:
+        raise PlanError(f"In {text!r}, {full_width.words}.", where=flag, hint=full_width.hint)
+    return split_list(text, flag)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from polymeter.catalog.trying import ReferenceCheck, ShownPrompt
     from polymeter.core.content import Audio, Image, Video
     from polymeter.core.errors import Problem
+    from polymeter.core.records.lint_finding import LintFinding
 
 _NAMES_SHOWN = 5
 _LONGEST_FINDING = 120
@@ -69,7 +70,7 @@ def check(
             f"There is no file or folder {str(path)!r}.", hint="Name a YAML file, a table, or a folder of them."
         )
     given = (options.get("include_paths", ()), options.get("data", {}), options.get("parity"))
-    checked = _Checked(path, *given)
+    checked = _Checked(path, *given, is_strict=options.get("is_strict", False))
     with stdout_kept(is_json=as_json):
         code = 2 if _has_problems(checked, rows) else 0
         if code == 0 and prompts:
@@ -89,30 +90,35 @@ class _Checked:
     folders: tuple[Path, ...]
     data: dict[str, str]
     parity: str | None
+    is_strict: bool = False
     found: dict[str, list[dict[str, Any]]] = field(
         default_factory=lambda: {"problems": [], "plays": [], "references": []}
     )
 
 
 def _has_problems(checked: _Checked, rows: int | None) -> bool:
-    """Look for problems, without running code and then by playing rows, and print them."""
+    """Look for problems, without running code and then by playing rows, and print them. If strict, a warning is one."""
     from polymeter.api import check_path
     from polymeter.report.formatting import count
 
     problems = check_path(checked.path, checked.folders, checked.parity)
     _show_problems(checked, problems)
-    remarkable: dict[str, tuple[str, ...]] = {}
+    remarkable: dict[str, tuple[LintFinding, ...]] = {}
     if rows != 0:
         shown, remarkable = _play(checked, rows, problems)
         problems = [*problems, *shown]
     if problems:
         say(f"{count(len(problems), 'problem')} found.", err=True)
         return True
+    n_warnings = sum(finding.is_warning for findings in remarkable.values() for finding in findings)
+    if checked.is_strict and n_warnings:
+        say(f"{count(n_warnings, 'warning')} found, and with --strict a warning is an error.", err=True)
+        return True
     say(f"{checked.path}: no problems found{_look_at(remarkable)}.")
     return False
 
 
-def _look_at(remarkable: Mapping[str, Sequence[str]]) -> str:
+def _look_at(remarkable: Mapping[str, Sequence[LintFinding]]) -> str:
     """The end of a sentence that says what somebody should look at: the finding itself if there is only one."""
     from polymeter.report.formatting import clip
 
@@ -121,8 +127,8 @@ def _look_at(remarkable: Mapping[str, Sequence[str]]) -> str:
     [(name, findings), *more] = remarkable.items()
     if more or len(findings) > 1:
         return f", but look at what is said above about {_first_names([*remarkable])}"
-    summary = findings[0].partition(" (")[0].rstrip(".")  # what is in brackets is said above
-    return f", but look at {name}: {clip(summary, _LONGEST_FINDING)}"
+    summary = findings[0].text.partition(" (")[0].rstrip(".")  # the rest is above
+    return f", but look at {name}: {clip(summary[:1].lower() + summary[1:], _LONGEST_FINDING)}"
 
 
 def _show_problems(checked: _Checked, problems: Sequence[Problem]) -> None:
@@ -133,7 +139,7 @@ def _show_problems(checked: _Checked, problems: Sequence[Problem]) -> None:
 
 def _play(
     checked: _Checked, rows: int | None, problems: Sequence[Problem]
-) -> tuple[list[Problem], dict[str, tuple[str, ...]]]:
+) -> tuple[list[Problem], dict[str, tuple[LintFinding, ...]]]:
     """Play rows of the tasks that have no problem yet, and print what is remarkable.
 
     Returns:
@@ -153,21 +159,26 @@ def _play(
     found: list[Problem] = []
     skipped: dict[str, list[str]] = {}
     as_expected: dict[int, list[PlayedTask]] = {}
-    remarkable: dict[str, tuple[str, ...]] = {}
+    remarkable: dict[str, tuple[LintFinding, ...]] = {}
     for played in play(plays, rows or ROWS, checked.parity):
         if played.problem is None:
-            shown = {"task": played.task, "n_rows": played.n_rows, "findings": [*played.findings]}
+            shown = {
+                "task": played.task,
+                "n_rows": played.n_rows,
+                "findings": [finding.message for finding in played.findings],
+                "details": [finding.as_data() for finding in played.findings],
+            }
             checked.found["plays"].append({**shown, "skipped": played.skipped or None})
+        if played.problem is None and played.findings:
+            remarkable[played.task] = played.findings
+            say("\n".join(_findings(played)))
         if played.problem is not None:
             if (played.problem.where, played.problem.message) not in known:
                 found.append(played.problem)
                 _show_problems(checked, [played.problem])
         elif played.skipped:
             skipped.setdefault(played.skipped, []).append(played.task)
-        elif played.findings:
-            remarkable[played.task] = played.findings
-            say("\n".join(_findings(played)))
-        else:
+        elif not played.findings:
             as_expected.setdefault(played.n_rows, []).append(played)
     for n, alike in as_expected.items():
         names, has = _first_names([one.task for one in alike]), "It has" if len(alike) == 1 else "They have"
@@ -184,10 +195,11 @@ def _play(
 
 
 def _findings(played: PlayedTask) -> Iterator[str]:
-    from polymeter.report.formatting import count
+    from polymeter.report.formatting import count, one_line
 
-    yield f"{played.task}: {played.n_rows:,} of its {count(played.n_of, 'row')} played:"
-    yield from (f"  {finding}" for finding in played.findings)
+    how = "" if played.skipped else f" {played.n_rows:,} of its {count(played.n_of, 'row')} played:"
+    yield f"{played.task}:{how}"
+    yield from (f"  {one_line(finding.message)}" for finding in played.findings)
 
 
 def _files(plays: PlayList) -> str:

@@ -90,6 +90,10 @@ class PlainProgress:
         """Write the note."""
         self._write(f"note: {one_line(text)}")
 
+    def warning(self, text: str) -> None:
+        """Write the warning."""
+        self._write(f"warning: {one_line(text)}")
+
     def waiting(self, text: str) -> None:
         """Write what the run waits for."""
         if text:
@@ -202,7 +206,14 @@ class BarProgress:
 
     def note(self, text: str) -> None:
         """Print the note above the bar."""
-        self._bar.console.print(f"note: {one_line(text)}", markup=False, highlight=False, soft_wrap=True)
+        self._print(f"note: {one_line(text)}")
+
+    def warning(self, text: str) -> None:
+        """Print the warning above the bar."""
+        self._print(f"warning: {one_line(text)}")
+
+    def _print(self, line: str) -> None:
+        self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def waiting(self, text: str) -> None:
         """Show what the run waits for in place of the bar's text."""

@@ -22,7 +22,6 @@ def resume(  # noqa: PLR0917  (one parameter for each flag that is no option of 
     base_url: option.BaseURL = None,
     server_args: option.ServerArgs = None,
     server_timeout: option.ServerTimeout = None,
-    strict: option.Strict = False,
     fail_under: option.FailUnder = None,
     log_to: option.LogTo = None,
     on_end: option.OnEnd = None,
@@ -33,7 +32,7 @@ def resume(  # noqa: PLR0917  (one parameter for each flag that is no option of 
     """Continue a run that was interrupted. Completed samples are not run again."""
     from polymeter.cli.outcome import resumable, show
 
-    given = read_ending(strict=strict, fail_under=fail_under, log_to=log_to, on_end=on_end) | options
+    given = read_ending(fail_under=fail_under, log_to=log_to, on_end=on_end) | options
     if served := served_arguments(base_url, server_args, server_timeout):
         given["model_args"] = served
     with stdout_kept(is_json=as_json), resumable(run):

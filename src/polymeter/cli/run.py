@@ -29,7 +29,6 @@ def run(  # noqa: PLR0917  (one parameter for each flag that is no option of the
     logprob_template: option.LogprobTemplate = None,
     judge: option.Judge = None,
     judge_args: JudgeArgs = None,
-    strict: option.Strict = False,
     fail_under: option.FailUnder = None,
     log_to: option.LogTo = None,
     on_end: option.OnEnd = None,
@@ -53,7 +52,7 @@ def run(  # noqa: PLR0917  (one parameter for each flag that is no option of the
         judge=judge,
         judge_args=judge_args,
     )
-    ending = read_ending(strict=strict, fail_under=fail_under, log_to=log_to, on_end=on_end)
+    ending = read_ending(fail_under=fail_under, log_to=log_to, on_end=on_end)
     with stdout_kept(is_json=as_json), resumable(options.get("output")):
         from polymeter.api import evaluate
         from polymeter.cli.progress import make_progress

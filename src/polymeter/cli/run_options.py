@@ -117,9 +117,6 @@ FailUnder = Annotated[
         metavar="TASK.METRIC=VALUE",
     ),
 ]
-Strict = Annotated[
-    bool, _option("--strict", help="Exit with 1 if a number lacks a whole member or subset.", panel=_SPEED)
-]
 LogTo = Annotated[
     list[str] | None,
     _option(

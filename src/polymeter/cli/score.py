@@ -34,7 +34,6 @@ def score(  # noqa: PLR0917  (one parameter for each flag that is no option of t
         Path | None,
         typer.Option("--output", "-o", help="The new run folder; default: beside the run.", metavar="FOLDER"),
     ] = None,
-    strict: option.Strict = False,
     fail_under: option.FailUnder = None,
     log_to: option.LogTo = None,
     on_end: option.OnEnd = None,
@@ -47,7 +46,7 @@ def score(  # noqa: PLR0917  (one parameter for each flag that is no option of t
     from polymeter.cli.outcome import show
     from polymeter.cli.progress import make_progress
 
-    ending = read_ending(strict=strict, fail_under=fail_under, log_to=log_to, on_end=on_end)
+    ending = read_ending(fail_under=fail_under, log_to=log_to, on_end=on_end)
     with stdout_kept(is_json=as_json), make_progress(is_quiet=quiet) as progress:
         result = score_run(
             run,

@@ -38,6 +38,7 @@ class ModelTraits:
         is_foreign: Whether its outputs are used as they are (stop strings are not applied unless the plan asks).
         has_own_prompts: Whether it may have its own prompts for rows (``BatchModel.own_prompt``).
         reasoning_tags: Tags around reasoning that its chat template has besides those that are known.
+        ignores_text: Why it does not read the text of prompts, as the end of a sentence; empty: it does.
     """
 
     family: str
@@ -52,6 +53,7 @@ class ModelTraits:
     is_foreign: bool = False
     has_own_prompts: bool = False
     reasoning_tags: Tags = ()
+    ignores_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -410,6 +410,11 @@ class RunOptions(Options):
         "Refuse to continue a run whose endpoint, task sources or Polymeter code changed since it began.",
         flag=flag("--strict-resume/--no-strict-resume", panel=OUTPUT, commands=(*_RUN, "resume", "score")),
     )
+    is_strict: bool = runtime(
+        False,
+        "Treat warnings as errors, before the first request. Exit with 1 if a number lacks a whole member or subset.",
+        flag=flag("--strict", panel=SPEED, commands=("run", "resume", "score", "check")),
+    )
     retry_errors: bool | None = runtime(
         None,
         "Samples without a score that a resumed run runs again. Default: those that failed or are unscored, but not "

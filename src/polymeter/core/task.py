@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from polymeter.core.errors import PolymeterError
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread, Terms
 from polymeter.core.request import OwnPrompt, Parameters, Request, Response, Tags
 from polymeter.core.rows import RowFunctions
@@ -340,7 +341,8 @@ class Task:
         keeps_answers_only: Whether the run wants its answers and no score.
         revisions: The commits of datasets of a hub that it reads, by id, as far as that is known.
         notes: What the user should know about how it was compiled.
-        warnings: What the user should know before anything is asked; it stands among the notes as well.
+        findings: What the user should know before the first request; the results hold it among their notes.
+        prompt_place: ``file:line`` of the template that makes its prompts; empty: there is none.
     """
 
     spec: TaskSpec
@@ -363,4 +365,5 @@ class Task:
     keeps_answers_only: bool = False
     revisions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
+    prompt_place: str = ""

@@ -24,13 +24,15 @@ from polymeter.core.errors import PolymeterError
 from polymeter.core.machine.hardware import available_cores, memory_bytes
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.names.registry import missing_package
-from polymeter.core.request import Error, Output, Request, Response, Usage
+from polymeter.core.request import Error, Generate, Output, Parameters, Request, Response, Usage
 from polymeter.core.settings.generation_names import EVERY_NAME
 
 _MOST_THREADS = 8
 _BYTES_PER_THREAD = 1.5e9  # with room for large pages; the demo's images take half of it
 _IMAGES_PER_THREAD = 4  # in a batch, so that one slow image leaves no thread idle for long
 _REMEMBERED = 4096
+_SHORT = 32
+"""Tokens below which a limit asks for a short answer; a higher one only ends models that repeat themselves."""
 
 
 class OcrModel(BatchModel):
@@ -54,6 +56,7 @@ class OcrModel(BatchModel):
             family="ocr",
             requests={"generate": True, "loglikelihood": False, "generate_image": False},
             modalities={"text": True, "image": True, "audio": False, "video": False},
+            ignores_text="it returns the text in the image",
         )
         self._text_score = text_score
         self._box_score = box_score
@@ -73,6 +76,12 @@ class OcrModel(BatchModel):
             "text_score": self._text_score,
             "box_score": self._box_score,
         }
+
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
+        """A limit that asks for a short answer: the answer is the whole text of the image."""
+        limit = parameters.max_new_tokens if isinstance(parameters, Generate) else None
+        is_ignored = limit is not None and limit < _SHORT
+        return {"max_new_tokens": "it returns all text in the image."} if is_ignored else {}
 
     def known_settings(self) -> frozenset[str]:
         """Every name that exists: they are settings of other models, and change nothing here."""

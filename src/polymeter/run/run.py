@@ -12,6 +12,7 @@ from polymeter.guests.held import put_back_after_run
 from polymeter.run.execution import RunOutcome
 from polymeter.run.finish import manifest as manifests
 from polymeter.run.plan.generation_settings import check_typed_settings
+from polymeter.run.plan.lint import lint, refuse_warnings
 from polymeter.run.plan.making import make_plan
 from polymeter.run.plan.missing_packages import check_packages
 from polymeter.run.plan.plan import Plan, cache_folder, check_learned, compile_tasks, model_name, skip
@@ -84,5 +85,7 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     if is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)
         check_learned(plan)
+    lint(plan)
+    refuse_warnings(plan)
     with placed(plan):
         return run_plan(plan, folder, progress, command=request.command, began=request.began)

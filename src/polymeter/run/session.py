@@ -225,7 +225,9 @@ def run_plan(
         if began is not None:
             began(folder)
         place_note = (plan.place.note,) if plan.place is not None and plan.place.note else ()
-        for note in (*plan.warnings, *plan.skipped.values(), *place_note):
+        for finding in plan.findings:
+            (progress.warning if finding.is_warning else progress.note)(str(finding))
+        for note in (*plan.skipped.values(), *place_note):
             progress.note(note)
         limits = ScoringLimits(plan.options.score_timeout_s, plan.options.score_memory_mb)
         try:

@@ -55,6 +55,10 @@ class Progress(Protocol):
         """Something that the user should know."""
         ...
 
+    def warning(self, text: str) -> None:
+        """Something before the first request that probably has to be fixed."""
+        ...
+
     def waiting(self, text: str) -> None:
         """The run waits: for whom, why and how long. Empty: it goes on."""
         ...
@@ -83,6 +87,9 @@ class Silence:
         """Ignore."""
 
     def note(self, text: str) -> None:
+        """Ignore."""
+
+    def warning(self, text: str) -> None:
         """Ignore."""
 
     def waiting(self, text: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from polymeter.core.content import Modality
 from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.model import Model, ModelTraits
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.request import RequestKind
 from polymeter.core.text.phrases import first_of, in_words
 
@@ -54,9 +55,9 @@ def unknown_needs(needs: Needs, traits: ModelTraits) -> list[str]:
     return sorted([*(needs.requests - traits.requests.keys()), *(needs.modalities - traits.modalities.keys())])
 
 
-def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[str]:
-    """Sentences about the settings of tasks that a model cannot honour. Settings that the same tasks set and that are
-    ignored for the same reason share a sentence.
+def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[LintFinding]:
+    """Findings about the settings of tasks that a model cannot honour. Settings that the same tasks set and that are
+    ignored for the same reason share one.
     """
     ignored: dict[tuple[str, str], dict[str, None]] = {}
     for task in tasks:
@@ -67,7 +68,10 @@ def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[str
     for (setting, reason), names in sorted(ignored.items()):
         grouped.setdefault((reason, tuple(names)), []).append(setting)
     return [
-        f"Model {name!r} cannot honour {in_words(map(repr, settings))}, which {_tasks_that_set(names)}: {reason}"
+        LintFinding(
+            "ignored-setting",
+            f"Model {name!r} cannot honour {in_words(map(repr, settings))}, which {_tasks_that_set(names)}: {reason}",
+        )
         for (reason, names), settings in grouped.items()
     ]
 

@@ -1,18 +1,24 @@
-"""Generation settings of a plan: a name that a user typed and the model does not know is refused before anything is
-asked; one that a benchmark or a published configuration writes is passed on, with a note.
+"""Generation settings of a plan. A name that the user typed and the model does not know is refused before the first
+request, and so is a misspelt one in a task file of the user's own. Other names that a benchmark or a published
+configuration writes are passed on, with a finding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.model import Model, ModelTraits
-from polymeter.core.request import Loglikelihood
+from polymeter.core.names.systems import systems
+from polymeter.core.records.lint_finding import LintFinding
+from polymeter.core.request import Loglikelihood, Parameters
 from polymeter.core.settings.generation_names import EVERY_NAME, SHARED
-from polymeter.core.task import Task
+from polymeter.core.task import Task, TaskSpec
 from polymeter.core.text.phrases import first_of
 
 BEYOND = "extra."
@@ -50,45 +56,89 @@ def check_typed_settings(generation: Mapping[str, Any], model: Model, name: str)
             )
 
 
-def passed_on_notes(generation: Mapping[str, Any], tasks: Iterable[Task], model: Model, name: str) -> list[str]:
-    """Sentences about settings that are passed on although nobody knows them: those of the plan, and those that tasks
+def check_task_settings(generation: Mapping[str, Any], tasks: Iterable[Task], model: Model) -> None:
+    """Refuse generation settings in task files of the user's own that are misspelt: no model knows the name, and a
+    known one is near. A wrapper that was written for another system may read any name, and so may the one that a file
+    of another tool was written for: there nothing is refused.
+
+    Args:
+        generation: The settings of the plan.
+        tasks: The open tasks.
+        model: The model that gets the settings.
+
+    Raises:
+        PlanError: if there is such a setting; the nearest name is given.
+    """
+    if model.traits.is_foreign:
+        return
+    known = model.known_settings() or frozenset()
+    for task in tasks:
+        for setting in _unknown_settings(task):
+            near = _nearest(setting, None)
+            is_meant = setting in known or f"{BEYOND}{setting}" in generation
+            if near and not is_meant and _is_users_own(task.spec):
+                raise PlanError(
+                    f"Task {task.spec.name!r} has the generation setting {setting!r}, which no model knows.",
+                    where=_place_of(setting, task.spec),
+                    hint=near,
+                )
+
+
+def passed_on(generation: Mapping[str, Any], tasks: Iterable[Task], model: Model, name: str) -> Iterator[LintFinding]:
+    """Findings about settings that are passed on although nobody knows them: those of the plan, and those that tasks
     write. What the model says about itself (``ignores``) is not repeated.
     """
-    notes = []
-    foreign = model.traits.is_foreign
-    known = None if foreign else model.known_settings()
+    known = None if model.traits.is_foreign else model.known_settings()
     for setting in generation:
         if setting.startswith(BEYOND) or setting in EVERY_NAME or (known is not None and setting in known):
             continue
-        notes.append(
-            f"The generation setting {setting!r} is passed to {name!r} as it is: whether it has a meaning there is not "
-            f"known. {_nearest(setting, known)}".rstrip()
-        )
-    return [*notes, *_of_tasks(generation, tasks, model, known, name)]
+        text = f"The generation setting {setting!r} is passed to {name!r} unchecked: it may have no effect there."
+        yield LintFinding("unknown-setting", text, hint=_nearest(setting, known), severity="note")
+    yield from _of_tasks(generation, tasks, model, known, name)
 
 
 def _of_tasks(
     generation: Mapping[str, Any], tasks: Iterable[Task], model: Model, known: frozenset[str] | None, name: str
-) -> list[str]:
+) -> Iterator[LintFinding]:
     setters: dict[str, dict[str, None]] = {}
     for task in tasks:
-        for parameters in task.parameters:
-            if isinstance(parameters, Loglikelihood):
-                continue
-            unknown = [one for one in parameters.extra if one not in EVERY_NAME and one not in generation]
-            if not unknown:
-                continue
-            told = model.ignores(parameters)
-            for setting in unknown:
-                # A wrapper may read any name, so only one that looks misspelt is worth a sentence.
-                is_strange = setting not in known if known is not None else bool(_nearest(setting, None))
-                if is_strange and setting not in told:
-                    setters.setdefault(setting, {})[task.spec.name] = None
-    return [
-        f"Generation setting {setting!r} of {_some_tasks(list(names))} is none that {name!r} is known to have; it is "
-        f"passed on as it is. {_nearest(setting, known)}".rstrip()
-        for setting, names in setters.items()
-    ]
+        for setting, parameters in _unknown_settings(task).items():
+            # A wrapper may read any name, so only one that looks misspelt is reported.
+            is_strange = setting not in known if known is not None else bool(_nearest(setting, None))
+            if is_strange and setting not in generation and setting not in model.ignores(parameters):
+                setters.setdefault(setting, {})[task.spec.name] = None
+    for setting, names in setters.items():
+        text = f"{name!r} has no known generation setting {setting!r} ({_some_tasks(list(names))}): it is passed on."
+        yield LintFinding("unknown-setting", text, hint=_nearest(setting, known))
+
+
+def _unknown_settings(task: Task) -> dict[str, Parameters]:
+    """The settings of a task whose names are not known to exist, each with the parameters that have it."""
+    return {
+        setting: parameters
+        for parameters in task.parameters
+        if not isinstance(parameters, Loglikelihood)
+        for setting in parameters.extra
+        if setting not in EVERY_NAME
+    }
+
+
+def _is_users_own(spec: TaskSpec) -> bool:
+    """Whether a task's file is neither of an installed package nor inside the folders of another tool."""
+    folders = [*pairwise(spec.file.parts)]
+    trees = [tuple(prefix.split(".")[:2]) for system in systems() for prefix in system.trees]
+    return not spec.package and not any(tree in folders for tree in trees)
+
+
+def _place_of(setting: str, spec: TaskSpec) -> str:
+    """``file:line`` where a task's file, or another one of its sources, writes a setting; else the file."""
+    written = re.compile(rf"(?<!\w){re.escape(setting)}(?!\w)")
+    for file in dict.fromkeys((spec.file, *spec.sources)):
+        with suppress(OSError):
+            for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+                if written.search(line):
+                    return f"{file}:{number}"
+    return str(spec.file)
 
 
 def with_passed_on(generation: Mapping[str, Any], traits: ModelTraits) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from polymeter.core.names.installed import is_guests_place
 from polymeter.core.names.parity import Parity, parity_with
 from polymeter.core.names.registries import stored_format
 from polymeter.core.options import RunOptions
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.settings.generated_code import refuse_generated_code
 from polymeter.core.settings.needs import check_needs, ignored_settings
 from polymeter.core.task import Task, TaskSpec
@@ -28,7 +29,7 @@ from polymeter.reading import READING_VERSION
 from polymeter.reading.reasoning import parse_tags, tags_in_force
 from polymeter.run.dispatch.answers import AnswerReader
 from polymeter.run.plan.data_places import AskedPlaces, check_places
-from polymeter.run.plan.generation_settings import passed_on_notes, with_passed_on
+from polymeter.run.plan.generation_settings import check_task_settings, passed_on, with_passed_on
 from polymeter.run.plan.missing_packages import missing_later
 from polymeter.run.plan.selection import SelectedTasks, format_of
 from polymeter.run.plan.stored import StoredAnswers
@@ -52,8 +53,8 @@ class Plan:
         options: Every setting.
         opened: The tasks, bound to the model.
         notes: What the user should know of the choice.
-        warnings: Of these, what is told before anything is spent: settings that the model cannot honour or does not
-            know, judges that are missing, and data that no task asks for.
+        findings: Of these, what is shown before the first request: those of its tasks, in their order, then those about
+            the model's settings, missing packages, and data that no task asks for.
         skipped: The tasks that were left out because the model cannot do them, each with the reason.
         typed_data: The ids of datasets that the user has named a place for, for this run.
         pinned: The commits that a run that goes on has read until now: by task, then by id of the dataset.
@@ -70,7 +71,7 @@ class Plan:
     role_specs: Mapping[str, ModelSpec | None] = field(default_factory=dict)
     opened: tuple[Task, ...] = ()
     notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     typed_data: tuple[str, ...] = ()
     pinned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -81,6 +82,13 @@ class Plan:
     def parity(self) -> Parity:
         """Whose values are wanted where Polymeter differs from another system."""
         return parity_with(self.options.parity)
+
+    def add_findings(self, findings: Iterable[LintFinding]) -> None:
+        """Add what is remarkable about the run or one of its open tasks."""
+        order = {task.spec.name: number for number, task in enumerate(self.opened)}
+        found = [one for one in dict.fromkeys((*self.findings, *findings)) if not one.task or one.task in order]
+        self.findings = tuple(sorted(found, key=lambda one: order.get(one.task, len(order))))
+        self.notes = tuple(dict.fromkeys((*self.notes, *map(str, self.findings))))
 
 
 def answer_reader(plan: Plan) -> AnswerReader:
@@ -183,17 +191,26 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
     # A replica that opens a task later reads the commits that were read here.
     plan.context = replace(plan.context, revisions={task.spec.name: task.revisions for task in opened})
     plan.opened = tuple(opened)
+    is_checked = not (is_begun or options.passes_unknown_settings or isinstance(plan.model, StoredAnswers))
+    if is_checked:  # a run that continues keeps what it began with
+        check_task_settings(options.generation, opened, plan.model)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
     may_ask_later = any(task.is_guest for task in opened) or bool(unfit)
     unused = [
         *check_places(places, plan.typed_data, may_ask_later=may_ask_later),
         *check_places(revisions, [*options.revisions], may_ask_later=may_ask_later, option="--revision"),
     ]
-    passed = passed_on_notes(options.generation, opened, plan.model, model_name(plan))
-    warnings = (*_how_code_runs(opened), *(warning for task in opened for warning in task.warnings))
-    ignored = ignored_settings(opened, plan.model, model_name(plan))
-    plan.warnings = told = (*ignored, *passed, *warnings, *unused, *missing_later(task.spec for task in opened))
-    plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
+    plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes)]))
+    plan.add_findings(
+        [
+            *(finding for task in opened for finding in task.findings),
+            *ignored_settings(opened, plan.model, model_name(plan)),
+            *passed_on(options.generation, opened, plan.model, model_name(plan)),
+            *_how_code_runs(opened),
+            *(LintFinding("unused-data", sentence) for sentence in unused),
+            *(LintFinding("missing-package", sentence) for sentence in missing_later(task.spec for task in opened)),
+        ]
+    )
 
 
 def compiled(
@@ -257,9 +274,7 @@ def check_learned(plan: Plan) -> None:
                 raise
     skip(plan, unfit)
     plan.opened = tuple(task for task in plan.opened if task.spec.name not in unfit)
-    told = ignored_settings(plan.opened, plan.model, model_name(plan))
-    plan.warnings = tuple(dict.fromkeys((*plan.warnings, *told)))
-    plan.notes = tuple(dict.fromkeys((*plan.notes, *told)))
+    plan.add_findings(ignored_settings(plan.opened, plan.model, model_name(plan)))
 
 
 def skip(plan: Plan, reasons: Mapping[str, str]) -> None:
@@ -281,13 +296,14 @@ def _refuse_generated_code(spec: TaskSpec, options: RunOptions) -> None:
         raise refuse_generated_code(spec.name, str(spec.file))
 
 
-def _how_code_runs(tasks: Sequence[Task]) -> Iterator[str]:
+def _how_code_runs(tasks: Sequence[Task]) -> Iterator[LintFinding]:
     """What keeps generated code from the user's machine, where a task runs it."""
     if any(task.spec.runs_generated_code for task in tasks):
         from polymeter.metrics.code_process import usable_walls
 
         try:
-            yield f"Code that the model writes runs {usable_walls().words}."
+            words = usable_walls().words
+            yield LintFinding("generated-code", f"Code that the model writes runs {words}.", severity="note")
         except ScoreError as error:
             raise PlanError(error.what) from error
 

@@ -15,6 +15,7 @@ from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.machine.opened_files import is_of_row
 from polymeter.core.model import ModelTraits
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.rows import RowFunctions
 from polymeter.core.settings.needs import Needs
 from polymeter.core.task import (
@@ -32,6 +33,7 @@ from polymeter.core.task import (
 from polymeter.guests import contained, seeded
 from polymeter.guests.loading.packages import GUEST_LOCK
 from polymeter.guests.opened_sources import loading_sources
+from polymeter.tasks.constant_targets import constant_target, equal_targets
 from polymeter.tasks.table.classes import class_for
 from polymeter.tasks.table.dataset import Dataset
 from polymeter.tasks.table.files.finding import origin_of
@@ -89,7 +91,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
             write_predictions(file, rows, reduce_context)
         return results
 
-    return task_of(spec, prompting, options, context, reduce=reduce, notes=_notes(spec, instance, options))
+    notes, findings = _notes(spec, instance, options), _findings(spec, instance)
+    return task_of(spec, prompting, options, context, reduce=reduce, notes=notes, findings=findings)
 
 
 def task_of(
@@ -100,6 +103,7 @@ def task_of(
     *,
     reduce: Reduce,
     notes: Iterable[str],
+    findings: Iterable[LintFinding] = (),
     reading: Sequence[object] = (),
 ) -> Task:
     """The Task of a dataset.
@@ -114,6 +118,8 @@ def task_of(
         context: The run's settings; its seed and roles are used.
         reduce: Computes its results.
         notes: Notes for the user.
+        findings: What the user should know before the first request, besides targets that are all the same and images
+            that no prompt shows.
         reading: What else changes how answers are scored, as plain data.
     """
     dataset, parameters = prompting.dataset, prompting.parameters
@@ -137,6 +143,15 @@ def task_of(
         several = references(samples[index].doc)
         return several if len(several) > 1 else "".join(several)
 
+    modalities, is_shown = _modalities(prompting, context.seed)
+    found = [*findings]
+    if parameters.kind != "generate_image":
+        if not is_shown:
+            text = "The rows have images, and no prompt shows any."
+            found.append(LintFinding("no-medium-shown", text, spec.name, str(spec.file)))
+        if dataset.is_own and not options.predict_only:
+            targets = equal_targets(samples, lambda sample: target(sample.index))
+            found += constant_target(spec.name, str(spec.file), targets, len(samples), has_choices=False)
     settings = [_VERSION, options.judge_args, options.circular, options.detector]
     settings += [
         options.predict_only,
@@ -148,7 +163,7 @@ def task_of(
         spec=spec,
         needs=Needs(
             frozenset({parameters.kind}),
-            _modalities(prompting, context.seed),
+            modalities,
             are_prompts_unknown=prompting.has_own_prompts,
         ),
         samples=samples,
@@ -170,6 +185,7 @@ def task_of(
         reading=ReadingRules(is_separated=dataset.is_own),
         keeps_answers_only=options.predict_only,
         notes=tuple(notes),
+        findings=tuple(found),
     )
 
 
@@ -201,13 +217,15 @@ def _dataset_of(name: str, instance: Any, options: TableRunOptions) -> Dataset:
     )
 
 
-def _modalities(prompting: Prompting, seed: int) -> frozenset[Modality]:
-    """The modalities of the first prompts. A row whose prompt cannot be made fails later, in its rollout."""
+def _modalities(prompting: Prompting, seed: int) -> tuple[frozenset[Modality], bool]:
+    """The modalities that a model must take by the first prompts and the columns, and whether a prompt shows a medium
+    as far as the rows looked at have one. A row whose prompt cannot be made fails later, in its rollout.
+    """
     table = prompting.dataset.table
     line = table.cells if prompting.dataset.is_own else table.line
     shown: set[Modality] = {"text"}
-    if any(name in table.data.columns for name in _IMAGE_COLUMNS):
-        shown.add("image")
+    columns = [name for name in _IMAGE_COLUMNS if name in table.data.columns]
+    n_images, n_made = 0, 0
     with GUEST_LOCK, contained(), seeded(seed):
         for number in range(min(len(table), _LOOKED_AT)):
             try:
@@ -218,8 +236,13 @@ def _modalities(prompting: Prompting, seed: int) -> frozenset[Modality]:
                     messages = messages_about(prompting, line(number))
             except DataError:
                 continue
+            n_made += 1
+            n_images += any(not is_empty(table.cells(number)[name]) for name in columns)
             shown.update(part.modality for message in messages for part in message.parts)
-    return frozenset(shown)
+    is_shown = len(shown) > 1 or not n_made or n_images < n_made
+    if columns:
+        shown.add("image")
+    return frozenset(shown), is_shown
 
 
 def _notes(spec: TaskSpec, instance: Any, options: TableRunOptions) -> Iterator[str]:
@@ -230,13 +253,13 @@ def _notes(spec: TaskSpec, instance: Any, options: TableRunOptions) -> Iterator[
             f"Benchmark {spec.name!r} is measured by its columns alone: its table was fetched for the dataset class "
             f"{class_name}, which is not included (--include-path), and its numbers are not those of that class."
         )
-    yield from _empty_images(spec.name, instance.data)
     if not options.predict_only:
         yield from scoring_notes(spec.name, instance)
 
 
-def _empty_images(name: str, table: Any) -> Iterator[str]:
-    """A note if some rows of a table with images have none."""
+def _findings(spec: TaskSpec, instance: Any) -> Iterator[LintFinding]:
+    """A finding if some rows of a table with images have none."""
+    table = instance.data
     columns = [column for column in _IMAGE_COLUMNS if column in table]
     if not columns:
         return
@@ -246,7 +269,8 @@ def _empty_images(name: str, table: Any) -> Iterator[str]:
     empty = [str(row) for row, *images in zip(table["index"], *cells, strict=True) if all(map(is_empty, images))]
     if empty:
         named = " and ".join(map(repr, columns))
-        yield (
-            f"Benchmark {name!r}: {len(empty)} of {len(table)} rows have nothing in {named} "
-            f"({enumerated('row', empty)}): they are asked without an image."
+        text = (
+            f"{len(empty)} of {len(table)} rows have nothing in {named} ({enumerated('row', empty)}): they are asked "
+            "without an image."
         )
+        yield LintFinding("row-without-media", text, spec.name, str(spec.file))

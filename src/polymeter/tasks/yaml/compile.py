@@ -16,9 +16,10 @@ from polymeter.data import mapped_anew
 from polymeter.guests import contained
 from polymeter.reading.reasoning import parse_tags, tags_in_force
 from polymeter.tasks.yaml.config import config_of
-from polymeter.tasks.yaml.extensions import check_code_needs, class_task, judge_warnings
+from polymeter.tasks.yaml.extensions import check_code_needs, class_task
 from polymeter.tasks.yaml.files.dialects import Dialect
 from polymeter.tasks.yaml.files.load import field_locator
+from polymeter.tasks.yaml.findings import ShownRows, findings
 from polymeter.tasks.yaml.outputs import image_targets
 from polymeter.tasks.yaml.outputs.generation import compile_generation
 from polymeter.tasks.yaml.outputs.image_targets import IMAGES
@@ -29,25 +30,19 @@ from polymeter.tasks.yaml.outputs.output_types import CompileOutput, CompileSetu
 from polymeter.tasks.yaml.outputs.right_choices import (
     RightChoices,
     check_targets,
-    choice_target_notes,
-    equal_choice_notes,
     right_choices,
 )
 from polymeter.tasks.yaml.outputs.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
 from polymeter.tasks.yaml.outputs.visual_cot import VISUAL_COT, can_draw, compile_visual_cot
 from polymeter.tasks.yaml.pieces import Parts, check_fields, check_images, yaml_parts
-from polymeter.tasks.yaml.prompts.empty_cells import empty_cell_notes
-from polymeter.tasks.yaml.prompts.media_files import empty_media_notes, missing_file_notes
 from polymeter.tasks.yaml.prompts.misspelt import (
-    constant_target_notes,
     reads_target,
     refuse_misspelt_columns,
     refuse_unread_columns,
 )
-from polymeter.tasks.yaml.prompts.prompt import PromptBuilder, drawn_examples, make_prompt, media_folders
+from polymeter.tasks.yaml.prompts.prompt import PromptBuilder, make_prompt
 from polymeter.tasks.yaml.prompts.rows import RowSamples, full_row, tried
-from polymeter.tasks.yaml.prompts.same_question import repeated_example_notes
-from polymeter.tasks.yaml.prompts.target_cells import missing_target_notes, target_cells
+from polymeter.tasks.yaml.prompts.target_cells import target_cells
 from polymeter.tasks.yaml.registration import code_files
 from polymeter.tasks.yaml.scoring.metrics import shadowed_names
 from polymeter.tasks.yaml.scoring.readings import reads_answers
@@ -113,20 +108,14 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         refuse_misspelt_columns(parts, spec.file.parent, is_text_read=prompt.messages_form is None)
         if not options.predict_only:
             refuse_unread_columns(parts, code_files(spec))
+    cells = target_cells(parts, context.parity, is_compared=not options.predict_only and reads_target(parts))
     with contained():
         right = None if options.predict_only else right_choices(parts)
         modalities = tried(samples, lambda sample: _try_row(sample, prompt, parts, right))
         if not options.predict_only and not context.is_begun:
-            check_targets(parts, prompt, samples, context)
-    cells = target_cells(parts, context.parity, is_compared=not options.predict_only and reads_target(parts))
-    missing = (*missing_target_notes(cells, parts.rows.measured, context),)
-    if prompt.messages_form is None:
-        missing += (*missing_file_notes(parts, media_folders(config, spec, context.data), context),)
-        missing += (*empty_media_notes(parts, context),)
-        if prompt.fewshot is not None and not context.parity.on("fewshot-draw"):
-            with contained():
-                missing += (*repeated_example_notes(parts, drawn_examples(parts, context), samples, context),)
-        missing += () if options.predict_only else empty_cell_notes(parts)
+            check_targets(parts, prompt, samples, cells, context)
+    shown = ShownRows(spec, parts, prompt, samples, modalities, cells)
+    found = findings(shown, context, is_scored=not options.predict_only, is_lettered=is_lettered)
     metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
     own_tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
     tags = tags_in_force(own_tags, context.reasoning_tags, traits.reasoning_tags)
@@ -153,7 +142,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
             are_prompts_unknown=traits.has_own_prompts,
         ),
         samples=samples,
-        rollout=functions.rollout,
+        rollout=cells.asking_if_present(functions.rollout),
         score=functions.score,
         reduce=functions.reduce,
         row_functions=prompt.row_functions(samples),
@@ -167,16 +156,12 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         num_fewshot=int(config.metadata.get("num_fewshot", parts.n_fewshot)),
         reading=_reading(setup, is_lettered=is_lettered),
         keeps_answers_only=options.predict_only,
-        warnings=() if options.predict_only else judge_warnings(spec, context.roles),
+        findings=found,
+        prompt_place=parts.binding.where("doc_to_text" if prompt.messages_form is None else "doc_to_messages"),
         notes=(
             *notes,
-            *missing,
-            *(f"Task {spec.name!r}: {note}" for note in parts.rows.notes),
             *shadowed_names(config, code_files(spec)),
             *image_targets.notes(config.task, parts.metrics),
-            *constant_target_notes(parts, samples, prompt.row),
-            *choice_target_notes(parts, prompt, samples),
-            *equal_choice_notes(parts, prompt, samples, is_lettered=is_lettered),
         ),
     )
 

@@ -21,6 +21,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
 from polymeter.core.names.parity import Parity
 from polymeter.core.names.systems import extension
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.task import TaskSpec
 from polymeter.tasks.yaml.config import YamlFields
 from polymeter.tasks.yaml.files.dialects import Locate
@@ -71,19 +72,20 @@ class FindJudgeUse(Protocol):
         """``file:line``; empty if no code of it speaks to a judge."""
 
 
-def judge_warnings(spec: TaskSpec, roles: Collection[str]) -> tuple[str, ...]:
-    """What to tell of a task whose scoring may ask a judge, for a run that has none. It need not ask for every answer,
+def judge_findings(spec: TaskSpec, roles: Collection[str]) -> tuple[LintFinding, ...]:
+    """A finding about a task whose scoring may ask a judge, for a run that has none. It need not ask for every answer,
     so the run is not refused.
     """
     find = extension(JUDGE_USE)
     where = cast(FindJudgeUse, find)(spec) if find is not None and _ROLE not in roles else ""
     if not where:
         return ()
-    return (
-        f"Task {spec.name!r} may ask a judge ({Path(where).name}), and the run has none: samples that need a verdict "
-        "will have no score. Name one (--judge openai:NAME), or judge the answers later (polymeter score RUN --judge "
-        "openai:NAME).",
+    text = (
+        f"Its scoring may ask a judge ({Path(where).name}), and the run has none: samples that need a verdict will "
+        "have no score."
     )
+    hint = "Name one (--judge openai:NAME), or judge the answers later (polymeter score RUN --judge openai:NAME)."
+    return (LintFinding("missing-judge", text, spec.name, hint=hint),)
 
 
 def check_code_needs(spec: TaskSpec, parity: Parity) -> None:

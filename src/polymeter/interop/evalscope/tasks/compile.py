@@ -15,11 +15,12 @@ from polymeter.core.errors import DataError, boundary, did_you_mean
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import canonical, fingerprint, seed_for, source_hash
 from polymeter.core.model import ModelTraits
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.request import Loglikelihood, Origin
 from polymeter.core.rows import RowFunctions
 from polymeter.core.settings.needs import Needs
 from polymeter.core.settings.repeats import repeats_of
-from polymeter.core.task import ReadingRules, RolloutSteps, Sample, SampleView, Task, TaskSpec
+from polymeter.core.task import ReadingRules, RolloutSteps, Sample, Samples, SampleView, Task, TaskSpec
 from polymeter.core.text.codec import jsonable
 from polymeter.guests import contained, seeded
 from polymeter.guests.loading.packages import GUEST_LOCK
@@ -59,6 +60,7 @@ from polymeter.interop.evalscope.tasks.scoring.reviews import (
     score_rollout,
 )
 from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions, parameters_for, read_run_options
+from polymeter.tasks.constant_targets import constant_target, equal_targets
 
 _SCORING_VERSION = 1
 _MOST_PROMPTS_LOOKED_AT = 16
@@ -112,6 +114,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         num_fewshot=int(adapter.few_shot_num or 0),
         keeps_answers_only=options.predict_only,
         notes=tuple(_notes(benchmark, options)),
+        findings=() if options.predict_only else tuple(_findings(spec, benchmark, samples, context.seed)),
     )
 
 
@@ -226,6 +229,19 @@ def _check_references(benchmark: OpenBenchmark, seed: int) -> None:
                 where=error.where,
                 hint=f"{did_you_mean(field, record)} Its records have: {', '.join(map(str, record))}.".strip(),
             ) from error
+
+
+def _findings(spec: TaskSpec, benchmark: OpenBenchmark, samples: Samples, seed: int) -> Iterator[LintFinding]:
+    """A finding if the references of the records looked at are all equal."""
+    what = f"The reference of benchmark {benchmark.name!r}"
+
+    def reference(sample: Sample) -> object:
+        with boundary(DataError, what):
+            return benchmark.adapter.get_gold_answer(copy.deepcopy(benchmark.records[sample.index].record))
+
+    with GUEST_LOCK, contained(), seeded(seed):
+        targets = equal_targets(samples, reference)
+    yield from constant_target(spec.name, str(spec.file), targets, len(samples), has_choices=False)
 
 
 def _roles(options: AdapterRunOptions, judging: JudgeUse) -> frozenset[str]:

@@ -10,6 +10,7 @@ from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
 from polymeter.core.names.parity import Parity
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.request import Loglikelihood, Tags
 from polymeter.core.rows import RowFunctions
 from polymeter.core.settings.needs import Needs
@@ -41,6 +42,7 @@ from polymeter.interop.lm_eval.tasks.settings import (
     run_metadata,
 )
 from polymeter.reading.reasoning import REASONING_TAGS
+from polymeter.tasks.constant_targets import constant_target, equal_targets
 from polymeter.tasks.yaml.extensions import check_code_needs
 from polymeter.tasks.yaml.files.dialects import Dialect, Locate
 from polymeter.tasks.yaml.files.load import field_locator
@@ -101,9 +103,15 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
     with contained():
         shown_modalities = tried(samples, lambda sample: modalities(instances.of(sample)))
     is_generated = config.output_type == GENERATE
-    notes = (*docs.notes, *(example_notes(shown, context) if n_fewshot else ()))
-    notes += (*(_equal_choices(config, fields, samples) if is_ours else ()),)
-    notes += (*repeated_notes(contexts.examples, context.measured(len(samples))),)
+    notes = example_notes(shown, context) if n_fewshot else []
+    notes += repeated_notes(contexts.examples, context.measured(len(samples)))
+    findings = [LintFinding("media-folder", note, spec.name, locate("dataset_path")) for note in docs.notes]
+    if is_ours:
+        findings += _equal_choices(config, fields, samples, locate)
+    if not (has_code or options.predict_only):
+        targets = equal_targets(samples, lambda sample: fields.target(sample.full_doc()))
+        where = locate("doc_to_target")
+        findings += constant_target(spec.name, where, targets, len(samples), has_choices=fields.has_choices)
     return Task(
         spec=spec,
         needs=Needs(frozenset({"generate" if is_generated else "loglikelihood"}), shown_modalities),
@@ -131,20 +139,24 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         num_fewshot=n_fewshot,
         reading=_reading(options.think_end_token, context.parity, is_own=scorer is None or scorer.is_guest),
         keeps_answers_only=options.predict_only,
+        findings=tuple(findings),
+        prompt_place=locate("doc_to_text"),
         notes=(*(f"Task {spec.name!r}: {note}" for note in notes), *(scorer.notes if scorer is not None else ())),
     )
 
 
-def _equal_choices(config: LmTaskConfig, fields: FieldFunctions, samples: Samples) -> Iterator[str]:
-    """A note if rows of a task without code have choices that are the same text. Code may draw at random from one row
-    to the next, so its rows are read in their order alone.
+def _equal_choices(
+    config: LmTaskConfig, fields: FieldFunctions, samples: Samples, locate: Locate
+) -> Iterator[LintFinding]:
+    """A finding if rows of a task without code have choices that are the same text. Code may draw at random from one
+    row to the next, so its rows are read in their order alone.
     """
     if config.output_type != MULTIPLE_CHOICE or config.use_prompt is not None:
         return
     looked_at = (samples[index] for index in range(min(len(samples), _LOOKED_AT)))
     note = equal_choices(((one.id, partial(fields.choices, one.doc)) for one in looked_at), is_lettered=False)
     if note:
-        yield f"{note}."
+        yield LintFinding("equal-choices", f"{note}.", str(config.task), locate("doc_to_choice"))
 
 
 def _contexts(

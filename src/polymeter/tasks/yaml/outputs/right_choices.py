@@ -9,6 +9,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
 from polymeter.core.format import OpenContext
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.task import Sample
 from polymeter.guests import seeded
 from polymeter.metrics.choice_targets import COLUMN, choice_indices
@@ -18,6 +19,7 @@ from polymeter.tasks.yaml.prompts.empty_options import only_offered, refuse_empt
 from polymeter.tasks.yaml.prompts.forms import Form
 from polymeter.tasks.yaml.prompts.prompt import PromptBuilder
 from polymeter.tasks.yaml.prompts.rows import RowSamples
+from polymeter.tasks.yaml.prompts.target_cells import TargetCells
 
 _LOOKED_AT = 200
 _FEWEST_ROWS = 20
@@ -75,8 +77,8 @@ def right_choices(parts: Parts) -> RightChoices | None:
     return RightChoices(str(config.task), parts.text, parts.target, parts.choices, where, column)
 
 
-def choice_target_notes(parts: Parts, prompt: PromptBuilder, samples: RowSamples) -> Iterator[str]:
-    """Notes if numbers as targets may mean another choice than the one that they index in every row looked at: the
+def choice_target_findings(parts: Parts, prompt: PromptBuilder, samples: RowSamples) -> Iterator[LintFinding]:
+    """Findings if numbers as targets may mean another choice than the one that they index in every row looked at: the
     choice of that text, or the one before, because they count from 1.
 
     Args:
@@ -102,22 +104,25 @@ def choice_target_notes(parts: Parts, prompt: PromptBuilder, samples: RowSamples
         has_text += str(target) in choices and choices[target] != str(target)
         is_first += target == 0
         first = first or choices[target]
-    said = f"Task {parts.config.task!r}: doc_to_target gives numbers, which are indices from 0 [{right.where}]"
-    column = right.column or COLUMN
+    said = "doc_to_target gives numbers, which are indices from 0"
+    column, task = right.column or COLUMN, parts.config.task
     if n and has_text == n:
-        yield (
+        text = (
             f"{said}, and in each of the {n} rows looked at another choice has the number as its text: the first "
-            f"expects {first!r}. If the text is meant, write doc_to_target: \"'{{{{ {column} }}}}'\"."
+            f"expects {first!r}."
         )
+        hint = f"If the text is meant, write doc_to_target: \"'{{{{ {column} }}}}'\"."
+        yield LintFinding("choice-numbers", text, task, right.where, hint)
     elif n >= _FEWEST_ROWS and not is_first and len(set(targets)) > 1:
-        yield (
-            f"{said}, and none of the {n} rows looked at has index 0. If they count from 1, write doc_to_target: "
-            f'"{{{{ {column}|int - 1 }}}}".'
-        )
+        text = f"{said}, and none of the {n} rows looked at has index 0."
+        hint = f'If they count from 1, write doc_to_target: "{{{{ {column}|int - 1 }}}}".'
+        yield LintFinding("choice-numbers", text, task, right.where, hint)
 
 
-def equal_choice_notes(parts: Parts, prompt: PromptBuilder, samples: RowSamples, *, is_lettered: bool) -> Iterator[str]:
-    """A note if rows have choices that are the same text.
+def equal_choice_findings(
+    parts: Parts, prompt: PromptBuilder, samples: RowSamples, *, is_lettered: bool
+) -> Iterator[LintFinding]:
+    """A finding if rows have choices that are the same text.
 
     Args:
         parts: The task.
@@ -134,7 +139,7 @@ def equal_choice_notes(parts: Parts, prompt: PromptBuilder, samples: RowSamples,
     of_rows = ((sample.id, partial(parts.choices, prompt.row(sample))) for sample in looked_at)
     note = equal_choices(of_rows, is_lettered=is_lettered)
     if note:
-        yield f"Task {config.task!r}: {note} [{parts.binding.where('doc_to_choice')}]."
+        yield LintFinding("equal-choices", f"{note}.", config.task, parts.binding.where("doc_to_choice"))
 
 
 def equal_choices(rows: Iterable[tuple[str, Callable[[], Sequence[str]]]], *, is_lettered: bool) -> str:
@@ -161,9 +166,12 @@ def equal_choices(rows: Iterable[tuple[str, Callable[[], Sequence[str]]]], *, is
     return f"{len(found)} of the {n} rows looked at have equal choices (the first is sample {found[0]}), {which}"
 
 
-def check_targets(parts: Parts, prompt: PromptBuilder, samples: RowSamples, context: OpenContext) -> None:
+def check_targets(
+    parts: Parts, prompt: PromptBuilder, samples: RowSamples, cells: TargetCells, context: OpenContext
+) -> None:
     """Check that the target of each row that is measured names a choice, so that no answer is paid for that nothing
-    can score. Rows of a task with functions are not checked: calling them may cost anything.
+    can score. Rows without any target are not sent to the model, and have a finding of their own. Rows of a task with
+    functions are not checked: calling them may cost anything.
 
     Raises:
         PlanError: if one names none; the message shows the row.
@@ -174,6 +182,8 @@ def check_targets(parts: Parts, prompt: PromptBuilder, samples: RowSamples, cont
         return
     measured = context.measured(len(samples))[:_MOST_ROWS]
     for sample in samples[measured.start : measured.stop]:
+        if cells.is_empty(sample):
+            continue
         try:
             row = prompt.row(sample)
             right.of(sample, row)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, enumerated
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.tasks.yaml.outputs.image_targets import IMAGES
 from polymeter.tasks.yaml.pieces import Parts
 
@@ -28,8 +29,8 @@ _WORDS = (
 )
 
 
-def empty_cell_notes(parts: Parts) -> tuple[str, ...]:
-    """Notes about rows in which a column of the prompt, as ``doc_to_text`` makes it, is nothing."""
+def empty_cell_findings(parts: Parts) -> tuple[LintFinding, ...]:
+    """Findings about rows in which a column of the prompt, as ``doc_to_text`` makes it, is nothing."""
     config = parts.config
     if config.class_ is not None or config.output_type == IMAGES:
         return ()
@@ -39,7 +40,7 @@ def empty_cell_notes(parts: Parts) -> tuple[str, ...]:
     if not columns:
         return ()
     docs = _docs(parts.rows.measured)
-    return tuple(note for column in columns if (note := _note(parts, docs, column)))
+    return tuple(found for column in columns if (found := _finding(parts, docs, column)) is not None)
 
 
 def _docs(rows: Rows) -> dict[int, dict[str, Any]]:
@@ -54,16 +55,14 @@ def _docs(rows: Rows) -> dict[int, dict[str, Any]]:
     return docs
 
 
-def _note(parts: Parts, docs: Mapping[int, dict[str, Any]], column: str) -> str:
+def _finding(parts: Parts, docs: Mapping[int, dict[str, Any]], column: str) -> LintFinding | None:
     has_blanks = parts.binding.has_blanks
     empty = [number for number, doc in docs.items() if _is_nothing(doc.get(column), has_nan=not has_blanks)]
     if not empty:
-        return ""
+        return None
     said = "their prompts have nothing there." if has_blanks else f"their prompts say None. {_WORDS}"
-    return (
-        f"Task {parts.config.task!r}: {len(empty)} of {len(docs)} samples: nothing in column {column!r} "
-        f"({enumerated('sample', empty)}) [{parts.binding.where('doc_to_text')}]: {said}"
-    )
+    text = f"{len(empty)} of {len(docs)} samples: nothing in column {column!r} ({enumerated('sample', empty)}): {said}"
+    return LintFinding("empty-cell", text, parts.config.task, parts.binding.where("doc_to_text"))
 
 
 def _columns(form: Any, parts: Parts) -> tuple[str, ...]:

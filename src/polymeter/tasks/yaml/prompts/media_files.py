@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import mimetypes
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, PolymeterError, enumerated
+from polymeter.core.content import Modality
+from polymeter.core.errors import PlanError, PolymeterError, count, enumerated
 from polymeter.core.format import OpenContext
+from polymeter.core.records.lint_finding import LintFinding
+from polymeter.core.task import Samples
+from polymeter.core.text.phrases import in_words
+from polymeter.tasks.yaml.outputs.image_targets import IMAGES
 from polymeter.tasks.yaml.pieces import Parts
 from polymeter.tasks.yaml.prompts.forms import is_template
-from polymeter.tasks.yaml.prompts.visuals import flat, is_no_medium, not_found
+from polymeter.tasks.yaml.prompts.visuals import flat, is_found, is_no_medium, not_found
 
 _MOST_ROWS = 20_000
 """How many rows are looked at: one costs as much as asking the disk for a file."""
+NO_MEDIUM_SHOWN = "no-medium-shown"
+_FIRST_ROWS = 3
+_PLURALS: Mapping[str, str] = {"image": "images", "audio": "audio", "video": "videos"}
+_PROMPT_FIELDS = ("doc_to_visual", "doc_to_text", "doc_to_messages")
 _ADVICE = 'Write paths relative to one of these folders; doc_to_visual: "photos/{{file}}" puts a folder before names.'
 
 
-def missing_file_notes(parts: Parts, folders: Sequence[Path], context: OpenContext) -> Iterator[str]:
-    """A note if rows name media files that are not there.
+def missing_file_findings(parts: Parts, folders: Sequence[Path], context: OpenContext) -> Iterator[LintFinding]:
+    """A finding if rows name media files that do not exist.
 
     Args:
         parts: The task.
@@ -47,17 +57,22 @@ def missing_file_notes(parts: Parts, folders: Sequence[Path], context: OpenConte
     index, cell, places = missing[0]
     task, where = parts.config.task, parts.binding.where("doc_to_visual")
     if len(missing) == n_named == len(measured) and not context.is_begun:
-        what = f"None of the files that the rows of task {task!r} name is there: sample {index} names {cell!r}."
+        what = f"None of the files that the rows of task {task!r} name exists: sample {index} names {cell!r}."
         raise PlanError(what, where=where, hint=f"It was looked for {places}. {_ADVICE}")
-    of = f"{len(missing)} of {len(measured)} samples"
-    yield (
-        f"Task {task!r}: {of}: a file that they name is not there (sample {index}: {cell!r}, looked for {places}): "
-        "their samples fail."
+    numbers = [number for number, _, _ in missing]
+    names, are = ("names", "It is") if len(missing) == 1 else ("name", "They are")
+    yield LintFinding(
+        "missing-media-file",
+        f"{len(missing)} of {count(len(measured), 'sample')} {names} a file that does not exist "
+        f"({enumerated('sample', numbers)}; {cell!r} was looked for {places}). {are} not sent to the model and "
+        f"{'fails' if len(missing) == 1 else 'fail'}.",
+        task,
+        where,
     )
 
 
-def empty_media_notes(parts: Parts, context: OpenContext) -> Iterator[str]:
-    """Notes if nothing names a medium in some rows that are measured, or in some places of their lists.
+def empty_media_findings(parts: Parts, context: OpenContext) -> Iterator[LintFinding]:
+    """Findings if nothing names a medium in some rows that are measured, or in some places of their lists.
 
     Args:
         parts: The task.
@@ -76,17 +91,62 @@ def empty_media_notes(parts: Parts, context: OpenContext) -> Iterator[str]:
         return
     of = f"column {column!r}" if column is not None else "doc_to_visual"
     where = parts.binding.where("doc_to_visual")
-    begin = f"Task {parts.config.task!r}:"
+    task, n = parts.config.task, count(len(measured), "sample")
     if empty:
-        yield (
-            f"{begin} {len(empty)} of {len(measured)} samples: nothing in {of} "
-            f"({enumerated('sample', empty)}) [{where}]: they are asked without a medium."
-        )
+        text = f"{len(empty)} of {n}: nothing in {of} ({enumerated('sample', empty)}): they are asked without a medium."
+        yield LintFinding("row-without-media", text, task, where)
     if partly:
-        yield (
-            f"{begin} {len(partly)} of {len(measured)} samples: nothing in a place of the list in {of} "
-            f"({enumerated('sample', partly)}) [{where}]: they are asked with the other media."
+        text = (
+            f"{len(partly)} of {n}: nothing in a place of the list in {of} ({enumerated('sample', partly)}): they are "
+            "asked with the other media."
         )
+        yield LintFinding("row-without-media", text, task, where)
+
+
+def unshown_media_findings(
+    parts: Parts, modalities: Collection[Modality], samples: Samples, folders: Sequence[Path]
+) -> Iterator[LintFinding]:
+    """A finding if rows have media, or name files of media, and no prompt shows one.
+
+    Args:
+        parts: The task.
+        modalities: What the prompts that were tried show.
+        samples: Its samples.
+        folders: Where relative paths are looked for beside the working directory.
+    """
+    config, rows = parts.config, parts.rows.measured
+    if set(modalities) > {"text"} or config.output_type == IMAGES or config.process_results_use_image:
+        return
+    kinds = {name: _PLURALS[kind] for name, kind in rows.media.items() if len(rows.missing(name)) < len(rows)}
+    verb = "have"
+    if not kinds:
+        verb = "name files with"
+        kinds = _named_kinds(samples, folders)
+    if not kinds:
+        return
+    columns, media = in_words(map(repr, kinds)), in_words(dict.fromkeys(kinds.values()))
+    field = next((name for name in _PROMPT_FIELDS if getattr(config, name) is not None), "task")
+    yield LintFinding(
+        NO_MEDIUM_SHOWN,
+        f"The rows {verb} {media} (column {columns}), and no prompt shows any.",
+        config.task,
+        parts.binding.where(field),
+        f"Write doc_to_visual: {next(iter(kinds))}." if config.doc_to_messages is None else "",
+    )
+
+
+def _named_kinds(samples: Samples, folders: Sequence[Path]) -> dict[str, str]:
+    """The columns that name an existing file of media in each of the first rows, with the kind of medium."""
+    kinds: list[dict[str, str]] = []
+    for number in range(min(len(samples), _FIRST_ROWS)):
+        try:
+            doc = samples[number].doc
+        except PolymeterError:  # the row fails by itself, with its reason
+            continue
+        named = {name: cell for name, cell in doc.items() if isinstance(cell, str) and is_found(cell, folders)}
+        types = {name: str(mimetypes.guess_type(cell)[0]).partition("/")[0] for name, cell in named.items()}
+        kinds.append({name: _PLURALS[kind] for name, kind in types.items() if kind in _PLURALS})
+    return {name: kind for name, kind in kinds[0].items() if all(name in one for one in kinds)} if kinds else {}
 
 
 def _counted(cells: Callable[[int], Any], number: int) -> tuple[int, int]:

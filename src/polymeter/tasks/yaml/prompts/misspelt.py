@@ -13,8 +13,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.task import Sample, Samples
+from polymeter.core.text.full_width import in_names
+from polymeter.tasks.constant_targets import constant_target, equal_targets
 from polymeter.tasks.yaml.config import YamlFields
 from polymeter.tasks.yaml.outputs.image_targets import IMAGES
 from polymeter.tasks.yaml.pieces import Parts
@@ -31,8 +34,6 @@ _SHORTEST_NEAR = 4
 _NEAR, _NEAR_PROMPT = 0.8, 0.85
 """How alike a word and a column are; a whole prompt may well be one word that is like a column (Transcribe)."""
 _BYPASS = frozenset({"bypass", "by_pass"})
-_LOOKED_AT = 200
-_FEWEST_ROWS = 10
 
 
 def refuse_misspelt_columns(parts: Parts, folder: Path, *, is_text_read: bool) -> None:
@@ -128,8 +129,8 @@ def reads_target(parts: Parts) -> bool:
     return any(_compares(metric, parts) for metric in parts.metrics)
 
 
-def constant_target_notes(parts: Parts, samples: Samples, row: Callable[[Sample], Any]) -> Iterator[str]:
-    """A note if every row has the same target and the score rests on it.
+def constant_target_findings(parts: Parts, samples: Samples, row: Callable[[Sample], Any]) -> Iterator[LintFinding]:
+    """A finding if every row has the same target and the score rests on it.
 
     Args:
         parts: The task.
@@ -147,18 +148,15 @@ def constant_target_notes(parts: Parts, samples: Samples, row: Callable[[Sample]
         or not reads_target(parts)
     ):
         return
-    is_written = _is_constant(target, parts.binding)
-    if not is_written and n < _FEWEST_ROWS:
+    where, has_choices = parts.binding.where("doc_to_target"), parts.choices is not None
+    if not _is_constant(target, parts.binding):
+        values = equal_targets(samples, lambda sample: parts.target(row(sample)))
+        yield from constant_target(config.task, where, values, n, has_choices=has_choices)
         return
-    values = [parts.target(row(samples[0]))] if is_written else _equal_targets(parts, samples, row)
-    # The right choice may always be the first where each row has choices of its own.
-    if not values or values[0] is None or (parts.choices is not None and isinstance(values[0], int)):
-        return
-    of = "every row" if is_written or len(values) == n else f"the {len(values)} rows looked at"
-    yield (
-        f"Task {config.task!r}: doc_to_target is {values[0]!r:.60} for {of} [{parts.binding.where('doc_to_target')}]: "
-        "a model that always gives this answer gets full marks."
-    )
+    value = parts.target(row(samples[0]))
+    columns = ", ".join(parts.binding.plain_columns)
+    hint = f"It is a constant, and no column. The rows have the columns: {columns}."
+    yield from constant_target(config.task, where, [value] * n, n, has_choices=has_choices, hint=hint)
 
 
 def nearest_column(word: str, columns: Sequence[str], cutoff: float = _NEAR) -> str | None:
@@ -241,6 +239,13 @@ def _refuse_choices_for_rows(choices: Any, binding: Binding) -> None:
     if not isinstance(choices, list) or not choices:
         return
     texts = [str(choice) for choice in choices]
+    comma = in_names(texts[0]) if len(texts) == 1 else None
+    if comma is not None:
+        raise PlanError(
+            f"doc_to_choice of task {binding.task!r} has one choice, {texts[0]!r}, and {comma.words}.",
+            where=binding.where("doc_to_choice"),
+            hint=comma.hint,
+        )
     template = next((text for text in texts if "{{" in text or "{%" in text), None)
     if template is None and not (len(texts) > 1 and all(text in binding.plain_columns for text in texts)):
         return
@@ -259,23 +264,6 @@ def _is_constant(value: Any, binding: Binding) -> bool:
     if isinstance(value, str):
         return value not in binding.columns and "{{" not in value and "{%" not in value
     return value is not None
-
-
-def _equal_targets(parts: Parts, samples: Samples, row: Callable[[Sample], Any]) -> list[Any]:
-    """The targets of rows that lie evenly in the dataset if all of them are equal; empty if two differ, as the first
-    two nearly always do, or a row cannot be read, which is reported with its sample.
-    """
-    n = min(len(samples), _LOOKED_AT)
-    values: list[Any] = []
-    for number in range(n):
-        try:
-            value = parts.target(row(samples[round(number * (len(samples) - 1) / (n - 1))]))
-        except PolymeterError:
-            return []
-        if values and value != values[0]:
-            return []
-        values.append(value)
-    return values
 
 
 def _letters(text: str) -> str:

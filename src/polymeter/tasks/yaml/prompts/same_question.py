@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.content import Text
 from polymeter.core.errors import PolymeterError, enumerated
 from polymeter.core.format import OpenContext
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.task import Sample, Samples
 from polymeter.data.media import encoded_bytes
 from polymeter.guests import seeded
@@ -99,10 +100,10 @@ def _careful(is_same: IsSame) -> IsSame:
     return careful
 
 
-def repeated_example_notes(
+def repeated_example_findings(
     parts: Parts, drawn: Callable[[Sample], Sequence[int]], samples: Samples, context: OpenContext
-) -> Iterator[str]:
-    """Notes if examples are the question itself: those that are left out, and those that stay.
+) -> Iterator[LintFinding]:
+    """Findings if examples are the question itself: those that are left out, and those that stay.
 
     Args:
         parts: The task.
@@ -124,14 +125,16 @@ def repeated_example_notes(
             if _has_code(parts) and any(is_same_prompt(sample, number) for number in others[: parts.n_fewshot]):
                 kept.append(index)
     said = f"of {len(measured)} samples: an example that was drawn asks the same question"
-    begin = f"Task {parts.config.task!r}:"
+    task = parts.config.task
     if left_out:
-        yield f"{begin} {len(left_out)} {said} ({enumerated('sample', left_out)}) and is left out."
+        text = f"{len(left_out)} {said} ({enumerated('sample', left_out)}) and is left out."
+        yield LintFinding("repeated-example", text, task, severity="note")
     if kept:
-        yield (
-            f"{begin} {len(kept)} {said} ({enumerated('sample', kept)}), and shows its answer: the rows differ, and "
-            "in a task with code only an example whose whole row is equal is left out."
+        text = (
+            f"{len(kept)} {said} ({enumerated('sample', kept)}), and shows its answer: the rows differ, and in a task "
+            "with code only an example whose whole row is equal is left out."
         )
+        yield LintFinding("repeated-example", text, task)
 
 
 def _has_same_media(measured: Rows, index: int, examples: Rows, number: int) -> bool:

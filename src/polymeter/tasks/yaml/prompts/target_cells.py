@@ -8,14 +8,15 @@ file. A cell without a value is no target at all, so its sample fails: compared 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import DataError, PlanError, ScoreError, enumerated
+from polymeter.core.errors import DataError, PlanError, ScoreError, count, enumerated
 from polymeter.core.format import OpenContext
 from polymeter.core.names.parity import Parity
-from polymeter.core.task import Sample
+from polymeter.core.records.lint_finding import LintFinding
+from polymeter.core.task import RolloutSteps, Sample
 from polymeter.core.text.written_numbers import WrittenNumber, plain_number
 from polymeter.data import ListRows, Opening, Rows, know_written, written_cell
 from polymeter.reading.lists import PrintedList
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from polymeter.tasks.yaml.pieces import Parts
 
+_WRITE_ANSWER = "Write the answer into the data, or leave the row out."
 _AS_TEXT = "Write the answers as texts: in a .jsonl with quotes around them, or in a TSV table."
 
 
@@ -48,19 +50,40 @@ class TargetCells:
     is_code: bool
     where: str
 
+    def asking_if_present(self, rollout: Callable[[Sample], RolloutSteps]) -> Callable[[Sample], RolloutSteps]:
+        """A rollout that sends nothing about a sample without a target: no answer to it can be scored. A function's
+        target is looked at when answers are scored, since calling it earlier could change what it draws.
+        """
+        if not self.columns:
+            return rollout
+
+        def asking(sample: Sample) -> RolloutSteps:
+            self._refuse_empty(sample)
+            return (yield from rollout(sample))
+
+        return asking
+
     def refuse_missing(self, sample: Sample, target: Form) -> None:
         """Refuse to score a sample that has no target.
 
         Raises:
-            ScoreError: if it has none.
+            DataError: if its cell is empty.
+            ScoreError: if code returns none.
         """
-        for column in self.columns:
-            if _is_missing(written_cell(sample.doc, column)):
-                what = f"Sample {sample.id} has no target: its {column!r} is empty."
-                raise ScoreError(what, where=self.where, hint="Write the answer into the data, or leave the row out.")
+        self._refuse_empty(sample)
         if self.is_code and target(sample.doc) is None:
             what = f"Sample {sample.id} has no target: doc_to_target returned None."
             raise ScoreError(what, where=self.where)
+
+    def is_empty(self, sample: Sample) -> bool:
+        """Whether a sample has no target."""
+        return any(_is_missing(written_cell(sample.doc, column)) for column in self.columns)
+
+    def _refuse_empty(self, sample: Sample) -> None:
+        for column in self.columns:
+            if _is_missing(written_cell(sample.doc, column)):
+                what = f"Sample {sample.id} has no target: column {column!r} is empty there."
+                raise DataError(what, where=self.where, hint=_WRITE_ANSWER)
 
 
 def target_columns(config: YamlFields, columns: Sequence[str]) -> tuple[str, ...]:
@@ -154,8 +177,8 @@ def target_cells(parts: Parts, parity: Parity, *, is_compared: bool) -> TargetCe
     return TargetCells(config.task, columns, is_code and config.output_type != IMAGES, where)
 
 
-def missing_target_notes(cells: TargetCells, rows: Rows, context: OpenContext) -> Iterator[str]:
-    """A note if some rows have no target.
+def missing_target_findings(cells: TargetCells, rows: Rows, context: OpenContext) -> Iterator[LintFinding]:
+    """A finding if some rows have no target.
 
     Raises:
         PlanError: if none has one.
@@ -169,10 +192,14 @@ def missing_target_notes(cells: TargetCells, rows: Rows, context: OpenContext) -
         if len(missing) == n and not context.is_begun:
             what = f"Column {column!r}, the target of task {cells.task!r}, is empty in all {n} rows."
             raise PlanError(what, where=cells.where, hint="Name the column that has the answers.")
-        shown = enumerated("sample", missing)
-        yield (
-            f"Task {cells.task!r}: {len(missing)} of {n} samples lack {column!r}, which is their target ({shown}): "
-            "their samples fail."
+        have, are = ("has", "It is") if len(missing) == 1 else ("have", "They are")
+        yield LintFinding(
+            "row-without-target",
+            f"{len(missing)} of {count(n, 'sample')} {have} no target: column {column!r} is empty in "
+            f"{enumerated('sample', missing)}. {are} not sent to the model and {'fails' if have == 'has' else 'fail'}.",
+            cells.task,
+            cells.where,
+            _WRITE_ANSWER,
         )
 
 

@@ -171,6 +171,12 @@ def not_found(cell: Any, folders: Sequence[Path]) -> str:
     return f"in {', '.join(dict.fromkeys(map(str, (Path.cwd(), *(folder.resolve() for folder in folders)))))}"
 
 
+def is_found(cell: str, folders: Sequence[Path]) -> bool:
+    """Whether a cell names a file of media that exists."""
+    is_name = "://" not in cell and cell.lower().endswith(_MEDIA_SUFFIXES)
+    return is_name and os.path.isfile(_found(cell, folders))
+
+
 def _found(cell: Any, folders: Sequence[Path]) -> Any:
     """A cell; if it is a path, that of the file that it names."""
     if not isinstance(cell, str) or not cell or os.path.isfile(cell):
