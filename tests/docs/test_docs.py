@@ -189,7 +189,7 @@ def test_the_container_file_installs_what_there_is() -> None:
     assert {name.removeprefix("./") for name in copied} == kept, "what is copied must not be ignored"
 
 
-# --- pages that must not drift -----------------------------------------------------------------------------------------
+# --- pages that must not drift ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("section", "folder"), [("A system", "toy_system"), ("A dialect of task YAML", "toy_dialect")])
