@@ -59,7 +59,7 @@ def evaluate(  # noqa: PLR0913  (callers name them)
 
     Args:
         model: A name (``ocr``, ``hf:org/name``), a spec, or a model object.
-        tasks: Names, globs, groups, tags, or YAML files, as text or paths; one, or several.
+        tasks: Names, globs, groups or tags, or paths of files and folders; one, or several.
         model_path: A file or package that defines the model, for wrappers written for other systems.
         model_args: Arguments for the model's backend.
         roles: Further models by role, such as ``judge``; several judges as a list.

@@ -100,7 +100,7 @@ def track(  # noqa: PLR0913  (callers name them)
 
     Args:
         folder: The folder that training writes checkpoints to.
-        tasks: Names, globs, groups, tags, or YAML files.
+        tasks: Names, globs, groups or tags, or paths of files and folders.
         model: The model with ``{checkpoint}`` and ``{step}`` in it (``hf:{checkpoint}``), or a backend alone, which
             gets the checkpoint as its name unless its arguments name it.
         model_path: As for ``evaluate``; may hold ``{checkpoint}`` too.

@@ -39,7 +39,7 @@ class TrackCallback:
     the training goes on, because the others would wait for it until they give up; elsewhere the training waits.
 
     Args:
-        tasks: Names, globs, groups, tags, or YAML files.
+        tasks: Names, globs, groups or tags, or paths of files and folders.
         wait: Whether the training waits for each measurement. Default: only if it runs in one process.
         stop_on_regression: Whether to end the training when a checkpoint is worse than ``max_regression`` allows.
         timeout_s: How long a measurement may take; default: as long as it takes.
