@@ -151,10 +151,7 @@ def _play(
     broken = [problem.file for problem in problems]
     most = MOST_TASKS if rows is None else None
     plays = list_plays(checked.path, checked.folders, checked.data, broken=broken, most=most, parity=checked.parity)
-    for guess in plays.guesses:
-        say(guess)
-    if plays.code:
-        say(f"Playing rows runs {_files(plays)}; --rows 0 runs no code.", err=True)
+    _announce(plays)
     known = {(problem.where, problem.message) for problem in problems}
     found: list[Problem] = []
     skipped: dict[str, list[str]] = {}
@@ -192,6 +189,14 @@ def _play(
     if plays.left_out:
         say(f"not played: {_first_names(plays.left_out)}: name a file, or play all tasks with --rows {rows or ROWS}")
     return found, remarkable
+
+
+def _announce(plays: PlayList) -> None:
+    """Print what was guessed, and the code that playing rows runs."""
+    for guess in plays.guesses:
+        say(guess)
+    if plays.code:
+        say(f"Playing rows runs {_files(plays)}; --rows 0 runs no code.", err=True)
 
 
 def _findings(played: PlayedTask) -> Iterator[str]:

@@ -306,7 +306,7 @@ def test_a_table_without_rows_is_refused(kind: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("cap.csv", "question,answer\nCôte?,x\n".encode("latin-1"), "not written in UTF-8: line 2 has the byte 0xf4"),
+        ("cap.csv", "question,answer\nCôte?,x\n".encode("latin-1"), "cap.csv is not UTF-8: line 2 has the byte 0xf4"),
         ("cap.csv", "question,answer\nWhat?,x\n".encode("utf-16"), "written in UTF-16"),
         ("cap.csv", b"question,question,answer\na,b,c\n", "two columns 'question'"),
         ("cap.csv", b"PK\x03\x04\x14\0\0\0\x08\0,\n\xff\xfe\n", "an archive or a spreadsheet"),

@@ -20,8 +20,8 @@ from polymeter.data.opening.counting import media_columns
 from polymeter.data.opening.explaining import (
     ROWS_BELOW,
     broken_json_line,
-    encoding_problem,
     file_problem,
+    in_other_encoding,
     refuse_equal_names,
 )
 from polymeter.data.opening.spreadsheets import first_rows_of_sheet
@@ -87,9 +87,8 @@ def _read_csv(file: Path, n: int) -> FirstRows:
             header = _header(file, separator)
         refuse_equal_names(header, file)
         return FirstRows(tuple(header), tuple(_csv_rows(file, header, separator, n)), separator=separator)
-    except UnicodeDecodeError:
-        problem = file_problem("csv", file)
-        raise problem or DataError(encoding_problem(file, file.name)) from None
+    except UnicodeDecodeError as error:
+        raise in_other_encoding(file) or file_problem("csv", file) or error from None
 
 
 def _header(file: Path, separator: str) -> list[str]:
