@@ -14,8 +14,8 @@ from scripts.markdown import table
 PAGE = Path(__file__).parents[1] / "docs" / "options.md"
 _PAGE = """# Options of a run
 
-Each option is an argument of `polymeter.evaluate` and a flag of `polymeter run`: `batch_size=4` is `--batch-size 4`. Flags with another name
-are given.
+Each option is an argument of `polymeter.evaluate` and a flag of `polymeter run`: `batch_size=4` is `--batch-size 4`.
+Flags with another name are given.
 
 ## Options that can change results
 
