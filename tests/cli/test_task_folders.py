@@ -64,6 +64,22 @@ def test_all_commands_agree_about_a_folder(typing: Typing) -> None:
     assert measured(typing) == ["more", "table"]
 
 
+def test_one_task_of_a_file_is_named_behind_two_colons(typing: Typing) -> None:
+    folder_of_two(typing)
+    done = typing(f"{RUN} mine/capitals.yaml::capitals,./mine/deep/more.yaml")
+    assert done.code == 0, done.said
+    assert measured(typing) == ["capitals", "more"]
+    assert json.loads((typing.folder / "run/run.json").read_text())["patterns"] == [
+        f"{typing.folder / 'mine/capitals.yaml'}::capitals",
+        f"{typing.folder / 'mine/deep/more.yaml'}",
+    ]
+    assert "doc_to_target" in typing("tasks mine/capitals.yaml::capitals").out
+    refused = typing(f"{RUN} mine/capitals.yaml::capital")
+    assert refused.code == 2
+    assert "has no task 'capital'" in refused.said
+    assert "Did you mean 'capitals'?" in refused.said
+
+
 def test_a_group_of_the_folder_keeps_its_members(typing: Typing) -> None:
     folder_of_two(typing)
     typing.write({"mine/both.yaml": GROUP})

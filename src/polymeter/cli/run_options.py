@@ -43,8 +43,9 @@ Tasks = Annotated[
     _option(
         "--tasks",
         "-t",
-        help="Names, globs, groups or tags of tasks, or paths of YAML files, tables (.csv, .tsv, .xlsx, .jsonl, .json, "
-        ".parquet) and folders, separated by commas. Where a task and a folder have one name, ./NAME is the folder.",
+        help="Names, globs, groups or tags of tasks, or paths of YAML and Python files, tables (.csv, .tsv, .xlsx, "
+        ".jsonl, .json, .parquet) and folders, separated by commas. FILE::NAME is one task of a file. Where a task and "
+        "a folder have one name, ./NAME is the folder.",
         panel=_WHAT,
         metavar="NAMES",
         autocompletion=task_names,

@@ -25,7 +25,7 @@ from polymeter.guests.opened_sources import hash_opened, hash_with_opened, opene
 from polymeter.run.finish.provenance import git_state, hardware, software
 from polymeter.run.finish.sessions import now, rules, rules_of
 from polymeter.run.plan.plan import Plan, model_name, role_names, selected_samples
-from polymeter.run.plan.selection import describe_selection, is_task_file, named_place
+from polymeter.run.plan.selection import describe_selection, file_and_name, is_task_file, named_place
 from polymeter.run.plan.stored import StoredAnswers, describe_traits
 from polymeter.store.exports.imported import refuse_imported
 from polymeter.store.folder import RUNS, RunFolder
@@ -35,8 +35,10 @@ _OPENED = "opened_sources"
 
 def default_folder(plan: Plan) -> Path:
     """A new place under ``./runs`` named after the model, the tasks and the time."""
-    first = plan.patterns[0]
-    if Path(first).is_absolute():  # a file or folder of tasks
+    first, chosen = file_and_name(plan.patterns[0])
+    if chosen:
+        first = chosen
+    elif Path(first).is_absolute():  # a file or folder of tasks
         first = Path(first).stem if is_task_file(first) else Path(first).name
     words = [model_name(plan), first if len(plan.patterns) == 1 else f"{len(plan.patterns)}-tasks"]
     name = "-".join("".join(sign if sign.isalnum() or sign in "._" else "_" for sign in word) for word in words)

@@ -6,14 +6,14 @@ A bare name that a task and a folder share means the task; ``./NAME`` is always 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
 from polymeter.core.names.catalog import Catalog
 from polymeter.core.names.parity import NO_PARITY, Parity
-from polymeter.run.plan.selection import build_catalog, is_task_file, matching, named_place
+from polymeter.run.plan.selection import CHOSEN, build_catalog, file_and_name, is_task_file, matching, named_place
 
 _MOST_NOTES = 3
 
@@ -43,7 +43,8 @@ class NamedTasks:
         """
         found: list[str] = []
         for pattern in self.patterns:
-            is_place = os.path.isabs(pattern) and os.path.exists(pattern)
+            file, _ = file_and_name(pattern)
+            is_place = os.path.isabs(file) and os.path.exists(file)
             found += [entry.name for entry in matching(pattern, self.catalog, "")] if is_place else [pattern]
         return tuple(dict.fromkeys(found))
 
@@ -63,7 +64,8 @@ def catalog_for(
         PlanError: if an include path does not exist.
     """
     own = tuple(include_paths)
-    places = {name: named_place(Path(name)) for name in patterns if is_task_file(name) and Path(name).is_file()}
+    files = {name: Path(file_and_name(name)[0]) for name in patterns}
+    places = {name: named_place(file) for name, file in files.items() if is_task_file(str(file)) and file.is_file()}
     folders = {name: named_place(Path(name)) for name in patterns if os.path.isdir(name)}
     places |= {name: folder for name, folder in folders.items() if _is_path(name)}
     catalog = build_catalog((*own, *places.values()), cache_dir, parity)
@@ -73,11 +75,19 @@ def catalog_for(
         catalog = build_catalog((*own, *places.values()), cache_dir, parity)
     hidden = {name: folder for name, folder in folders.items() if name not in places}
     return NamedTasks(
-        tuple(str(places.get(name, name)) for name in patterns),
+        tuple(_whole_path(name, places) for name in patterns),
         tuple(dict.fromkeys((*own, *places.values()))),
         catalog,
         (*_hidden_notes(hidden, catalog), *_unread_notes(set(folders.values()) & set(places.values()), catalog)),
     )
+
+
+def _whole_path(name: str, places: Mapping[str, Path]) -> str:
+    """Return a name; of a file or folder the whole path, with the task that is chosen in it."""
+    if name not in places:
+        return name
+    _, chosen = file_and_name(name)
+    return f"{places[name]}{CHOSEN}{chosen}" if chosen else str(places[name])
 
 
 def _is_path(name: str) -> bool:

@@ -29,6 +29,8 @@ from polymeter.core.text.codec import jsonable
 from polymeter.guests.loading.neighbours import include_trees
 from polymeter.run.plan.package_index import read_package
 
+CHOSEN = "::"
+"""Between a file and the name of one of the benchmarks in it."""
 _OTHER_DATA = (".arrow", ".txt", ".xls", ".ods", ".numbers", ".pkl", ".zip")
 """Endings of data files that are no tasks."""
 
@@ -77,6 +79,12 @@ def file_endings() -> tuple[str, ...]:
 def is_task_file(name: str) -> bool:
     """Check if a name has the ending of a file that may be named in place of the benchmarks in it."""
     return name.lower().endswith(file_endings())
+
+
+def file_and_name(pattern: str) -> tuple[str, str]:
+    """Split ``FILE::NAME``, which names one benchmark of a file; the name is empty in any other pattern."""
+    place, mark, name = pattern.rpartition(CHOSEN)
+    return (place, name) if mark and is_task_file(place) else (pattern, "")
 
 
 def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity: Parity = NO_PARITY) -> Catalog:
@@ -203,8 +211,9 @@ def matching(pattern: str, catalog: Catalog, where: str = "--tasks") -> list[Ent
     Raises:
         PlanError: if there is none, several packages have the name, or a file is broken.
     """
-    if is_task_file(pattern) and not catalog.has(pattern) and not os.path.isdir(pattern):
-        return _in_file(Path(pattern), catalog, where)
+    file, chosen = file_and_name(pattern)
+    if is_task_file(file) and not catalog.has(pattern) and not os.path.isdir(file):
+        return _in_file(Path(file), chosen, catalog, where)
     home, name = catalog.place(pattern, where=where)
     if name in home.entries or name in home.clashes:
         return [home.get_own(name)]
@@ -283,11 +292,11 @@ def _members_below(group: Entry, catalog: Catalog) -> set[str]:
     return found
 
 
-def _in_file(path: Path, catalog: Catalog, where: str) -> list[Entry]:
+def _in_file(path: Path, chosen: str, catalog: Catalog, where: str) -> list[Entry]:
     place = named_place(path)
     found = [catalog.get_own(entry.name) for entry in catalog if entry.file == place]
     if found:
-        return found
+        return [_chosen_in(found, chosen, path, where)] if chosen else found
     broken = [problem for problem in catalog.problems if problem.where.startswith(str(place))]
     if broken:
         raise PlanError(broken[0].message, where=broken[0].where)
@@ -301,6 +310,24 @@ def _in_file(path: Path, catalog: Catalog, where: str) -> list[Entry]:
         hint="A task has a line 'task: NAME'; a group 'group: NAME' and a list 'task: […]'. If it needs files of "
         "another folder, add that with --include-path.",
     )
+
+
+def _chosen_in(found: Sequence[Entry], name: str, path: Path, where: str) -> Entry:
+    """Return the benchmark of that name among those of a file. A group whose members only running the file shows may
+    hold any name.
+
+    Raises:
+        PlanError: if there is none.
+    """
+    entry = next((one for one in found if one.name == name), None)
+    open_group = next((one for one in found if one.kind == "group" and not one.members), None)
+    if entry is None and open_group is not None:
+        return replace(open_group, name=name, kind="task")
+    if entry is None:
+        names = [one.name for one in found]
+        hint = did_you_mean(name, names) or f"It has: {', '.join(names)}."
+        raise PlanError(f"{path} has no task {name!r}.", where=where, hint=hint)
+    return entry
 
 
 def refused_path(path: Path, where: str = "--tasks") -> PlanError | None:
