@@ -123,8 +123,8 @@ def open_image(cell: Any, mode: str | None = None) -> PILImage | None:
 
 def forget_bytes_if_touched(image: Any) -> Any:
     """Drop the encoded bytes of an image that has been decoded: its pixels may have been changed in place since."""
-    # Pillow empties ``tile`` when it decodes.
-    if getattr(image, "polymeter_bytes", None) is not None and not getattr(image, "tile", None):
+    # Pillow empties ``tile`` when it decodes. An image that a run has stored knows by itself whether it was changed.
+    if getattr(image, "__dict__", {}).get("polymeter_bytes") is not None and not getattr(image, "tile", None):
         del image.polymeter_bytes
     return image
 

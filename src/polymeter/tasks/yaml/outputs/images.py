@@ -5,7 +5,7 @@ one prompt a metric is their mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -139,7 +139,11 @@ def _reduce(scoring: _ImageScoring, rows: Iterable[ScoredRow], context: ReduceCo
         filters=(NO_FILTER,),
         score_key=scoring.score_key,
     )
-    results += [_between_sets(scoring, metric, rows, context) for metric in scoring.of_sets]
+
+    def targets_of(index: int) -> Sequence[Any]:
+        return scoring.target(full_row(scoring.samples[index]))  # type: ignore[no-any-return]
+
+    results += [set_result(metric, rows, targets_of, context) for metric in scoring.of_sets]
     order = {metric.name: number for number, metric in enumerate(scoring.metrics)}
     return sorted(results, key=lambda result: (bool(result.subset), order[result.metric]))
 
@@ -176,14 +180,22 @@ def _resized(scoring: _ImageScoring, targets: Sequence[Any], images: Sequence[An
     return f"A picture of {width} × {height} pixels was brought to the reference's size first."
 
 
-def _between_sets(
-    scoring: _ImageScoring, metric: BoundMetric, rows: Iterable[ScoredRow], context: ReduceContext
+def set_result(
+    metric: BoundMetric, rows: Iterable[ScoredRow], targets_of: Callable[[int], Sequence[Any]], context: ReduceContext
 ) -> Result:
+    """The result of a metric that compares all images with all references at once.
+
+    Args:
+        metric: The metric.
+        rows: The rows of the task.
+        targets_of: From the position of a sample to its targets.
+        context: What the reduction may use.
+    """
     assert metric.of_sets is not None
     n = sum(row.score is not None for row in rows)
     result = Result(metric.name, NO_FILTER, None, n, higher_is_better=metric.higher_is_better)
     try:
-        value = metric.of_sets(_all_images(rows), _all_references(scoring, rows), **metric.kwargs) if n else None
+        value = metric.of_sets(_all_images(rows), _all_references(targets_of, rows), **metric.kwargs) if n else None
     except PolymeterError as error:
         if context.failed is None:
             raise
@@ -192,11 +204,10 @@ def _between_sets(
     return replace(result, value=value)
 
 
-def _all_references(scoring: _ImageScoring, rows: Iterable[ScoredRow]) -> Iterator[Any]:
+def _all_references(targets_of: Callable[[int], Sequence[Any]], rows: Iterable[ScoredRow]) -> Iterator[Any]:
     for row in rows:
         if row.score is not None:
-            targets = scoring.target(full_row(scoring.samples[row.index]))
-            yield from (target for target in targets if is_image(target))
+            yield from (target for target in targets_of(row.index) if is_image(target))
 
 
 def image_values(metrics: Sequence[BoundMetric], targets: Sequence[Any], images: Sequence[Any]) -> dict[str, list[Any]]:

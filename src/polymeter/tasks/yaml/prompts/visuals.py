@@ -28,7 +28,7 @@ _SUFFIXES: Mapping[Modality, tuple[str, ...]] = {
         ".m2ts", ".ogv", ".vob", ".asf",
     ),
 }  # fmt: skip
-_MEDIA_SUFFIXES = tuple(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
+MEDIA_SUFFIXES = tuple(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
 _KINDS = "image, audio or video"
 _OF_KIND: Mapping[Modality, type[Image] | type[Audio] | type[Video]] = {"image": Image, "audio": Audio, "video": Video}
 _HEAD_BYTES = 256
@@ -161,7 +161,7 @@ def not_found(cell: Any, folders: Sequence[Path]) -> str:
     """Where the file that a cell names was looked for without being found; empty if it was found, or the cell names no
     file of media.
     """
-    if not isinstance(cell, str) or "://" in cell or not cell.lower().endswith(_MEDIA_SUFFIXES):
+    if not isinstance(cell, str) or "://" in cell or not cell.lower().endswith(MEDIA_SUFFIXES):
         return ""
     path = _found(cell, folders)
     if os.path.isfile(path):
