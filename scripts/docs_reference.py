@@ -44,6 +44,7 @@ _OF_POLYMETER = {
         "SampleRecord",
         "RunOptions",
     ),
+    "Benchmarks": ("task", "PythonTask", "scorer", "Scorer", "Scored", "Row", "Prompt", "Rounds"),
     "Models": ("BatchModel", "AsyncModel", "ModelTraits", "ModelSpec", "register_model"),
     "Requests": ("Request", "Message", "Text", "Image", "Audio", "Video", "Generate", "Loglikelihood", "GenerateImage"),
     "Responses": ("Response", "Output", "Usage", "ModelUsage"),

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from polymeter.core.options import RunOptions
     from polymeter.core.records.usage import ModelUsage
     from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Output, Request, Response, Usage
+    from polymeter.tasks.python.writing.records import Prompt, PythonTask, Rounds, Row, task
+    from polymeter.tasks.python.writing.scorers import Scored, Scorer, scorer
 
 __version__ = "0.1.0"
 
@@ -108,6 +110,8 @@ _HOMES = {
         "Usage",
     ),
     "polymeter.core.records.usage": ("ModelUsage",),
+    "polymeter.tasks.python.writing.records": ("Prompt", "PythonTask", "Rounds", "Row", "task"),
+    "polymeter.tasks.python.writing.scorers": ("Scored", "Scorer", "scorer"),
 }
 
 __all__ = [
@@ -136,13 +140,19 @@ __all__ = [
     "PlanError",
     "PolymeterError",
     "PowerAnalysis",
+    "Prompt",
     "Published",
+    "PythonTask",
     "Request",
     "Response",
+    "Rounds",
+    "Row",
     "RunOptions",
     "RunResult",
     "SampleRecord",
     "ScoreError",
+    "Scored",
+    "Scorer",
     "StorageError",
     "Text",
     "TrackCallback",
@@ -165,6 +175,8 @@ __all__ = [
     "rerun",
     "resume",
     "score",
+    "scorer",
+    "task",
     "track",
     "verify",
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from polymeter.core.errors import PlanError
 from polymeter.core.names.registries import MODELS
+from polymeter.guests.door import current_mode
 from polymeter.guests.loading.user_files import import_file
 
 
@@ -34,4 +35,17 @@ def naming_imports(error: PlanError, model: str, files: Sequence[Path]) -> PlanE
     return PlanError(error.what, where=error.where, hint=" ".join(hints))
 
 
-__all__ = ["import_file", "naming_imports"]
+def refuse_while_loading() -> None:
+    """Refuse to run anything while a file is loaded as a benchmark or a model: the run would load it again.
+
+    Raises:
+        PlanError: if a file is being loaded.
+    """
+    if current_mode() == "load":
+        raise PlanError(
+            "A file that is loaded as a benchmark calls polymeter.evaluate itself.",
+            hint='Put the call under: if __name__ == "__main__":',
+        )
+
+
+__all__ = ["import_file", "naming_imports", "refuse_while_loading"]

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from polymeter.api.imports import import_file, naming_imports
+from polymeter.api.imports import import_file, naming_imports, refuse_while_loading
 from polymeter.api.offline import without_hub
 from polymeter.api.on_end import OnEnd
 from polymeter.api.partial import is_partial, write_partial_if_possible
@@ -21,17 +21,19 @@ from polymeter.core.machine.places import naming_places, require_place
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions, require_shallow
 from polymeter.core.records.progress import Progress, Silence
-from polymeter.core.settings.arguments import Names, mapping_of, names_of
+from polymeter.core.settings.arguments import mapping_of, names_of
 from polymeter.data.fetching.addresses import private_allowed
 from polymeter.exchange.publishing import Publication
 from polymeter.exchange.sending import LogTo, make_trackers, send_to_all
 from polymeter.run.execution import RunOutcome
 from polymeter.run.plan.models import parse_model
 from polymeter.run.plan.request import RunRequest, resume_request
-from polymeter.run.plan.selection import is_task_file, named_place
+from polymeter.run.plan.selection import CHOSEN, file_and_name, is_task_file, named_place
 from polymeter.run.run import run
 from polymeter.run.session import resumable
 from polymeter.store.exports.imported import imported_from
+from polymeter.tasks.python.files.session import Tasks, holding, tasks_given
+from polymeter.tasks.python.writing.records import PythonTask
 
 ModelLike = str | ModelSpec | Model
 Roles = Mapping[str, ModelLike | Sequence[ModelLike]]
@@ -43,7 +45,7 @@ _NOT_TAKEN_OVER: Mapping[str, Any] = {"retry_errors": None, "allow_generated_cod
 @naming_places()
 def evaluate(  # noqa: PLR0913  (callers name them)
     model: ModelLike,
-    tasks: Names,
+    tasks: Tasks,
     *,
     model_path: str = "",
     model_args: Mapping[str, Any] | None = None,
@@ -59,7 +61,8 @@ def evaluate(  # noqa: PLR0913  (callers name them)
 
     Args:
         model: A name (``ocr``, ``hf:org/name``), a spec, or a model object.
-        tasks: Names, globs, groups or tags, or paths of files and folders; one, or several.
+        tasks: Names, globs, groups, tags, files (``FILE::NAME`` is one task of a file), folders, or tasks in Python
+            (``polymeter.task``); one, or several.
         model_path: A file or package that defines the model, for wrappers written for other systems.
         model_args: Arguments for the model's backend.
         roles: Further models by role, such as ``judge``; several judges as a list.
@@ -77,6 +80,8 @@ def evaluate(  # noqa: PLR0913  (callers name them)
         PlanError: if the run is impossible as specified; no request has been sent.
         DataError: if a dataset cannot be opened; no request has been sent.
     """
+    refuse_while_loading()
+    named, objects = tasks_given(tasks)
     own_options = RunOptions.make(as_tuples(options))
     marks: dict[str, Any] = {
         "is_strict": own_options.is_strict,
@@ -97,7 +102,7 @@ def evaluate(  # noqa: PLR0913  (callers name them)
     end = OnEnd(on_end)
     request = RunRequest(
         made_from,
-        tuple(map(_absolute_file, names_of(tasks, "tasks"))),
+        tuple(map(_absolute_file, named)),
         merged,
         role_models(roles),
         command,
@@ -111,13 +116,15 @@ def evaluate(  # noqa: PLR0913  (callers name them)
         result = publication.of(replace(run_request(request, progress or Silence()), **marks))
         return send_to_all(result, trackers, log_to or {})
 
-    return end.around(measured)
+    with holding(objects):
+        return end.around(measured)
 
 
 @naming_places()
 def resume(  # noqa: PLR0913  (callers name them)
     path: Path | str,
     *,
+    tasks: Sequence[PythonTask] = (),
     model: Model | None = None,
     roles: Mapping[str, Model] | None = None,
     model_args: Mapping[str, Any] | None = None,
@@ -135,6 +142,7 @@ def resume(  # noqa: PLR0913  (callers name them)
 
     Args:
         path: The run folder.
+        tasks: The tasks in Python that the run was started with, if no file holds them.
         model: The model object, if the run was started with one. A finished run needs none.
         roles: The same for further models by role.
         model_args: Arguments of the model that cannot change an answer, in place of those that the run was started
@@ -193,7 +201,8 @@ def resume(  # noqa: PLR0913  (callers name them)
         result = publication.of(replace(run_request(request, progress or Silence()), **marks))
         return send_to_all(result, trackers, log_to or {})
 
-    return end.around(resumed)
+    with holding(tasks):
+        return end.around(resumed)
 
 
 def _checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -316,10 +325,12 @@ def _require_places(options: RunOptions) -> None:
 
 
 def _absolute_file(name: str) -> str:
-    if not is_task_file(name):
+    file, chosen = file_and_name(name)
+    if not is_task_file(file):
         return name
-    require_place(name, "The file of a task")
-    return str(named_place(Path(name))) if Path(name).is_file() else name
+    require_place(file, "The file of a task")
+    mark = f"{CHOSEN}{chosen}" if chosen else ""
+    return f"{named_place(Path(file))}{mark}" if Path(file).is_file() else name
 
 
 def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = None) -> ModelSpec | Model:

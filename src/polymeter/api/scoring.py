@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -27,12 +27,15 @@ from polymeter.data.fetching.addresses import private_allowed
 from polymeter.exchange.sending import LogTo, make_trackers, send_to_all
 from polymeter.judge.panel import seats_of
 from polymeter.run.finish.rescore import ANSWERS_ONLY, ScoreRequest, score_again, stored_options
+from polymeter.tasks.python.files.session import holding
+from polymeter.tasks.python.writing.records import PythonTask
 
 
 @naming_places()
 def score(
     path: Path | str,
     *,
+    tasks: Sequence[PythonTask] = (),
     roles: Roles | None = None,
     output: Path | str | None = None,
     progress: Progress | None = None,
@@ -49,6 +52,7 @@ def score(
 
     Args:
         path: The run folder.
+        tasks: The tasks in Python that the run was started with, if no file holds them.
         roles: Models that replace the run's own in these roles, such as ``judge``; several judges as a list. They get
             the requests that the run has no answers to. Without any, the verdicts of the run's own judge count, and no
             model gets requests.
@@ -93,7 +97,8 @@ def score(
         result = replace(result, is_strict=request.options.is_strict, fail_under=least)
         return send_to_all(result, trackers, log_to or {})
 
-    return end.around(scored)
+    with holding(tasks):
+        return end.around(scored)
 
 
 def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> RunOptions:

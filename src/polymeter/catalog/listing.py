@@ -116,8 +116,9 @@ def check_path(path: Path, include_paths: Sequence[Path] = (), parity: str | Non
         raise PlanError(
             f"There is no benchmark in {str(path)!r}.",
             where=str(path),
-            hint="A benchmark is a YAML with a line 'task: NAME', an adapter or dataset class in Python, a table with "
-            "usual columns (question, answer), or a folder of images with a metadata.csv.",
+            hint="A benchmark is a YAML with a line 'task: NAME', a function with @polymeter.task, an adapter or "
+            "dataset class in Python, a table with usual columns (question, answer), or a folder of images with a "
+            "metadata.csv.",
         )
     for name, files in catalog.clashes.items():
         if any(file.is_relative_to(inside) for file in files):

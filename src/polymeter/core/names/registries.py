@@ -36,6 +36,9 @@ FORMATS: Registry[Format] = Registry(
             "polymeter.tasks.guessed:FORMAT", "polymeter", summary="tables whose columns say what to ask"
         ),
         "table": Target("polymeter.tasks.table:FORMAT", "polymeter", summary="TSV files that need no code"),
+        "python": Target(
+            "polymeter.tasks.python:FORMAT", "polymeter", summary="Python functions decorated with polymeter.task"
+        ),
         "pairs": Target("polymeter.tasks.pairs:FORMAT", "polymeter", summary="pairs of answers, for a judge"),
     },
     group="polymeter.formats",

@@ -271,8 +271,9 @@ def _in_folder(path: Path, catalog: Catalog, where: str) -> list[Entry]:
         raise PlanError(
             f"There is no task in the folder {from_here(path)!r}.",
             where=where,
-            hint="A task is a YAML with a line 'task: NAME', an adapter or dataset class in Python, a table with usual "
-            "columns (question, answer), or a folder of images with a metadata.csv.",
+            hint="A task is a YAML with a line 'task: NAME', a function with @polymeter.task, an adapter or dataset "
+            "class in Python, a table with usual columns (question, answer), or a folder of images with a "
+            "metadata.csv.",
         )
     below = {entry.name: _members_below(entry, catalog) for entry in found if entry.kind == "group"}
     return [entry for entry in found if not any(entry.name in below[group] for group in below)]
@@ -300,8 +301,21 @@ def _in_file(path: Path, chosen: str, catalog: Catalog, where: str) -> list[Entr
     broken = [problem for problem in catalog.problems if problem.where.startswith(str(place))]
     if broken:
         raise PlanError(broken[0].message, where=broken[0].where)
+    if path.name.startswith("<"):
+        raise PlanError(
+            f"Task {chosen!r} was given to a run as a Python object, and no file holds it.",
+            where=where,
+            hint="Continue in Python with the same object: polymeter.evaluate, resume or score with tasks=[…].",
+        )
     if not os.path.exists(path):
         raise PlanError(f"There is no file {str(path)!r}.", where=where, hint=_near_path(path))
+    if path.suffix == ".py":
+        raise PlanError(
+            f"{path} defines no task.",
+            where=where,
+            hint="Decorate a prompt function with @polymeter.task(rows=…), at the top level of the file. Adapters and "
+            "dataset classes of other systems count too.",
+        )
     if path.stat().st_size == 0:
         raise PlanError(f"{path} is empty.", where=f"{path}:1", hint="A task is described in it: task: NAME, …")
     raise PlanError(
