@@ -12,7 +12,7 @@ import pytest
 from polymeter.cli.main import main
 from polymeter.cli.starters import drawing, name_for, starters
 
-OWN = {"vqa", "mcq", "t2i", "judge", "multi-round", "model"}
+OWN = {"vqa", "python", "mcq", "t2i", "judge", "multi-round", "model"}
 
 
 @pytest.fixture(autouse=True)

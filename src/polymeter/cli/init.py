@@ -26,8 +26,8 @@ def init(
     kind: Annotated[
         str,
         typer.Option(
-            help="What to write: vqa, mcq, t2i, judge, multi-round, model, or a kind of another system (adapter, "
-            "dataset-class). Without it, the kinds are listed.",
+            help="What to write: vqa, python, mcq, t2i, judge, multi-round, model, or a kind of another system "
+            "(adapter, dataset-class). Without it, the kinds are listed.",
             metavar="KIND",
             show_default=False,
         ),

@@ -31,6 +31,13 @@ _OWN: Mapping[str, Starter] = {
         f"{_HERE}.drawing:draw_shapes",
         _IMAGES,
     ),
+    "python": Starter(
+        "questions about images, in Python",
+        f"{_HERE}:python",
+        ("check {folder}/{name}.py", f"{_GOLD} {{folder}}/{{name}}.py"),
+        f"{_HERE}.drawing:draw_shapes",
+        _IMAGES,
+    ),
     "mcq": Starter(
         "multiple choice with images, as a table",
         f"{_HERE}:mcq",
