@@ -22,6 +22,7 @@ GUIDES = (
     "coming-from.md",
     "by-name.md",
     "tasks.md",
+    "python-benchmarks.md",
     "adapters.md",
     "image-generation.md",
     "models.md",
