@@ -63,7 +63,7 @@ def _section(system: System) -> str:
 
 def _others(rows: Sequence[Difference]) -> Iterator[str]:
     """Yield the lines of a list of the differences without a switch, by the reason."""
-    for reason in Stays:
+    for reason in (one for one in Stays if one is not Stays.SAME):  # which make no difference to a result
         found = [row for row in rows if row.switch is reason]
         if found:
             yield f"- *{reason}*"

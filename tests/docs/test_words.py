@@ -30,7 +30,7 @@ WORDS = {
 }
 """The most words that a page, or all pages of a folder, may have."""
 
-TOO_LONG = ("docs",)
+TOO_LONG: tuple[str, ...] = ()
 PAGES_TO_DO: tuple[str, ...] = ()
 MESSAGES_TO_DO: tuple[str, ...] = (
     "analysis",

@@ -173,7 +173,7 @@ def not_found(cell: Any, folders: Sequence[Path]) -> str:
 
 def is_found(cell: str, folders: Sequence[Path]) -> bool:
     """Whether a cell names a file of media that exists."""
-    is_name = "://" not in cell and cell.lower().endswith(_MEDIA_SUFFIXES)
+    is_name = "://" not in cell and cell.lower().endswith(MEDIA_SUFFIXES)
     return is_name and os.path.isfile(_found(cell, folders))
 
 
