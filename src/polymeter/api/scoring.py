@@ -32,7 +32,7 @@ from polymeter.tasks.python.writing.records import PythonTask
 
 
 @naming_places()
-def score(
+def score(  # noqa: PLR0913  (callers name them)
     path: Path | str,
     *,
     tasks: Sequence[PythonTask] = (),
