@@ -159,7 +159,7 @@ _MISTAKES = {
     ),
     "a misspelt setting": (
         "@polymeter.task(rows=ROWS, reference='answer', generation={'temprature': 1})\ndef t(row): return row['q']",
-        ("unknown generation setting 'temprature'", "Did you mean 'temperature'?", "bench.py:4"),
+        ("the generation setting 'temprature'", "Did you mean 'temperature'?", "bench.py:4"),
     ),
     "an id that is there twice": (
         "@polymeter.task(rows=[*ROWS, *ROWS], reference='answer', id='q')\ndef t(row): return row['q']",

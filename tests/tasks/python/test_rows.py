@@ -150,7 +150,9 @@ def test_a_limit_counts_samples(tmp_path: Path) -> None:
 def test_rows_without_a_reference_fail_and_are_counted_before(tmp_path: Path) -> None:
     rows = [{"q": "one", "answer": "1"}, {"q": "two", "answer": None}, {"q": "three"}]
     task = polymeter.PythonTask("{q}", rows=rows, reference="answer", name="t")
-    run = polymeter.evaluate(Recorder(lambda request: "1"), tasks=task)
+    model = Recorder(lambda request: "1")
+    run = polymeter.evaluate(model, tasks=task)
     assert run.n_failed == 2
     notes = json.loads((run.folder.path / "run.json").read_text())["notes"]
-    assert "Task 't': 2 of 3 samples have no reference (samples 1, 2) and will fail" in "".join(notes)
+    assert "2 of 3 samples have no reference: column 'answer' is empty in samples 1, 2." in "".join(notes)
+    assert len(model.requests) == 1, "nothing is asked that cannot be scored"

@@ -31,14 +31,20 @@ from polymeter.guests import contained
 from polymeter.tasks.python.choosing import compile_choosing, is_asked_by_letter
 from polymeter.tasks.python.fields import BoundFields, bind_fields, targets_of
 from polymeter.tasks.python.files.loading import load_task
-from polymeter.tasks.python.notes import fewshot_notes, judge_warnings, reference_notes
+from polymeter.tasks.python.findings import (
+    asking_if_scorable,
+    fewshot_findings,
+    judge_findings,
+    reference_column,
+    reference_findings,
+)
 from polymeter.tasks.python.prompts import PromptReader
 from polymeter.tasks.python.rollouts import PromptRequests, answers_of, first_prompt, rollout_of
 from polymeter.tasks.python.rows import PythonSamples, open_rows, row_of
 from polymeter.tasks.python.scoring.answers import AnswerScoring, reduce_scores
 from polymeter.tasks.python.scoring.bound_scorers import BoundScorer, bind_scorers
 from polymeter.tasks.python.scoring.combining import combinations
-from polymeter.tasks.python.settings import generation_of, read_run_options, refuse_misspelt_settings, task_for_run
+from polymeter.tasks.python.settings import generation_of, read_run_options, task_for_run
 from polymeter.tasks.python.writing.records import PythonTask
 from polymeter.tasks.yaml.outputs.output_types import Provenance, TaskFunctions
 from polymeter.tasks.yaml.outputs.parameters import image_settings, text_settings
@@ -78,11 +84,13 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     fields = bind_fields(task, rows, reader)
     with contained():
         asked = tried(samples, lambda sample: _try_row(sample, fields, is_scored=bool(scorers)))
-        notes = [] if context.is_begun else [*reference_notes(fields, rows, samples, scorers, context)]
+        column = "" if options.predict_only else reference_column(fields, rows, scorers)
+        found = [] if context.is_begun else [*reference_findings(fields, samples, column, context)]
     metadata = {"task": task.name, "split": task.split, "repeats": task.repeats, **task.metadata}
     provenance = Provenance(task.name, task.split, metadata, context.seed)
+    notes: tuple[str, ...] = ()
     if has_choices:
-        functions, more = compile_choosing(
+        functions, notes = compile_choosing(
             fields,
             scorers,
             rows,
@@ -92,7 +100,6 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
             provenance=provenance,
             generation=generation_of(task, context),
         )
-        notes += more
         if options.predict_only:
             functions = replace(functions, score=_no_score, reduce=_no_results)
     else:
@@ -102,7 +109,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         spec=spec,
         needs=Needs(_requests(task, context), asked.modalities),
         samples=samples,
-        rollout=functions.rollout,
+        rollout=asking_if_scorable(functions.rollout, task, column),
         score=functions.score,
         reduce=functions.reduce,
         row_functions=_row_functions(fields, samples),
@@ -113,8 +120,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         is_thread_safe=task.thread_safe,
         reading=ReadingRules(),
         keeps_answers_only=options.predict_only,
-        notes=(*notes, *fewshot_notes(task, context)),
-        warnings=tuple(judge_warnings(task, scorers, context)),
+        notes=notes,
+        findings=(*found, *judge_findings(task, scorers, context), *fewshot_findings(task, context)),
+        prompt_place=task.where,
     )
 
 
@@ -184,7 +192,6 @@ def _functions(
     rollout: Callable[[Sample], RolloutSteps]
     rollout = rollout_of(PromptRequests(fields, provenance, settings, task.repeats), has_rounds=has_rounds)
     parameters: Parameters = settings.parameters
-    refuse_misspelt_settings(task, [one for one in settings.parameters.extra if one not in context.generation])
     return TaskFunctions(rollout, score, reduce, (parameters,))
 
 

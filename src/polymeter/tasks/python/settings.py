@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
-from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
 from polymeter.core.options import Options, identity
-from polymeter.core.settings.generation_names import EVERY_NAME
 from polymeter.tasks.python.writing.records import PythonTask
 
-_NEAR = 0.8
 _SAYS_HOW = ("temperature", "do_sample", "top_p", "top_k")
 
 
@@ -40,26 +36,6 @@ def task_for_run(task: PythonTask, options: PythonRunOptions) -> PythonTask:
     made = replace(task, repeats=options.repeats)
     object.__setattr__(made, "where", task.where)
     return made
-
-
-def refuse_misspelt_settings(task: PythonTask, names: Iterable[str]) -> None:
-    """Refuse generation settings of a task that do not exist and resemble one that does.
-
-    Args:
-        task: The task.
-        names: The names of its further settings.
-
-    Raises:
-        PlanError: if there is one; the nearest name is given.
-    """
-    for name in names:
-        near = get_close_matches(name, sorted(EVERY_NAME), n=1, cutoff=_NEAR) if name not in EVERY_NAME else []
-        if near:
-            raise PlanError(
-                f"Task {task.name!r} has the unknown generation setting {name!r}.",
-                where=task.where,
-                hint=f"Did you mean {near[0]!r}?",
-            )
 
 
 def generation_of(task: PythonTask, context: OpenContext) -> dict[str, Any]:
