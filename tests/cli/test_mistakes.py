@@ -1100,7 +1100,7 @@ SETTINGS = [
         "a text where folders are listed",
         RUN,
         ("must be a list of folders", "Write include_paths: [mine]"),
-        "polymeter.yaml:1",
+        "polymeter.yaml:2",
         {"polymeter.yaml": "cache_dir: c\ninclude_paths: mine\n"},
     ),
     Mistake(
