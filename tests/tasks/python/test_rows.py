@@ -36,7 +36,11 @@ def _generated() -> Iterator[dict[str, str]]:
     yield from _ROWS
 
 
-@pytest.mark.parametrize("rows", [_ROWS, tuple(_ROWS), iter(_ROWS), lambda: _ROWS, _generated], ids=str)
+@pytest.mark.parametrize(
+    "rows",
+    [_ROWS, tuple(_ROWS), iter(_ROWS), lambda: _ROWS, _generated],
+    ids=["list", "tuple", "iterator", "function", "generator"],
+)
 def test_dictionaries_in_any_form(rows: Any, tmp_path: Path) -> None:
     rows = list(rows) if isinstance(rows, Iterator) else rows
     assert _questions(_samples(rows, tmp_path)) == ["one", "two"]
