@@ -18,7 +18,7 @@ from conformance.frame import Observation
 from conformance.groups import copy_rows
 from conformance.lm_eval import census, groups, prepare, published
 from conformance.lm_eval.cases import OTHER_WAYS, Case, Way, chosen_tasks
-from conformance.lm_eval.expected import EXAMPLES, KEPT, REASONING, REPEATED, ROWS, expected_of
+from conformance.lm_eval.expected import EXAMPLES, KEPT, REASONING, ROWS, expected_of
 from conformance.lm_eval.filtering import forms_that_are_kept
 from conformance.lm_eval.hints import hints_for
 from conformance.lm_eval.observing import observed_here, observed_there
@@ -218,7 +218,7 @@ def test_what_is_expected_depends_on_the_case(tmp_path: Path) -> None:
     rules = [(rule.row, rule.tasks) for rule in expected_of(cases, book, tmp_path) if rule.tasks in names]
     assert rules == [
         (EXAMPLES, "leaky@2"),
-        *((REPEATED, name) for name in ("repeats", "repeats@2")),
+        *((EXAMPLES, name) for name in ("repeats", "repeats@2")),
         *((REASONING, name) for name in ("thinks", "thinks@2")),
         *((KEPT, name) for name in ("ends", "ends@2")),
     ]
