@@ -119,7 +119,7 @@ class Door:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a model waits for the lock, so that whoever holds it for several hooks should let go of it."""
+        """True if a model waits for the lock, so that whoever holds it for several hooks should let go of it."""
         return bool(_waiting_models)
 
     @contextmanager

@@ -149,7 +149,7 @@ def own_generators(seed: int) -> Iterator[None]:
 
 
 def has_own_generators() -> bool:
-    """Whether this thread draws from generators of its own, which were seeded for what it does."""
+    """Return whether this thread draws from generators of its own, which were seeded for what it does."""
     return getattr(_mine, "generators", None) is not None
 
 
@@ -202,7 +202,8 @@ def _noticed(np: Any, shared: Any) -> Any:
 
 
 def _is_held_elsewhere(np: Any) -> bool:
-    """Whether somebody holds a module-level function, or NumPy's generator, by another name than the usual ones."""
+    """Return whether somebody holds a module-level function, or NumPy's generator, by another name than the usual ones.
+    """
     of_one_name = max(_n_references({"name": random.Random().random}))
     of_random = max(_n_references(_bound(random, random._inst)))
     bound = _bound(np.random, np.random.mtrand._rand)

@@ -37,7 +37,7 @@ def hand_over(module: ModuleType | None) -> None:
 
 
 def is_held(module: ModuleType) -> bool:
-    """Whether a script has a module."""
+    """Return whether a script has a module."""
     return any(held is module for held, _ in _held.values())
 
 
@@ -119,12 +119,12 @@ def _contents(space: Namespace) -> Iterator[tuple[str, Any]]:
 
 
 def _is_own(value: Any, space: Namespace) -> bool:
-    """Whether a value in a module is a class of its own."""
+    """Return whether a value in a module is a class of its own."""
     return isinstance(value, type) and value.__module__ == space["__name__"]
 
 
 def _is_guest(space: Namespace) -> bool:
-    """Whether a namespace is that of a guest's module."""
+    """Return whether a namespace is that of a guest's module."""
     return str(space.get("__name__")).startswith(GUEST_PREFIX)
 
 

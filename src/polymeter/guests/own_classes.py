@@ -17,7 +17,7 @@ def own_class(cls: _Class) -> _Class:
 
 
 def is_own_class(cls: type) -> bool:
-    """Whether Polymeter wrote a class."""
+    """Return whether Polymeter wrote a class."""
     return _MARK in vars(cls)
 
 

@@ -194,7 +194,7 @@ def plain(value: Any) -> Any:
 
 
 def _refuses(constructor: Any, keywords: str) -> bool:
-    """Whether a constructor asserts that ``**keywords`` is empty, as most wrappers do."""
+    """Return whether a constructor asserts that ``**keywords`` is empty, as most wrappers do."""
     try:
         source = inspect.getsource(constructor)
     except (OSError, TypeError):
@@ -204,7 +204,9 @@ def _refuses(constructor: Any, keywords: str) -> bool:
 
 
 def is_stub(function: Any) -> bool:
-    """Whether a function's body is nothing but ``raise NotImplementedError``, ``pass``, ``...`` or ``assert False``."""
+    """Return whether a function's body is nothing but ``raise NotImplementedError``, ``pass``, ``...`` or ``assert
+    False``.
+    """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):

@@ -345,7 +345,7 @@ class AnthropicModel(HostedModel):
         return text
 
     def _check_silence(self, blocks: Sequence[Mapping[str, Any]], reason: str | None, *, offers_tools: bool) -> None:
-        """Whether an answer without text is one: the model ended its turn, and said nothing else either.
+        """Return whether an answer without text is one: the model ended its turn, and said nothing else either.
 
         Raises:
             ModelError: if it is none.

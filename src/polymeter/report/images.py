@@ -162,7 +162,7 @@ def _uri_size(medium: tuple[bytes, str] | None) -> int | None:
 
 
 def _is_shown(medium: tuple[bytes, str]) -> bool:
-    """Whether every browser shows or plays a file, and its content is what its type says."""
+    """Return whether every browser shows or plays a file, and its content is what its type says."""
     data, mime = medium
     return mime in (sniff_mime(data), sniff_audio_mime(data))
 

@@ -165,12 +165,12 @@ class RunFolder:
         return {name: digest_file(path) for name, path in inside.items()}
 
     def is_begun(self) -> bool:
-        """Whether a run was ever started in this folder."""
+        """Return whether a run was ever started in this folder."""
         with stored_at(self.path, "Opening the run folder"):
             return self.manifest.exists()
 
     def has_ended_whole(self) -> bool:
-        """Whether the run has ended without a failed sample."""
+        """Return whether the run has ended without a failed sample."""
         manifest = self.read_manifest()
         return manifest["status"] == "complete" and not manifest.get("n_failed")
 

@@ -55,7 +55,7 @@ class Damage:
     n_unchecked: int = 0
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Return whether there is any."""
         return bool(self.rows or self.structure)
 
     def describe(self) -> str:
@@ -146,7 +146,7 @@ def _checked_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[An
 
 
 def _is_text(value: Any) -> bool:
-    """Whether a value is text that can be read. It is asked only of rows of an older version."""
+    """Return whether a value is text that can be read. It is asked only of rows of an older version."""
     try:
         return type(value) is JournalText and value.decode() is not None
     except UnicodeDecodeError:

@@ -68,7 +68,7 @@ def check_schema(db: sqlite3.Connection, path: Path) -> int:
 
 
 def has_failed_tries(db: sqlite3.Connection, schema: str = "main") -> bool:
-    """Whether a journal has the table of failed tries."""
+    """Return whether a journal has the table of failed tries."""
     found = db.execute(f"SELECT count(*) FROM {schema}.sqlite_master WHERE name=?", (FAILED_TRIES,)).fetchone()
     return bool(found[0])
 

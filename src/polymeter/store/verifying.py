@@ -33,7 +33,7 @@ def report_end(checksum: str) -> str:
 
 
 def is_manifest_changed(folder: RunFolder) -> bool | None:
-    """Whether ``run.json`` is not what was written; ``None`` if an older version wrote it last, which knows no
+    """Return whether ``run.json`` is not what was written; ``None`` if an older version wrote it last, which knows no
     checksums.
     """
     manifest, sums = _with_checksums(folder)
@@ -168,5 +168,5 @@ def _first(one: Any, other: Any, where: str = "") -> str:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal; NaN equals itself."""
+    """Return whether two values are equal; NaN equals itself."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

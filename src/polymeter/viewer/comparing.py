@@ -41,7 +41,7 @@ class ComparedRuns:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all indexes are there."""
+        """True if all indexes are there."""
         return all(side.found.index is not None for side in self.sides)
 
     @property

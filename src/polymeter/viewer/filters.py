@@ -89,7 +89,7 @@ class Filters:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all samples pass."""
+        """True if all samples pass."""
         return not any(name not in ("sort", "in", "metric") for name, _ in self.key)
 
     def chips(self) -> Iterator[tuple[str, Query]]:
@@ -249,7 +249,7 @@ def _with_text(index: SampleIndex, filters: Filters, mask: Mask | None) -> Mask:
 
 
 def _occurs(texts: Any, wanted: str) -> Any:
-    """Whether a text occurs in each of an array. As a pattern a short one is found in half of the time."""
+    """Return whether a text occurs in each of an array. As a pattern a short one is found in half of the time."""
     import pyarrow.compute as pc
 
     if len(wanted) <= _LONGEST_PATTERN:

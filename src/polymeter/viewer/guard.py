@@ -83,7 +83,7 @@ class Guard:
             await self._app(scope, receive, sender)
 
     def is_own_host(self, host: str) -> bool:
-        """Whether a host header names this server. The port does not matter: a tunnel may have another."""
+        """Return whether a host header names this server. The port does not matter: a tunnel may have another."""
         found = _HOST.fullmatch(host)
         if found is None:
             return False
@@ -91,7 +91,7 @@ class Guard:
         return name in self._hosts or (self._has_addresses and _is_address(name))
 
     def is_own_page(self, headers: Mapping[str, str]) -> bool:
-        """Whether a request was made by one of the server's own pages."""
+        """Return whether a request was made by one of the server's own pages."""
         origin = headers.get("origin")
         if origin is None:
             return headers.get("sec-fetch-site") == "same-origin"

@@ -297,7 +297,7 @@ def index_key(run: RunFolder, task: str) -> str:
 
 
 def _is_small(run: RunFolder, task: str) -> bool:
-    """Whether an index is made at once. The samples of a large journal are not even counted for it."""
+    """Return whether an index is made at once. The samples of a large journal are not even counted for it."""
     file = run.journal if run.journal.exists() else sample_file(run, task)
     if file.exists() and file.stat().st_size > _SMALL_BYTES:
         return False

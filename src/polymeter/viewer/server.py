@@ -47,7 +47,7 @@ class ListenAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """True if only this machine can reach it."""
         return self.host in LOOPBACK or self.host.startswith("127.")
 
 

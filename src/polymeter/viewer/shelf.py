@@ -89,7 +89,7 @@ class RunInShort:
 
     @property
     def is_live(self) -> bool:
-        """Whether more may come: it has not ended, as far as its manifest says."""
+        """True if more may come: it has not ended, as far as its manifest says."""
         return self.status == "running"
 
 
@@ -163,7 +163,7 @@ class Shelf:
                 )
 
     def is_inside(self, path: Path) -> bool:
-        """Whether a path, with all links followed, lies in one of the given folders."""
+        """Return whether a path, with all links followed, lies in one of the given folders."""
         real = Path(os.path.realpath(path))
         return any(real == folder or real.is_relative_to(folder) for folder in self.folders)
 

@@ -66,7 +66,7 @@ class PageRequest:
     query: Query
     form: Query = ()
     is_part: bool = False
-    """Whether a script asks for a part of a page."""
+    """True if a script asks for a part of a page."""
 
     def get(self, name: str, default: str = "") -> str:
         """The last value of a name in the query."""

@@ -144,7 +144,7 @@ def parent_packages(packages: Iterable[str], levels: int, below: Sequence[str] =
 
 
 def is_checkout(folder: Path) -> bool:
-    """Whether a folder belongs to a copy of one of the packages that have shims."""
+    """Return whether a folder belongs to a copy of one of the packages that have shims."""
     ancestors = [folder, *folder.parents][:_MOST_CHECKOUT_LEVELS]
     checkouts = [checkout for system in systems() for checkout in system.checkouts.items()]
     return any(path.name == root and (path / inside).is_dir() for path in ancestors for root, inside in checkouts)
@@ -167,7 +167,8 @@ def name_in_copy(folder: Path) -> str:
 
 
 def is_supplied(name: str, folder: Path) -> bool:
-    """Whether the shims answer for a name of a system's package where a copy of the package has a file of that name.
+    """Return whether the shims answer for a name of a system's package where a copy of the package has a file of that
+    name.
 
     Args:
         name: The dotted name of a module.
@@ -191,7 +192,7 @@ def _is_held(name: str, item: str, folder: Path) -> bool:
 
 
 def _is_laid_out(root: Path) -> bool:
-    """Whether a folder that is called like a system's package is laid out like it."""
+    """Return whether a folder that is called like a system's package is laid out like it."""
     if (root / "__init__.py").is_file():
         return True
     inside = (tree.removeprefix(f"{root.name}.").rstrip(".") for tree in trees() if tree.startswith(f"{root.name}."))

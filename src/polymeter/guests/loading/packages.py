@@ -78,5 +78,5 @@ def folder_of(name: str) -> Folder:
 
 
 def has_module(folder: Path, name: str) -> bool:
-    """Whether a folder has a module, or a package, of that name."""
+    """Return whether a folder has a module, or a package, of that name."""
     return (folder / f"{name}.py").is_file() or (folder / name).is_dir()

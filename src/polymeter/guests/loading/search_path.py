@@ -92,14 +92,14 @@ def without_our_entries() -> Iterator[None]:
 
 
 def is_installed(module: ModuleType) -> bool:
-    """Whether a module is no guest's: an installed one, Python's own, a shim, or Polymeter's."""
+    """Return whether a module is no guest's: an installed one, Python's own, a shim, or Polymeter's."""
     file = getattr(module, "__file__", None)
     is_ours = isinstance(module, ShimModule) or module.__name__.partition(".")[0] == "polymeter"
     return file is None or _is_site(file) or is_ours
 
 
 def is_findable(name: str) -> bool:
-    """Whether an installed package has that name. Only real installations count, not the working directory."""
+    """Return whether an installed package has that name. Only real installations count, not the working directory."""
     installations = [entry for entry in sys.path if entry and _is_site(entry)]
     return PathFinder.find_spec(name, installations) is not None
 

@@ -224,8 +224,8 @@ class ImportStatements:
         return None if self._means_another(name, importer) else f"{self._folder.package}.{name}"
 
     def _means_another(self, name: str, importer: str) -> bool:
-        """Whether a name means an installed package although a file of this folder is called so. A wrapper is often
-        called like the package that it wraps: a file never imports itself, and it has no modules inside.
+        """Return whether a name means an installed package although a file of this folder is called so. A wrapper is
+        often called like the package that it wraps: a file never imports itself, and it has no modules inside.
         """
         top, _, inside = name.partition(".")
         is_file = (self._folder.path / f"{top}.py").is_file() and not (self._folder.path / top).is_dir()

@@ -83,7 +83,7 @@ def packages_behind(files: Iterable[Path]) -> tuple[NeededPackage, ...]:
 
 
 def is_installed(module: str) -> bool:
-    """Whether a package can be imported, found without importing it."""
+    """Return whether a package can be imported, found without importing it."""
     if module in sys.modules:
         return True
     try:

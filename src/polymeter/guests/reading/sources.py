@@ -141,7 +141,7 @@ class _Imports:
 
 
 def _is_own_module(module: str) -> bool:
-    """Whether an absolute name means a part of Polymeter that is no benchmark."""
+    """Return whether an absolute name means a part of Polymeter that is no benchmark."""
     return f"{module}.".startswith(f"{_OURS}.") and not f"{module}.".startswith(f"{_LIBRARY}.")
 
 

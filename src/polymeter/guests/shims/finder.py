@@ -136,8 +136,8 @@ class _Made(Loader):
 
 
 def _is_import() -> bool:
-    """Whether the import system asks a finder for an ``import`` statement, which fails where there is no module and
-    should say why. Code that asks whether there is one (``importlib.util.find_spec``) is answered with ``None``.
+    """Return whether the import system asks a finder for an ``import`` statement, which fails where there is no module
+    and should say why. Code that asks whether there is one (``importlib.util.find_spec``) is answered with ``None``.
     """
     frame = sys._getframe(2)
     while frame.f_code.co_name == "_find_spec" and frame.f_back is not None:

@@ -38,18 +38,18 @@ _REST = "*"
 
 
 def is_shim(name: str) -> bool:
-    """Whether a dotted name is a module that a system serves. Imports nothing but its tables."""
+    """Return whether a dotted name is a module that a system serves. Imports nothing but its tables."""
     return _shim_names().serves(name)
 
 
 def is_only_refused(name: str) -> bool:
-    """Whether a module that a system serves has nothing but names that cannot be used."""
+    """Return whether a module that a system serves has nothing but names that cannot be used."""
     return _shim_names().only_refuses(name)
 
 
 def holds(module: str, name: str) -> bool:
-    """Whether a module that a system serves has a name, or a module of that name below it. Imports what the module
-    leads to, which is Polymeter's own, and never the package that it stands for: the shims need not be on.
+    """Return whether a module that a system serves has a name, or a module of that name below it. Imports what the
+    module leads to, which is Polymeter's own, and never the package that it stands for: the shims need not be on.
     """
     return _shim_names().holds(module, name)
 
@@ -158,7 +158,7 @@ class Tables:
         return Contents({key: names[key] for key in names if key != _REST}, refused, names.get(_REST, ""), modules)
 
     def is_package(self, name: str, modules: frozenset[str]) -> bool:
-        """Whether modules may lie below a module that is made of names."""
+        """Return whether modules may lie below a module that is made of names."""
         return self._aliases.get(name) == {} or any(other.startswith(f"{name}.") for other in modules)
 
     def _refusal(self, module: str, item: str, instead: str) -> Callable[[], object]:
@@ -180,17 +180,17 @@ class ShimNames:
         self._names: dict[str, frozenset[str]] = {}
 
     def serves(self, name: str) -> bool:
-        """Whether there is a module of that name."""
+        """Return whether there is a module of that name."""
         root = name.partition(".")[0]
         return root in self.roots and name in self.modules(root)
 
     def only_refuses(self, name: str) -> bool:
-        """Whether a module has nothing but refused names."""
+        """Return whether a module has nothing but refused names."""
         found = [] if not self.serves(name) else list(self._contents_of(name))
         return bool(found) and not any(target or held.names or held.rest for target, held in found)
 
     def holds(self, module: str, name: str) -> bool:
-        """Whether a module has a name."""
+        """Return whether a module has a name."""
         if not self.serves(module):
             return False
         if f"{module}.{name}" in self.modules(module.partition(".")[0]):

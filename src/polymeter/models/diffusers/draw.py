@@ -126,7 +126,7 @@ class Artist:
 
 
 def _is_same(one: Drawn, other: Drawn) -> bool:
-    """Whether two rows have the same pixels; an image that a safety checker removed equals none."""
+    """Return whether two rows have the same pixels; an image that a safety checker removed equals none."""
     if isinstance(one, ModelError) or isinstance(other, ModelError):
         return False
     return [image.tobytes() for image in one] == [image.tobytes() for image in other]

@@ -163,7 +163,9 @@ def _role(made_by: type) -> Role:
 
 
 def _draws_from_text(role: Role, drawing: Mapping[str, type]) -> bool:
-    """Whether a class can draw without images: it is listed for that, or takes a list of images that may be empty."""
+    """Return whether a class can draw without images: it is listed for that, or takes a list of images that may be
+    empty.
+    """
     return role.image_parameter != "image" or role.made_by in drawing.values() or role.name in _IMAGE_IS_OPTIONAL
 
 

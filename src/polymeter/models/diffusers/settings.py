@@ -49,7 +49,7 @@ class DiffusersSettings:
 
     @property
     def is_folder(self) -> bool:
-        """Whether the pipeline is a folder on this machine."""
+        """True if the pipeline is a folder on this machine."""
         return Path(self.name).is_dir()
 
     @property

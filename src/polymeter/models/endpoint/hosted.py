@@ -193,7 +193,7 @@ class HostedModel(AsyncModel):
         """
 
     def _learns(self, error: EndpointError) -> bool:
-        """Whether a failed preflight showed the backend a setting that it must not send."""
+        """Return whether a failed preflight showed the backend a setting that it must not send."""
         return False
 
     def _error(self, status: int, headers: Mapping[str, str], body: str) -> EndpointError:

@@ -248,7 +248,7 @@ def _base64_length(media: tuple[Encoded, ...]) -> int:
 
 
 def _has_content(part: Audio | Video) -> bool:
-    """Whether a part's hash depends on its content. Decoded frames have no such hash."""
+    """Return whether a part's hash depends on its content. Decoded frames have no such hash."""
     origin = part.origin()
     return isinstance(origin, (Path, str, bytes)) or (
         isinstance(origin, Mapping) and hasattr(origin["array"], "tobytes")

@@ -42,7 +42,7 @@ def only_calls(*, where: str) -> ModelError:
 
 
 def offers_tools(*settings: Mapping[str, Any]) -> bool:
-    """Whether a request offers tools to the model, so that an answer may consist of calls."""
+    """Return whether a request offers tools to the model, so that an answer may consist of calls."""
     return any(given[name] for given in settings for name in _NAMED_SETTINGS & given.keys())
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def is_plain_cache(cache: Any) -> bool:
-    """Whether a cache is rows of keys and values and nothing else, so that its rows can be repeated.
+    """Return whether a cache is rows of keys and values and nothing else, so that its rows can be repeated.
 
     A window that slides is fine; a recurrent state, a buffer of fixed size, quantised values or an encoder's cache is
     not.
@@ -22,7 +22,7 @@ def is_plain_cache(cache: Any) -> bool:
 
 
 def keeps_everything(cache: Any) -> bool:
-    """Whether a plain cache holds all tokens that were read: no layer has a window that slides."""
+    """Return whether a plain cache holds all tokens that were read: no layer has a window that slides."""
     from transformers.cache_utils import DynamicLayer
 
     return is_plain_cache(cache) and all(type(layer) is DynamicLayer for layer in cache.layers)

@@ -286,5 +286,5 @@ class Prompter:
 
 
 def _is_shown(text: str) -> bool:
-    """Whether a template has put the probe's text into the prompt, and not a printed data structure."""
+    """Return whether a template has put the probe's text into the prompt, and not a printed data structure."""
     return _PROBE in text and "'type'" not in text and '"type"' not in text

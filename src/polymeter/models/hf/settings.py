@@ -82,7 +82,7 @@ class HfSettings:
 
     @property
     def is_folder(self) -> bool:
-        """Whether the checkpoint is a folder on this machine."""
+        """True if the checkpoint is a folder on this machine."""
         return Path(self.name).is_dir()
 
     @property

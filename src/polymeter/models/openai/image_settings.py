@@ -30,12 +30,12 @@ _IN_CHAT = "a chat has no name for the size of an image; say it as the server wa
 
 
 def makes_images(name: str) -> bool:
-    """Whether a model of this name makes only images."""
+    """Return whether a model of this name makes only images."""
     return bool(_MAKERS.search(name))
 
 
 def takes_images(name: str) -> bool | None:
-    """Whether an image model of this name can edit images; ``None``: unknown."""
+    """Return whether an image model of this name can edit images; ``None``: unknown."""
     return False if _WITHOUT_INPUT.search(name) else None
 
 

@@ -129,7 +129,7 @@ class ImageMaker:
 
     @property
     def sends_seeds(self) -> bool:
-        """Whether seeds are sent: the server is not known to reject them."""
+        """True if seeds are sent: the server is not known to reject them."""
         settings = self._settings
         is_unknown = settings.is_hosted and not settings.draws_in_chat
         return "seed" not in settings.omit and not is_unknown and self._client.quirks.takes_seeds

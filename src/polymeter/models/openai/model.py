@@ -219,7 +219,7 @@ class OpenAIModel(AsyncModel):
 
     @property
     def sends_stops(self) -> bool | None:
-        """Whether stop strings are sent with chat requests, as far as it is decided: for all addresses alike."""
+        """True if stop strings are sent with chat requests, as far as it is decided: for all addresses alike."""
         return self._quirks.sends_stops
 
     @sends_stops.setter

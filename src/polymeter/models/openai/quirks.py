@@ -61,7 +61,7 @@ class Quirks:
 
     @property
     def takes_seeds(self) -> bool:
-        """Whether the server accepts seeds, as far as is known."""
+        """True if the server accepts seeds, as far as is known."""
         return "seed" not in self._dropped
 
     def put(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Quirks:
         return body
 
     def learn(self, error: EndpointError, sent: Mapping[str, Any]) -> bool:
-        """Whether a retry with other names can help. Several requests may learn the same at the same time."""
+        """Return whether a retry with other names can help. Several requests may learn the same at the same time."""
         if error.status not in (400, 422):
             return False
         text = error.what.lower()
@@ -101,8 +101,8 @@ class Quirks:
         return True
 
     def learn_ahead(self, error: EndpointError, sent: Mapping[str, Any]) -> bool:
-        """Whether the preflight request shows that the model rejects sampling settings, as reasoning models often do.
-        The run then goes on without them, and a note says so; once the run has begun they are never dropped.
+        """Return whether the preflight request shows that the model rejects sampling settings, as reasoning models
+        often do. The run then goes on without them, and a note says so; once the run has begun they are never dropped.
         """
         refused = [name for name in _sampling_named(error) if name in sent and name not in self.refused]
         self.refused |= dict.fromkeys(refused, "the model takes none but its own")
@@ -130,7 +130,7 @@ def _sampling_named(error: EndpointError) -> list[str]:
 
 
 def refuses_several(error: EndpointError) -> bool:
-    """Whether a server says that it gives only one answer per request."""
+    """Return whether a server says that it gives only one answer per request."""
     text = error.what.lower()
     return error.status in (400, 422) and bool(
         re.search(r"['\"`]n['\"`]|\bn\s*(?:>|=|must)|one (?:choice|comp|image)", text)

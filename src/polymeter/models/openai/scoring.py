@@ -127,8 +127,8 @@ def _token_text(value: Any, where: str) -> str:
 
 
 def repeats(tokens: Sequence[Token], text: str) -> bool:
-    """Whether the tokens of an echo spell the text that was sent. Special tokens may come before it, and tokens that
-    hold a part of a character may stand for any text.
+    """Return whether the tokens of an echo spell the text that was sent. Special tokens may come before it, and tokens
+    that hold a part of a character may stand for any text.
     """
     shown, text = (_plainly(one) for one in ("".join(token.text for token in tokens), text))
     if shown.endswith(text):

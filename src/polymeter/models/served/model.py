@@ -136,7 +136,7 @@ class ServedModel(AsyncModel):
 
     @property
     def sends_stops(self) -> bool | None:
-        """Whether stop strings are sent with chat requests; decided when servers have started."""
+        """True if stop strings are sent with chat requests; decided when servers have started."""
         return self._model.sends_stops
 
     @sends_stops.setter

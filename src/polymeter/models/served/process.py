@@ -75,8 +75,8 @@ class ServerProcess:
         return status if status is None or status >= 0 else 128 - status
 
     def is_healthy(self, name: str) -> bool:
-        """Whether it answers, and serves a model under this name; an empty name is not looked for. Once it was, it is
-        not asked again.
+        """Return whether it answers, and serves a model under this name; an empty name is not looked for. Once it was,
+        it is not asked again.
         """
         if self.is_ready or self.exit_code is not None:
             return self.is_ready and self.exit_code is None
@@ -113,7 +113,7 @@ class ServerProcess:
 
     @property
     def is_port_taken(self) -> bool:
-        """Whether it says that somebody else listens on its port."""
+        """True if it says that somebody else listens on its port."""
         return any(_TAKEN.search(line) for line in self.lines())
 
     def stop(self) -> None:

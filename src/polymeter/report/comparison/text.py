@@ -52,7 +52,7 @@ def p_value(item: float | None) -> str:
 
 
 def is_shown(score: Score) -> bool:
-    """Whether a number belongs to the short table: the first metric of each task, group and subset."""
+    """Return whether a number belongs to the short table: the first metric of each task, group and subset."""
     return bool(score["is_main"])
 
 
@@ -196,7 +196,7 @@ def _doubts(score: Score) -> str:
 
 
 def _is_graded(score: Score) -> bool:
-    """Whether pairs can differ by more or less, so that a few may outweigh many."""
+    """Return whether pairs can differ by more or less, so that a few may outweigh many."""
     return str(score["p_method"]).startswith("permutation") and score.get("odds_ratio") is None
 
 

@@ -63,7 +63,7 @@ class ShownShape:
 
     @property
     def is_box(self) -> bool:
-        """Whether it is a box."""
+        """True if it is a box."""
         return len(self.numbers) == 4
 
 
@@ -101,12 +101,12 @@ def find_shapes(text: str, *, is_spatial: bool, is_xywh: bool = False) -> list[S
 
 
 def is_spatial(*texts: str) -> bool:
-    """Whether texts speak of places in an image."""
+    """Return whether texts speak of places in an image."""
     return any(_SPATIAL.search(text[:_LONGEST_TEXT]) for text in texts)
 
 
 def says_xywh(doc: Mapping[str, Any]) -> bool:
-    """Whether a row says that its boxes are left, top, width and height, as COCO has them."""
+    """Return whether a row says that its boxes are left, top, width and height, as COCO has them."""
     named = any(isinstance(doc.get(key), str) and _XYWH.search(doc[key]) for key in _FORMAT_KEYS)
     return named or any("xywh" in str(key).lower() for key in doc)
 

@@ -84,12 +84,12 @@ class ShownText:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no character at all."""
+        """True if there is no character at all."""
         return not self.runs
 
     @property
     def may_scroll(self) -> bool:
-        """Whether what is shown at once may be too long for its box, so that a keyboard must be able to reach it."""
+        """True if what is shown at once may be too long for its box, so that a keyboard must be able to reach it."""
         shown = "".join(run.text for run in self.runs)
         return len(shown) > _SCROLLS_FROM or shown.count("\n") > _SCROLLS_FROM_LINES
 
@@ -160,7 +160,7 @@ def _parted(spans: Sequence[Span], cut: int, end: int) -> Iterator[Span]:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Whether a joiner stands between two characters that it can join."""
+    """Return whether a joiner stands between two characters that it can join."""
     before, after = text[max(place - 1, 0) : place], text[place + 1 : place + 2]
     return all(
         beside and (beside == "\ufe0f" or not _INSIDE.match(beside)) and beside > "\x7f" for beside in (before, after)

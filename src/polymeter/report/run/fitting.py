@@ -146,8 +146,8 @@ def _within(thumbnails: Mapping[str, Embedded | None], budget: int) -> tuple[dic
 
 
 def _all_fit(tasks: Sequence[TaskSamples], media: PageMedia, budget: int, cuts: dict[tuple[int, int], Cut]) -> bool:
-    """Whether all samples fit with their media unchanged. Ends at the first that does not; ``cuts`` then holds those
-    before it, which matter most.
+    """Return whether all samples fit with their media unchanged. Ends at the first that does not; ``cuts`` then holds
+    those before it, which matter most.
     """
     names: set[str] = set()
     for task, place in _in_turn(tasks):

@@ -171,7 +171,7 @@ def _score(sample: LoggedSample) -> tuple[int, str]:
 
 
 def _is_value(value: Any) -> bool:
-    """Whether a score is one: nothing and NaN are none."""
+    """Return whether a score is one: nothing and NaN are none."""
     return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 

@@ -72,7 +72,7 @@ class _Answered:
 
 
 def has_journal(folder: RunFolder) -> bool:
-    """Whether requests of a run can be told apart by the journal's fingerprints."""
+    """Return whether requests of a run can be told apart by the journal's fingerprints."""
     return folder.journal.exists()
 
 

@@ -63,7 +63,7 @@ def rows_digest(folder: RunFolder, task: str) -> str:
 
 
 def has_samples(folder: RunFolder, task: str) -> bool:
-    """Whether a run still has the samples of a task, in its journal or in a file."""
+    """Return whether a run still has the samples of a task, in its journal or in a file."""
     return has_journal(folder) or sample_file(folder, task).exists()
 
 

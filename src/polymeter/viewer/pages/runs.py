@@ -42,7 +42,7 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
 
 
 def _has(run: RunInShort, words: str) -> bool:
-    """Whether each word occurs in what the list says of a run."""
+    """Return whether each word occurs in what the list says of a run."""
     said = " ".join((run.name, run.model, run.status, run.imported, *run.tasks)).lower()
     return all(word in said for word in words.lower().split())
 

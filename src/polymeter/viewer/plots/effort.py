@@ -1,4 +1,4 @@
-"""Whether longer answers are better ones: the score against the length, tokens and time of answers."""
+"""True if longer answers are better ones: the score against the length, tokens and time of answers."""
 
 from __future__ import annotations
 

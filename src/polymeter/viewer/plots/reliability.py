@@ -1,4 +1,4 @@
-"""Whether a model is as sure of its choices as it is right: the reliability diagram, and the calibration error.
+"""True if a model is as sure of its choices as it is right: the reliability diagram, and the calibration error.
 
 The confidence is the probability, among the choices of a sample, of the one that was taken. The expected calibration
 error is that of Naeini et al. (2015), section "Experiments", with ten bins of equal width as in Guo et al. (2017).

@@ -77,7 +77,7 @@ class Decoding:
 
     @property
     def has_beams(self) -> bool:
-        """Whether it is a beam search."""
+        """True if it is a beam search."""
         return int(self.search.get("num_beams") or 1) > 1
 
 
@@ -274,7 +274,7 @@ class StopStrings:
         self.ends: list[int | None] = [None] * len(self._tokens)
 
     def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
-        """Whether each row has ended, as a tensor of shape ``(rows,)``."""
+        """Return whether each row has ended, as a tensor of shape ``(rows,)``."""
         import torch
 
         for row, token in enumerate(input_ids[:, -1].tolist()):

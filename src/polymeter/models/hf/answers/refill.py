@@ -80,7 +80,7 @@ class Refiller:
         self._is_faithful: dict[frozenset[str], bool] = {}
 
     def takes(self, decoding: Decoding) -> bool:
-        """Whether answers decoded so can be computed here."""
+        """Return whether answers decoded so can be computed here."""
         config = self._loaded.network.generation_config
         return (
             not self._loaded.kind.is_encoder_decoder
@@ -89,7 +89,7 @@ class Refiller:
         )
 
     def takes_prompts(self, inputs: dict[str, Any], probe: Callable[[], dict[str, Any]]) -> bool:
-        """Whether prompts of this kind can be computed here.
+        """Return whether prompts of this kind can be computed here.
 
         Args:
             inputs: The tensors of some prompts.
@@ -128,7 +128,7 @@ class Refiller:
         return logits
 
     def _agrees(self, inputs: dict[str, Any]) -> bool:
-        """Whether two prompts, read apart and joined, go on as they do together in ``generate``."""
+        """Return whether two prompts, read apart and joined, go on as they do together in ``generate``."""
         loaded = self._loaded
         told = loaded.network.generate(
             **inputs,
@@ -155,7 +155,7 @@ class Refiller:
 
 
 def searches_plainly(decoding: Decoding) -> bool:
-    """Whether the next token is that of the largest score, and nothing is asked that only ``generate`` knows."""
+    """Return whether the next token is that of the largest score, and nothing is asked that only ``generate`` knows."""
     return all(value is None or value == _PLAIN_SEARCH.get(name) for name, value in decoding.search.items())
 
 

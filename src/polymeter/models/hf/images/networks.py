@@ -87,7 +87,7 @@ class Painter(Protocol):
 
 
 def can_draw(config: Any) -> bool:
-    """Whether the checkpoint that a configuration describes draws images in Transformers."""
+    """Return whether the checkpoint that a configuration describes draws images in Transformers."""
     return _architecture(config) in PAINTERS
 
 

@@ -1,4 +1,4 @@
-"""Whether a faster way of computing gives the numbers of a slower one, which decides if a model is used with it.
+"""True if a faster way of computing gives the numbers of a slower one, which decides if a model is used with it.
 
 Logits can be minus infinity, and two that are equally so agree. A number that is none agrees with nothing, itself
 included: it would else hide every difference behind it.
@@ -22,7 +22,7 @@ _EXACT = ("float32", "float64")
 def scores_agree(
     given: Sequence[ChoiceLogprob], expected: Sequence[ChoiceLogprob], dtype: Any, *, per_token: float
 ) -> bool:
-    """Whether log-probabilities of continuations agree.
+    """Return whether log-probabilities of continuations agree.
 
     Args:
         given: One way's scores.
@@ -38,7 +38,7 @@ def scores_agree(
 
 
 def distributions_agree(logits: torch.Tensor, expected: torch.Tensor, dtype: Any, *, on_average: float) -> bool:
-    """Whether logits stand for the same distributions.
+    """Return whether logits stand for the same distributions.
 
     Args:
         logits: One way's, shape ``(rows, vocabulary)``.

@@ -60,7 +60,7 @@ class JointTokens:
 
 
 def _splits_at_spaces(tokenizer: Any) -> bool:
-    """Whether a tokenizer divides texts at spaces before it makes tokens."""
+    """Return whether a tokenizer divides texts at spaces before it makes tokens."""
     splitter = getattr(getattr(tokenizer, "backend_tokenizer", None), "pre_tokenizer", None)
     if splitter is None:
         return False

@@ -270,8 +270,8 @@ class ContinuationScorer:
         return score_plain(self._network, copies, encoded_batch.splits[row], self._first, self._softmax_dtype)
 
     def _is_proven(self, encoded_batch: _Encoded, scores: Sequence[Sequence[ChoiceLogprob]]) -> bool:
-        """Whether shared and plain computation agree on the requests that differ most easily: the one with most tokens
-        to score and, in a batch of several, the shortest, which is padded.
+        """Return whether shared and plain computation agree on the requests that differ most easily: the one with most
+        tokens to score and, in a batch of several, the shortest, which is padded.
         """
         longest = [max((len(tail.tokens) for tail in split.tails), default=0) for split in encoded_batch.splits]
         if max(longest) < 2:
@@ -293,7 +293,7 @@ class ContinuationScorer:
 
 
 def _decides_positions(network: Any) -> bool:
-    """Whether a model's own code determines attention or positions, so that sharing has to be verified."""
+    """Return whether a model's own code determines attention or positions, so that sharing has to be verified."""
     inner = network.get_base_model() if hasattr(network, "get_base_model") else network
     text = inner.config.get_text_config(decoder=True)
     return (

@@ -129,7 +129,7 @@ class PrefixReader:
 
     @property
     def is_packable(self) -> bool:
-        """Whether tails can be told where they stand, and see the whole of their prefix."""
+        """True if tails can be told where they stand, and see the whole of their prefix."""
         return "position_ids" in self._takes and keeps_everything(self.cache)
 
     def score_apart(self, numbers: Sequence[int], rows: Sequence[ContinuationRow], scores: RowScores) -> None:

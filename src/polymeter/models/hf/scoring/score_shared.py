@@ -152,7 +152,7 @@ class SharedScorer:
         return scores
 
     def _is_small(self, inputs: Mapping[str, torch.Tensor], rows: Sequence[ContinuationRow], n_head: int) -> bool:
-        """Whether one forward over prefixes and tails has a mask and logits within ``LOGIT_BYTES``."""
+        """Return whether one forward over prefixes and tails has a mask and logits within ``LOGIT_BYTES``."""
         n_requests, n_before = inputs["input_ids"].shape
         n_read = [0] * n_requests
         for row in rows:
