@@ -89,7 +89,7 @@ def modules_at(path: str, supplied: Mapping[str, Any], own_roots: Container[str]
     Args:
         path: What the user named.
         supplied: Names that its code may use without importing them.
-        own_roots: Packages that a shim serves: a module missing from one of them is no missing package.
+        own_roots: Packages that a shim serves: a module missing from one of them is not a missing package.
 
     Raises:
         PlanError: if there is no such file, folder or module, or its code fails to load.

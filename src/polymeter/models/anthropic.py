@@ -320,7 +320,7 @@ class AnthropicModel(HostedModel):
         if not isinstance(blocks, list):
             raise ModelError("The answer has no content.", kind="transient", where=self._label)
         if not all(isinstance(block, dict) for block in blocks):
-            raise malformed("a block of the content is no object", where=self._label)
+            raise malformed("a block of the content is not an object", where=self._label)
         texts = [self._text(block, "text") for block in blocks if block.get("type") == "text"]
         thoughts = [self._text(block, "thinking") for block in blocks if block.get("type") == "thinking"]
         calls = tuple(

@@ -131,7 +131,7 @@ def _shared(names: Sequence[int], room: int) -> list[int]:
 
 
 def _may_wrap(column: Column) -> bool:
-    """Return whether a long text in a column is wrapped: names, and values that are no numbers."""
+    """Return whether a long text in a column is wrapped: names, and values that are not numbers."""
     return column.is_name or column.drawing == "value"
 
 

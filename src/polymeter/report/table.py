@@ -239,7 +239,7 @@ def _lines_of(
                 metric=key,
                 direction={True: "↑", False: "↓"}.get(result.get("higher_is_better"), ""),
                 value=number(value),
-                stderr=number(stderr or None),  # 0 where all values are equal, which is no estimate of an error
+                stderr=number(stderr or None),  # 0 where all values are equal, which is not an estimate of an error
                 n=_of(int(result.get("n") or 0), planned),
                 number=as_float(value),
                 interval=_interval(result.get("interval")) if is_whole else None,

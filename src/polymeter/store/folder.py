@@ -284,7 +284,7 @@ def _read_document(path: Path, what: str) -> dict[str, Any]:
 
 
 def _absent(place: Path, what: str) -> PlanError:
-    """The error for a folder that is not there, is no run folder, or is that of a run without results."""
+    """The error for a folder that is not there, is not a run folder, or is that of a run without results."""
     if not place.exists():
         hint = f"'polymeter run' makes one in {RUNS}/, or where its --output says."
         return PlanError(f"There is no {what} at {place}.", hint=hint)

@@ -312,7 +312,7 @@ class Journal:
 
     def all_answers(self) -> Iterator[tuple[str, str, int | None, bytes]]:
         """All answers of all tasks, those that no sample rests on any more as well: role, fingerprint of the model,
-        part of the run and body, which may be damaged. Models' own prompts are no answers.
+        part of the run and body, which may be damaged. Models' own prompts are not answers.
         """
         part = "part" if self._has_parts else "NULL"
         yield from self._db.cursor().execute(

@@ -175,7 +175,7 @@ class MediaStore:
         else:
             encoded, origin = medium.original_bytes(), medium.origin()
             if encoded is None:
-                raise DataError(f"The {medium.modality} {medium.describe()} of a model's own prompt is no file.")
+                raise DataError(f"The {medium.modality} {medium.describe()} of a model's own prompt is not a file.")
             data, suffix = encoded, origin.suffix if isinstance(origin, Path) else ""
         name = self._write(f"{digest(data)}.prompt{suffix}", lambda: data, is_synced=True)
         kept = media_path(self.folder, name)

@@ -137,7 +137,7 @@ def _as_written(line: str) -> str:
 
 
 def _comparable(entry: Mapping[str, Any] | None) -> Any:
-    """An entry as plain data. How many samples a replay found nondeterministic is no fact of the rows, and the messages
+    """An entry as plain data. How many samples a replay found nondeterministic is not a fact of the rows, and the messages
     of failures follow from them.
     """
     if entry is None:

@@ -64,7 +64,7 @@ class Filters:
 
     @classmethod
     def of_query(cls, query: Query) -> Filters:
-        """The filters in a query. What is no filter, or has a value that none has, is ignored."""
+        """The filters in a query. What is not a filter, or has a value that none has, is ignored."""
         told = tuple(dict.fromkeys((name, value) for name, value in query if name in NAMES and value))
         last = dict(told)
 

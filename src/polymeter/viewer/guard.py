@@ -49,7 +49,7 @@ class Guard:
         hosts: The names under which the server is asked for, in lower case.
         token: What a browser must have been given once; empty: nothing.
         has_addresses: Whether any IP address counts as a name of the server, for one that listens on several. A name
-            that was made to resolve to this machine is no address.
+            that was made to resolve to this machine is not an address.
     """
 
     def __init__(

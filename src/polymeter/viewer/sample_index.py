@@ -1,7 +1,7 @@
 """What can be filtered of a task's samples: columns in Arrow files that are mapped into memory, never read whole.
 
 An index is a folder with ``numbers.arrow`` (a row for each ended sample, in order), ``texts.arrow`` (the same rows,
-texts in lower case) and ``facts.json``, which is written last: a folder without it is no index.
+texts in lower case) and ``facts.json``, which is written last: a folder without it is not an index.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def _listen(address: ListenAddress) -> socket.socket:
         except socket.gaierror as error:
             listener.close()
             raise PlanError(
-                f"{address.host!r} is no address of this machine: {error.strerror}.", where="--host"
+                f"{address.host!r} is not an address of this machine: {error.strerror}.", where="--host"
             ) from None
         except (OSError, OverflowError) as error:
             listener.close()

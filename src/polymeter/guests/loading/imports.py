@@ -44,7 +44,7 @@ class _GuestLoader(SourceFileLoader):
                 super().exec_module(module)
         finally:
             self.is_loading = False
-        hand_over(module)  # to a script that imports it from its package; ``load_file`` is no script
+        hand_over(module)  # to a script that imports it from its package; ``load_file`` is not a script
         statements.note_added()  # for imports inside its functions, which run when the search path is as before
 
 

@@ -59,7 +59,7 @@ def package_of(folder: Path) -> str:
         earlier = _packages.get(folder)
         if earlier is not None and earlier[0] == state:
             return earlier[1]
-        with not_noting():  # what a guest does not import is no source of it
+        with not_noting():  # what a guest does not import is not a source of it
             code = digest(b"".join(file.read_bytes() for file in files))
         name = GUEST_PREFIX + digest(f"{folder}:{code}".encode())[:16]
         if name not in sys.modules:

@@ -92,7 +92,7 @@ def without_our_entries() -> Iterator[None]:
 
 
 def is_installed(module: ModuleType) -> bool:
-    """Return whether a module is no guest's: an installed one, Python's own, a shim, or Polymeter's."""
+    """Return whether a module is not a guest's: an installed one, Python's own, a shim, or Polymeter's."""
     file = getattr(module, "__file__", None)
     is_ours = isinstance(module, ShimModule) or module.__name__.partition(".")[0] == "polymeter"
     return file is None or _is_site(file) or is_ours

@@ -99,7 +99,7 @@ class _Imports:
 
     def _own_roots(self, folder: Path) -> tuple[Path, ...]:
         """Where an absolute import may mean a neighbour: the folder, and what its package lies in. Packages installed
-        beside a package are no neighbours: a benchmark inside an installed tool would be made of all of them.
+        beside a package are not neighbours: a benchmark inside an installed tool would be made of all of them.
         """
         if folder not in self._roots:
             roots = [folder]
@@ -141,7 +141,7 @@ class _Imports:
 
 
 def _is_own_module(module: str) -> bool:
-    """Return whether an absolute name means a part of Polymeter that is no benchmark."""
+    """Return whether an absolute name means a part of Polymeter that is not a benchmark."""
     return f"{module}.".startswith(f"{_OURS}.") and not f"{module}.".startswith(f"{_LIBRARY}.")
 
 

@@ -35,7 +35,7 @@ def uses_behind(files: Iterable[Path], starts: Iterable[tuple[Path | None, str]]
     """What some functions use that their files do not define, directly or through other functions.
 
     Args:
-        files: The source files; what is no readable Python is passed over.
+        files: The source files; what is not readable Python is passed over.
         starts: The functions: file and name. A name without a file is looked for in all of them; without a name, all
             that the file defines is meant.
     """

@@ -67,7 +67,7 @@ def ignored(parameters: GenerateImage, kind: PipelineKind) -> dict[str, str]:
     named = " and ".join(role.name for role in kind.roles)
     known = known_names(kind)
     reasons = {
-        name: f"It is no setting of {named}. {'' if name in known else did_you_mean(name, known)}".rstrip()
+        name: f"It is not a setting of {named}. {'' if name in known else did_you_mean(name, known)}".rstrip()
         for name, value in parameters.extra.items()
         if value is not None and not any(_is_taken(name, role) for role in kind.roles)
     }

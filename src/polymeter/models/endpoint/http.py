@@ -142,7 +142,7 @@ class Connections:
                     )
                 return await at_most(response.content, self._max_answer_mb, where=self._where)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
-            raise ModelError(f"There is no file at {shown!r}, which is no web address.", where=self._where) from None
+            raise ModelError(f"There is no file at {shown!r}, which is not a web address.", where=self._where) from None
         except NotPublicError as error:
             raise ModelError(error.what, where=self._where, hint=PRIVATE_HINT) from None
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:

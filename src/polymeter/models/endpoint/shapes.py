@@ -61,10 +61,10 @@ def logprob(value: Any, *, where: str) -> float:
     """A log-probability; a tiny excess over 0 is rounding, as servers have it.
 
     Raises:
-        ModelError: if it is no number, NaN, or clearly positive.
+        ModelError: if it is not a number, NaN, or clearly positive.
     """
     if type(value) not in (int, float) or math.isnan(value) or value > _ROUNDING:
-        raise malformed(f"{value!r} is no log-probability", where=where)
+        raise malformed(f"{value!r} is not a log-probability", where=where)
     return float(value)
 
 

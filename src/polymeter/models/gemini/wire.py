@@ -121,7 +121,7 @@ def _content_parts(candidate: Mapping[str, Any], where: str) -> list[dict[str, A
     if parts is None:
         return []
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
-        raise malformed("the parts of the content are no list of objects", where=where)
+        raise malformed("the parts of the content are not a list of objects", where=where)
     return parts
 
 

@@ -349,7 +349,7 @@ def _within(subfolder: str) -> str:
     parts = [part for part in subfolder.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise PlanError(
-            f"The subfolder {subfolder!r} is no folder within a repository.", where="--model-args subfolder"
+            f"The subfolder {subfolder!r} is not a folder within a repository.", where="--model-args subfolder"
         )
     return "/".join(parts)
 

@@ -73,7 +73,7 @@ def usage_of(payload: Mapping[str, Any]) -> Usage | None:
     read = count(counts, "cache_read_input_tokens") if read is None else read
     written = count(counts, "cache_creation_input_tokens") if written is None else written
     cached = (read or 0) + (written or 0)
-    # By Anthropic's names what a cache holds is no part of the prompt, and more than a prompt is no part of it either.
+    # By Anthropic's names what a cache holds is not part of the prompt, and more than a prompt is not part of it either.
     if prompt is not None and (is_named_apart or cached > prompt):
         prompt += cached
     return Usage(

@@ -185,7 +185,7 @@ class ImageMaker:
         encoded = drawn.encoded or await self._bytes_at(drawn.url)
         try:
             image = await received_image(encoded, where=self._where)
-        except ModelError:  # what is no image stays none: another attempt draws it again
+        except ModelError:  # what is not an image stays none: another attempt draws it again
             del drawing.drawn[parameters.repeat]
             raise
         # Read only now: the server may have rejected the seed meanwhile.

@@ -75,7 +75,7 @@ def _prompt_token(position: Any, where: str) -> Token:
     if not 0 < len(entries) <= _AT_A_POSITION or not all(isinstance(entry, dict) for entry in entries):
         raise malformed("a position of prompt_logprobs does not hold one or two tokens", where=where)
     if not all(isinstance(entry.get("rank"), (int, type(None))) for entry in entries):
-        raise malformed("a rank in prompt_logprobs is no number", where=where)
+        raise malformed("a rank in prompt_logprobs is not a number", where=where)
     own = max(entries, key=lambda entry: entry.get("rank") or 0)
     is_greedy = own["rank"] == 1 if own.get("rank") else len(entries) == 1
     return Token(
@@ -103,7 +103,7 @@ def echoed_tokens(choice: Mapping[str, Any], n_new: int, *, where: str) -> tuple
         raise malformed(f"{len(texts)} tokens, {len(logprobs)} log-probabilities", where=where)
     known = offsets if isinstance(offsets, list) else []
     if not all(type(offset) is int for offset in known):
-        raise malformed("an offset of a token is no number", where=where)
+        raise malformed("an offset of a token is not a number", where=where)
     n_tokens = len(texts) - n_new
     tokens = [
         _echoed(text, value, best, where)
@@ -122,7 +122,7 @@ def _echoed(text: Any, value: Any, best: Any, where: str) -> Token:
 
 def _token_text(value: Any, where: str) -> str:
     if not isinstance(value, str):
-        raise malformed("the text of a token is no text", where=where)
+        raise malformed("the text of a token is not text", where=where)
     return value
 
 
@@ -207,7 +207,7 @@ def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str], *, whe
     if not isinstance(top, list) or not top:
         raise MissingFieldError("its answer has no top_logprobs")
     if not all(isinstance(entry, dict) for entry in top):
-        raise malformed("an entry of top_logprobs is no object", where=where)
+        raise malformed("an entry of top_logprobs is not an object", where=where)
     listed = [
         (_word(_token_text(entry.get("token"), where)), logprob(entry.get("logprob"), where=where)) for entry in top
     ]

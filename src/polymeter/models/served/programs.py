@@ -77,7 +77,7 @@ def find_program(kind: ServerKind, executable: str) -> Program:
 
 
 def versions_of(kind: ServerKind, program: Program) -> dict[str, str]:
-    """The versions of the packages of the server, by name; of a program that is no package what its ``--version``
+    """The versions of the packages of the server, by name; of a program that is not a package what its ``--version``
     says, under its backend's name.
     """
     if program.python == sys.executable:

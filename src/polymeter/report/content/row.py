@@ -15,7 +15,7 @@ ORDER = 90
 
 @dataclass(frozen=True, slots=True)
 class ShownDict:
-    """A dictionary as names with values; those that are no text are shown as JSON. ``is_open``: unfolded."""
+    """A dictionary as names with values; those that are not text are shown as JSON. ``is_open``: unfolded."""
 
     title: str
     rows: tuple[tuple[str, ShownText], ...]

@@ -84,7 +84,7 @@ class BlockView:
 
 
 def objects(values: Any) -> Iterator[Mapping[str, Any]]:
-    """Those of some values that are dictionaries; none if it is no list."""
+    """Those of some values that are dictionaries; none if it is not a list."""
     return (value for value in (values if isinstance(values, (list, tuple)) else ()) if isinstance(value, Mapping))
 
 

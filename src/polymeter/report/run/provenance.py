@@ -27,7 +27,7 @@ _REASONS = {
     "slow start": "raised: all were in use",
     "rate limits": "lowered after rate limits",
     "failures": "lowered after failures",
-    "no faster": "lowered: more were no faster",
+    "no faster": "lowered: more were not faster",
 }
 
 

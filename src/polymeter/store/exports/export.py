@@ -1,7 +1,7 @@
 """The files that are written from the journal for others to read: ``results.json`` and ``samples/*.jsonl``.
 
 Rows and exchanges are copied into ``samples/*.jsonl`` as the texts that the journal holds, so that nothing is
-parsed only to be written again. Only what is no strict JSON (a NaN in a row) is parsed and written again.
+parsed only to be written again. Only what is not strict JSON (a NaN in a row) is parsed and written again.
 """
 
 from __future__ import annotations

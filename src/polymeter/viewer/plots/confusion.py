@@ -33,7 +33,7 @@ def make(columns: Columns, results: Mapping[str, Any]) -> Iterator[PlotView]:
 
 def _matrix(target: LabelColumn, answer: LabelColumn) -> tuple[tuple[str, ...], Codes] | None:
     """The labels, and how often an answer (column; the last: none of them) was given to a target (row); ``None``: these
-    are no labels.
+    are not labels.
     """
     names = target.names
     if not 2 <= len(names) <= MOST_SHOWN or len(names) >= MOST_LABELS:
