@@ -440,9 +440,9 @@ def test_a_server_that_does_not_end_when_asked_is_killed(
     ("model", "args", "message", "hint"),
     [
         ("sglang:toy", {}, "SGLang is not installed: 'sglang.launch_server' was not found", "install 'sglang[all]'"),
-        ("llamacpp:none.gguf", {}, "There is no file 'none.gguf'", ""),
+        ("llamacpp:none.gguf", {}, "The file 'none.gguf' does not exist", ""),
         ("llamacpp:sums.yaml", {}, "llama.cpp is not installed: 'llama-server' was not found", "llama.cpp/releases"),
-        ("vllm:toy", {"executable": "/no/where"}, "There is no program '/no/where'", ""),
+        ("vllm:toy", {"executable": "/no/where"}, "The program '/no/where' does not exist", ""),
         ("vllm:toy", {"start_timeout_s": 0}, "must be above 0, not 0", ""),
         ("vllm:toy", {"server_arg": "-x"}, "has no argument 'server_arg'", "Did you mean 'server_args'?"),
         ("vllm:toy", {"base_url": "http://a"}, "has no argument 'base_url'", ""),

@@ -243,7 +243,7 @@ def test_tool_calls(stub: ProviderStub) -> None:
     [
         ({"content": [{"type": "tool_use", "id": "t1"}], "stop_reason": "tool_use"}, "permanent", "tool calls only"),
         ({"content": [], "stop_reason": None}, "transient", "incomplete: neither a text nor why the model stopped"),
-        ({"content": [None]}, "permanent", "a block of the content is no object"),
+        ({"content": [None]}, "permanent", "a block of the content is not an object"),
         ({"content": [{"type": "text"}]}, "permanent", "a block of text is null"),
         ({"content": [{"type": "text", "text": 4}]}, "permanent", "a block of text is a number"),
         ({"content": [{"type": "poem", "lines": []}]}, "permanent", "no block of the content is text"),
@@ -303,7 +303,7 @@ def test_a_prepared_request_is_tried_again(stub: ProviderStub) -> None:
         (claude_fails(401, "authentication_error", f"invalid x-api-key {KEY}"), "permanent", "invalid x-api-key"),
         (claude_fails(403, "permission_error"), "permanent", "403"),
         (claude_fails(404, "not_found_error", "model: claude-test"), "permanent", "model: claude-test"),
-        (claude_fails(413, "request_too_large"), "permanent", "longer than the model takes"),
+        (claude_fails(413, "request_too_large"), "permanent", "longer than the model accepts"),
         (claude_fails(429, "rate_limit_error"), "rate_limit", "429"),
         (claude_fails(500, "api_error"), "transient", "500"),
         (claude_fails(529, "overloaded_error"), "transient", "529"),
@@ -314,8 +314,8 @@ def test_a_prepared_request_is_tried_again(stub: ProviderStub) -> None:
         (Reply("<html>Welcome</html>", content_type="text/html"), "transient", "not a JSON object"),
         (Reply("[]"), "transient", "not a JSON object"),
         (Reply({"type": "message"}), "transient", "no content"),
-        (Reply(misdeed="reset"), "transient", "failed on its way"),
-        (Reply(claude_says("a long answer").body, misdeed="truncate"), "transient", "failed on its way"),
+        (Reply(misdeed="reset"), "transient", "failed in transit"),
+        (Reply(claude_says("a long answer").body, misdeed="truncate"), "transient", "failed in transit"),
         (claude_says(stop_reason="refusal", stop_details={"category": "bio"}), "refused", "declined: bio"),
     ],
 )
@@ -335,7 +335,7 @@ def test_retry_after_is_heeded(stub: ProviderStub) -> None:
 
 
 def test_an_unreachable_server_may_come_back(stub: ProviderStub) -> None:
-    with pytest.raises(ModelError, match="failed on its way") as caught:
+    with pytest.raises(ModelError, match="failed in transit") as caught:
         ask(AnthropicModel("claude-test", "http://127.0.0.1:1"), question("?"))
     assert caught.value.kind == "transient"
 
@@ -441,7 +441,7 @@ class TestPreflight:
         refusal = claude_fails(400, "invalid_request_error", "`temperature` is deprecated for this model.")
         model = self.check(stub, lambda seen: refusal if "temperature" in seen.body else claude_says())
         request = question("?", temperature=0.0)
-        assert "takes no sampling settings" in model.ignores(request.parameters)["temperature"]
+        assert "accepts no sampling settings" in model.ignores(request.parameters)["temperature"]
         assert ask(model, request)[0].text == "four"
         assert "temperature" not in stub.posts[-1]
 

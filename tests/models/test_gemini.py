@@ -262,7 +262,7 @@ def test_thinking_that_took_all_tokens_is_an_answer(stub: ProviderStub) -> None:
     [
         (candidate({"functionCall": {"name": "add"}}), "permanent", "tool calls only"),
         (candidate({"text": 4}), "permanent", "the text of a part is a number"),
-        (candidate(None), "permanent", "no list of objects"),
+        (candidate(None), "permanent", "not a list of objects"),
         (candidate({"executableCode": {"code": "2+2"}}), "permanent", "no part of the content is text"),
         (candidate(reason="MALFORMED_FUNCTION_CALL"), "permanent", "stopped without an answer: MALFORMED_FUNCTION"),
         (gemini_says(candidates=[{}]), "transient", "neither a text nor why the model stopped"),
@@ -324,8 +324,8 @@ def test_refusals(stub: ProviderStub, reply: Reply, message: str) -> None:
         (Reply("", content_type="text/plain"), "transient", "not a JSON object"),
         (Reply({}), "transient", "no candidates"),
         (candidate(reason="OTHER"), "transient", "without an answer: OTHER"),
-        (Reply(misdeed="reset"), "transient", "failed on its way"),
-        (Reply(gemini_says("a long answer").body, misdeed="truncate"), "transient", "failed on its way"),
+        (Reply(misdeed="reset"), "transient", "failed in transit"),
+        (Reply(gemini_says("a long answer").body, misdeed="truncate"), "transient", "failed in transit"),
     ],
 )
 def test_failures_are_classified_and_not_repeated_here(
@@ -346,7 +346,7 @@ def test_the_wait_that_is_asked_for_is_heeded(stub: ProviderStub) -> None:
 
 
 def test_an_unreachable_server_may_come_back() -> None:
-    with pytest.raises(ModelError, match="failed on its way") as caught:
+    with pytest.raises(ModelError, match="failed in transit") as caught:
         ask(GeminiModel("gemini-test", "http://127.0.0.1:1"), question("?"))
     assert caught.value.kind == "transient"
 

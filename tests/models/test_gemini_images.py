@@ -122,7 +122,7 @@ def test_a_model_of_text_makes_no_images_and_one_of_images_answers_in_text(stub:
 def test_the_user_is_told_what_is_not_honoured(stub: ProviderStub) -> None:
     model = GeminiModel(NAME, stub.url)
     ignored = model.ignores(GenerateImage(size=(1024, 1024), extra={"guidance_scale": 3, "aspect_ratio": "1:1"}))
-    assert ignored["size"] == "the API takes the shape (1:1) and not the pixels"
+    assert ignored["size"] == "the API accepts the shape (1:1) and not the pixels"
     assert "no such setting" in ignored["guidance_scale"]
     assert set(ignored) == {"size", "guidance_scale"}
     assert model.ignores(GenerateImage(size=(1000, 3))) == {"size": "the API has no such shape"}
@@ -168,7 +168,7 @@ class TestImagen:
         request = drawing("a red square", size=(16, 9), seed=3, extra={"negative_prompt": "blue"})
         [response] = ask(model, request)
         assert colours(response) == [(255, 0, 0)]
-        assert response.outputs[0].note == "The endpoint drew another prompt: a red, red square"
+        assert response.outputs[0].note == "The endpoint changed the prompt: a red, red square"
         assert all(seen.path.endswith("/imagen-4.0-generate-001:predict") for seen in stub.seen)
         assert {body["instances"][0]["prompt"] for body in stub.posts} == {"a red square"}
         first = stub.posts[0]["parameters"]
@@ -193,7 +193,7 @@ class TestImagen:
     def test_what_it_cannot_do(self, model: GeminiModel) -> None:
         assert model.traits.requests == {"generate": False, "loglikelihood": False, "generate_image": True}
         assert model.traits.modalities["image"] is False
-        with pytest.raises(ModelError, match="of text only"):
+        with pytest.raises(ModelError, match="from text only"):
             model.prepare(drawing(Image(RED), "x"))
         with pytest.raises(ModelError, match="no prompt"):
             model.prepare(drawing(" "))

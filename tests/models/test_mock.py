@@ -106,7 +106,7 @@ def test_wrong_finds_the_right_choice_least_likely(answer: Answer, target: Any) 
 def test_gold_is_an_error_where_nobody_tells_the_target(answer: Answer) -> None:
     (response,) = answer(question(), mode="gold")
     assert response.error is not None
-    assert "cannot know the gold answer" in response.error.message
+    assert "does not know the reference answer" in response.error.message
 
 
 def test_answers_come_from_a_file_by_sample(answer: Answer, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_nor_is_that_of_a_provider(here: Path, model: str, package: str) -> None
 def test_what_cannot_be_sent_is_refused_before_a_request(here: Path, endpoint: Refusing) -> None:
     host = f"127.0.0.1:{endpoint.server_port}/v1"
     for url, key, words in (
-        (f"http://me:CANARY0001@{host}", "CANARY0002", "The address holds a user, and there is a key besides"),
+        (f"http://me:CANARY0001@{host}", "CANARY0002", "The address names a user, and a key is set too"),
         (f"http://{host}", "CANARY\n0003", "The key has a line break"),
     ):
         code, said = ask(here, url, OPENAI_API_KEY=key)

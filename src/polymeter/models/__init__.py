@@ -1,3 +1,3 @@
-"""Models: one file or folder per backend. A backend only answers requests; batching, stop strings, defaults and retries
-are the engine's.
+"""Models: one file or folder per backend. A backend only answers requests. The engine does batching, stop strings,
+defaults and retries.
 """

@@ -77,9 +77,9 @@ class AnthropicModel(HostedModel):
         reasoning_room: Tokens for reasoning in addition to the task's own limit, since the API counts both together;
             default: the tokens of ``thinking``, and 8192 if adaptive.
         effort: How much the model thinks and writes: ``low``, ``medium``, ``high``, …
-        sampling: Whether temperature, top_p and top_k are sent, which models since Opus 4.7 reject; default: the
-            request that is made ahead of the run finds out.
-        video: ``frames``: videos are sent as frames; default: they are refused.
+        sampling: Whether temperature, top_p and top_k are sent. Models since Opus 4.7 reject them. Default: one request
+            before the run finds out.
+        video: ``frames``: send videos as frames; default: refuse them.
         num_frames: Frames of a video; at most this many when ``fps`` is given.
         fps: Frames per second of a video.
         max_image_side: Larger images and frames are scaled down to this many pixels on their longer side.
@@ -163,11 +163,11 @@ class AnthropicModel(HostedModel):
         sampling, reasons = self._sampling(parameters)
         reasons |= unknown_settings(parameters.extra, {*_TAKEN, *_SAMPLING}, _TITLE)
         if parameters.seed is not None and sampling.get("temperature") != 0:
-            reasons["seed"] = f"{_TITLE}'s API takes none: what is sampled differs from run to run"
+            reasons["seed"] = f"{_TITLE}'s API accepts none: sampled answers differ from run to run"
         return reasons
 
     def known_settings(self) -> frozenset[str]:
-        """The API's names, and those of other models that have a neutral value here."""
+        """The API's names, and names of other models' settings with a neutral value here."""
         return frozenset({*_TAKEN, *_SAMPLING, *NEUTRAL_HERE})
 
     def load(self) -> None:
@@ -220,8 +220,8 @@ class AnthropicModel(HostedModel):
         if isinstance(part, Video) and self.traits.modalities["video"]:
             return [_image(frame) for frame in self._encoder.frames(part)]
         kind = "sounds" if isinstance(part, Audio) else "videos"
-        hint = "" if isinstance(part, Audio) else "Show them as frames: --model-args video=frames."
-        raise ModelError(f"{_TITLE}'s API takes no {kind}.", where=self._label, hint=hint)
+        hint = "" if isinstance(part, Audio) else "Send them as frames: --model-args video=frames."
+        raise ModelError(f"{_TITLE}'s API accepts no {kind}.", where=self._label, hint=hint)
 
     def _sampling(self, parameters: Generate) -> tuple[dict[str, Any], dict[str, str]]:
         """The values of temperature, top_p and top_k that are sent, and why others are not; neutral values are left
@@ -236,13 +236,15 @@ class AnthropicModel(HostedModel):
         if sent.get("top_p") == 1:
             del sent["top_p"]
         if self._thinking is not None and self._thinking["type"] != "disabled":
-            reason = f"{_TITLE}'s API does not take it together with thinking"
+            reason = f"{_TITLE}'s API does not accept it together with thinking"
         elif self._samples is False:
-            reason = f"{self._name} takes no sampling settings"
+            reason = f"{self._name} accepts no sampling settings"
         elif "top_p" in sent and "temperature" in sent:
             dropped = "temperature" if sent["temperature"] == 1 else "top_p"
             del sent[dropped]
-            return sent, {dropped: f"{_TITLE}'s models take either temperature or top_p"} if dropped == "top_p" else {}
+            return sent, {
+                dropped: f"{_TITLE}'s models accept either temperature or top_p"
+            } if dropped == "top_p" else {}
         else:
             return sent, {}
         return {}, {name: reason for name, value in sent.items() if (name, value) != ("temperature", 1)}
@@ -303,7 +305,7 @@ class AnthropicModel(HostedModel):
     def _error(self, status: int, headers: Mapping[str, str], body: str) -> EndpointError:
         error = super()._error(status, headers, body)
         if status == 400 and self._samples is None and any(name in error.what for name in _SAMPLING):
-            error.hint = "If this model takes no sampling settings: --model-args sampling=false."
+            error.hint = "If this model accepts no sampling settings: --model-args sampling=false."
         return error
 
     def _read(self, answer: Mapping[str, Any], *, offers_tools: bool) -> Output:

@@ -25,9 +25,9 @@ def within_memory(compute: Callable[[], T]) -> T:
         if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in _SIGNS):
             raise
         what = (str(error).splitlines() or ["no message"])[0]
-    # Outside of the except block the exception is gone, and with it the frames that held tensors.
+    # Outside of the except block the exception is deleted, and with it the frames that held tensors.
     free_memory()
-    raise ModelError(f"Memory ran out: {what}", kind="out_of_memory", hint="A smaller --batch-size needs less.")
+    raise ModelError(f"Memory ran out: {what}", kind="out_of_memory", hint="Use a smaller --batch-size.")
 
 
 def free_memory() -> None:

@@ -61,12 +61,12 @@ def MockModel(
     """Make a mock.
 
     Args:
-        mode: ``canned`` answers with ``answer``, ``echo`` with the last message's text, ``gold`` with what the task
-            expects (the full score), ``wrong`` with something else, ``empty`` with nothing.
+        mode: ``canned`` answers with ``answer``, ``echo`` with the last message's text, ``gold`` with the task's
+            reference (the full score), ``wrong`` with something else, ``empty`` with nothing.
         answer: The canned answer.
         answers: A JSON file with an object from sample id to answer; other samples get ``answer``.
         delay_ms: How long one request takes; a batch takes as long as one request.
-        failure: How requests fail: ``transient``, ``rate_limit``, ``permanent`` or ``refused``.
+        failure: The kind of failure of requests: ``transient``, ``rate_limit``, ``permanent`` or ``refused``.
         failure_rate: Share of requests that fail, chosen by their content.
         failures_per_request: How often a transient failure repeats before the request is answered.
         is_async: Make an endpoint instead of a batch model.
@@ -79,11 +79,11 @@ def MockModel(
     """
     if mode not in _MODES:
         raise PlanError(
-            f"The mock has no mode {mode!r}.", where="--model-args mode", hint=f"Known: {', '.join(_MODES)}."
+            f"Unknown mode {mode!r} of the mock.", where="--model-args mode", hint=f"Known: {', '.join(_MODES)}."
         )
     if failure and failure not in _FAILURES:
         raise PlanError(
-            f"The mock has no failure {failure!r}.", where="--model-args", hint=f"Known: {', '.join(_FAILURES)}."
+            f"Unknown failure {failure!r} of the mock.", where="--model-args", hint=f"Known: {', '.join(_FAILURES)}."
         )
     rate = failure_rate if failure_rate else (1.0 if failure else 0.0)
     script = _Script(
@@ -249,7 +249,7 @@ class _Script:
         row = rows(request.origin) if rows is not None and request.origin is not None else None
         if row is None or row.functions.target is None:
             raise ModelError(
-                "The mock cannot know the gold answer of this task.", hint="Its format gives no doc_to_target."
+                "The mock does not know the reference answer of this task.", hint="Its format has no doc_to_target."
             )
         return row.target(), row.choices()
 
@@ -285,7 +285,7 @@ def _expected_answer(request: Request, target: Any, choices: Any) -> str | Respo
 
 
 def _wrong_answer(request: Request, target: Any, choices: Any) -> str | Response:
-    """An answer of the same kind as what is expected, as far as that shows: another choice, another letter."""
+    """Return an answer of the same kind as the reference, as far as that shows: another choice, another letter."""
     if isinstance(request.parameters, Loglikelihood):
         right = _reference_logprobs(request.parameters, target, choices)
         wrong = tuple(ChoiceLogprob(-10.1 - item.logprob, not item.is_greedy, 1) for item in right)

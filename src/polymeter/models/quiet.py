@@ -1,4 +1,4 @@
-"""Keeping model libraries from printing over the progress of a run."""
+"""Context managers that keep model libraries from printing over the progress of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Inside the block, Transformers shows only errors and no progress bars."""
+    """Show only errors of Transformers, and no progress bars, inside the block."""
     from transformers.utils import logging
 
     with _errors_only(logging):
@@ -19,7 +19,7 @@ def quiet_transformers() -> Iterator[None]:
 
 @contextmanager
 def quiet_diffusers() -> Iterator[None]:
-    """Inside the block, Diffusers and Transformers show only errors and no progress bars."""
+    """Show only errors of Diffusers and Transformers, and no progress bars, inside the block."""
     with quiet_transformers(), warnings.catch_warnings():
         for category in (
             FutureWarning,

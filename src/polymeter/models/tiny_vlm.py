@@ -1,7 +1,7 @@
 """The small vision-language model that comes with Polymeter: a LLaVA of 1.4 million parameters.
 
 It is for demonstrations and tests: it knows coloured shapes, counts and digits, and nothing else. The weights are in
-the library, with a card that says how they were made; ``HfModel`` runs them like any other checkpoint.
+the library, with a card on how they were made; ``HfModel`` runs them like any other checkpoint.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def test_what_a_pipeline_cannot_draw_is_said(
 
 def test_it_answers_no_other_ask(loaded: Callable[..., Any]) -> None:
     (response,) = loaded("stable_diffusion").respond([request("a star", ask=Generate())])
-    assert "cannot answer 'generate'; it draws" in response.error.message
+    assert "cannot answer 'generate'; it makes images" in response.error.message
 
 
 def test_a_setting_that_nobody_knows_is_an_error_that_names_the_nearest(loaded: Callable[..., Any]) -> None:
@@ -241,4 +241,4 @@ def test_memory_that_runs_out_is_told_apart(stand: Callable[..., tuple[Any, Stan
 def test_a_pipeline_that_gives_too_few_images_is_found_out(stand: Callable[..., tuple[Any, Stand]]) -> None:
     model, _ = stand(lambda given: SimpleNamespace(images=[]))
     (response,) = model.respond([request("a", ask=ask())])
-    assert "gave 0 images where 3 images were asked for" in response.error.message
+    assert "returned 0 images, but 3 images were requested" in response.error.message

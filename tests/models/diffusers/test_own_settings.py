@@ -129,7 +129,7 @@ def test_prompts_that_change_their_neighbours_are_drawn_alone(pads: bool, caplog
         artist.draw(rows[:1])
     assert shades == [1, 9, 4, 2]
     assert pipeline.calls == [3] * (7 if pads else 5)  # two to try it out
-    assert ("depends on what is drawn with it" in caplog.text) == pads
+    assert ("depend on the other images of their call" in caplog.text) == pads
 
 
 def test_the_weights_are_of_the_commit_that_was_planned_with(

@@ -42,7 +42,7 @@ def test_one_class_may_draw_and_edit(tmp_path: Path) -> None:
     model = DiffusersModel(str(index_of(tmp_path / "kontext", "FluxKontextPipeline")))
     assert model.traits.modalities["image"] is True
     told = model.ignores(GenerateImage(extra={"style": "vivid"}))
-    assert told == {"style": "It is no setting of FluxKontextPipeline."}
+    assert told == {"style": "It is not a setting of FluxKontextPipeline."}
 
 
 def test_a_class_may_be_named(pipeline_folder: Callable[..., Path]) -> None:
@@ -62,7 +62,7 @@ def test_a_class_may_be_named(pipeline_folder: Callable[..., Path]) -> None:
         ("LLaDA2Pipeline", "writes text"),
         ("StableDiffusionInpaintPipeline", "paints into a mask"),
         ("DiTPipeline", "draws classes by number"),
-        ("DDPMPipeline", "takes no prompt"),
+        ("DDPMPipeline", "accepts no prompt"),
         ("OmniGen2Pipeline", "has no pipeline 'OmniGen2Pipeline'.*trust_remote_code=true"),
         (["own", "OwnPipeline"], "has no pipeline 'OwnPipeline'.*trust_remote_code=true"),
     ],
@@ -80,11 +80,11 @@ def test_a_pipeline_with_code_of_its_own_is_not_read_for_what_it_can_do(tmp_path
 def test_a_missing_folder_an_empty_one_and_a_file_are_told_apart(tmp_path: Path) -> None:
     file = tmp_path / "sd.safetensors"
     file.write_bytes(b"")
-    with pytest.raises(PlanError, match="no pipeline folder"):
+    with pytest.raises(PlanError, match=r"pipeline folder .* does not exist"):
         DiffusersModel(str(tmp_path / "nothing"))
     with pytest.raises(PlanError, match=r"it has no model_index\.json.*hf:PATH"):
         DiffusersModel(str(tmp_path))
-    with pytest.raises(PlanError, match=r"is a file, and a pipeline is a folder.*from_single_file"):
+    with pytest.raises(PlanError, match=r"is a file\. A pipeline is a folder.*from_single_file"):
         DiffusersModel(str(file))
 
 
@@ -181,6 +181,6 @@ def test_settings_that_change_nothing_are_told(pipeline_folder: Callable[..., Pa
     assert "true_cfg_scale above 1" in told
     assert flux.ignores(GenerateImage(extra={"negative_prompt": "x", "true_cfg_scale": 2.0})) == {}
     misspelt = stable.ignores(GenerateImage(extra={"negativ_prompt": "x"}))["negativ_prompt"]
-    assert "It is no setting of StableDiffusionPipeline" in misspelt
+    assert "It is not a setting of StableDiffusionPipeline" in misspelt
     assert "Did you mean 'negative_prompt'" in misspelt
     assert "negative_prompt" in (stable.known_settings() or ())

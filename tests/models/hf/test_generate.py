@@ -106,8 +106,8 @@ def test_settings_that_change_nothing_are_named(model: Callable[..., Any]) -> No
     made = model("llama")
     ask = Generate(4, 0.0, 0.9, extra={"image_aspect_ratio": "pad", "num_return_sequences": 3, "top_k": 50})
     told = made.ignores(ask)
-    assert told["image_aspect_ratio"] == "Transformers has no generation setting of that name."
-    assert told["num_return_sequences"] == "n says how many answers are wanted."
+    assert told["image_aspect_ratio"] == "Transformers has no such generation setting."
+    assert told["num_return_sequences"] == "n sets the number of answers."
     assert told["top_p"] == told["top_k"] == "The answer is greedy: nothing is sampled."
     near = made.ignores(Generate(4, 0.0, extra={"num_beamss": 2}))
     assert near["num_beamss"].endswith("of that name. Did you mean 'num_beams'?")

@@ -45,19 +45,19 @@ def test_making_it_reads_no_weights(checkpoint: Callable[..., Path], tmp_path: P
 @pytest.mark.parametrize(
     ("name", "args", "message"),
     [
-        ("/nowhere/at/all", {}, r"no checkpoint folder '/nowhere/at/all'"),
-        ("nobody/nothing", {}, r"Offline, give a folder that holds it: --weights nobody/nothing=PATH"),
-        (".", {}, r"holds no checkpoint: it has no config.json.*adapter="),
+        ("/nowhere/at/all", {}, r"The checkpoint folder '/nowhere/at/all' does not exist"),
+        ("nobody/nothing", {}, r"Offline, name a folder that contains it: --weights nobody/nothing=PATH"),
+        (".", {}, r"is not a checkpoint: it has no config.json.*adapter="),
         ("CKPT", {"dtype": "flaot16"}, r"'dtype' cannot be 'flaot16'.*'float16'"),
         ("CKPT", {"video_as": "never"}, r"Known: auto, video, images"),
         ("CKPT", {"quantization": "4bit"}, r"'quantization' must be a mapping.*quantization=\{"),
-        ("CKPT", {"device": "cpu", "device_map": "auto"}, r"device and device_map say two things"),
+        ("CKPT", {"device": "cpu", "device_map": "auto"}, r"device and device_map exclude each other"),
         ("CKPT", {"trust_remote_code": "no"}, r"'trust_remote_code' must be true or false, not 'no'"),
         ("CKPT", {"max_length": "long"}, r"'max_length' must be a number of at least 0, not 'long'"),
         ("CKPT", {"video_frames": 0}, r"'video_frames' must be a number of at least 1, not 0"),
         ("CKPT", {"device": "gpu"}, r"Using the device 'gpu' raised .*Known: cpu, cuda"),
         ("CKPT", {"adapter": "/nowhere/lora"}, r"'/nowhere/lora' holds no adapter: it has no adapter_config.json"),
-        ("CKPT", {"processor_args": {"max_pixel": 9}}, r"takes no argument 'max_pixel'"),
+        ("CKPT", {"processor_args": {"max_pixel": 9}}, r"has no argument 'max_pixel'"),
     ],
 )
 def test_wrong_arguments_are_told_before_loading(
@@ -113,7 +113,7 @@ def test_missing_torchvision_is_told_plainly(checkpoint: Callable[..., Path], tm
 def test_checkpoint_without_processor_is_told(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
     folder = tmp_path / "bare"
     shutil.copytree(checkpoint("llava"), folder, ignore=shutil.ignore_patterns("*processor_config.json"))
-    with pytest.raises(PlanError, match=r"holds no processor|Reading the processor"):
+    with pytest.raises(PlanError, match=r"it has no processor|Reading the processor"):
         HfModel(str(folder))
 
 

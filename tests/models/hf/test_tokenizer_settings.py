@@ -87,8 +87,8 @@ def test_another_tokenizer_may_be_named(checkpoint: Callable[..., Path], tmp_pat
         ("llama", {"prefix_token_id": -1}, "at least 0"),
         ("llama", {"add_bos_token": "no"}, "must be true or false"),
         ("llama", {"tokenizer": "/no/such/folder"}, "Reading the tokenizer of '/no/such/folder'"),
-        ("llava", {"add_bos_token": False}, "the one of its processor"),
-        ("llava", {"tokenizer": "a/b"}, "the one of its processor"),
+        ("llava", {"add_bos_token": False}, "uses the tokenizer of its processor"),
+        ("llava", {"tokenizer": "a/b"}, "uses the tokenizer of its processor"),
     ],
 )
 def test_what_a_tokenizer_cannot_do_is_refused(

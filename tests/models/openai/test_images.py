@@ -94,7 +94,7 @@ def test_repeats_are_joined_where_that_is_wanted_and_where_no_seed_is_lost() -> 
     assert [(body.get("seed"), body.get("n")) for body in stub.bodies] == [(None, 3)]
     assert [colours(response) for response in responses] == [[(255, 0, 0)]] * 3
     assert {response.outputs[0].note for response in responses} == {
-        "Drawn without that seed, which the endpoint is not sent."
+        "Drawn without that seed, which the endpoint does not accept."
     }
 
 
@@ -111,9 +111,9 @@ def test_a_server_without_seeds_is_asked_for_several_at_once(caplog: pytest.LogC
         assert model.joins_repeats
         second = respond_together(model, *repeats("y", 1, 2, 3, 4))
     assert [(body.get("seed"), body.get("n")) for body in stub.bodies] == [(1, None), (None, None), (None, 4)]
-    assert caplog.text.count("takes no seed") == 1
+    assert caplog.text.count("accepts no seed") == 1
     notes = {response.outputs[0].note for response in (first, *second)}
-    assert notes == {"Drawn without that seed, which the endpoint is not sent."}, "the page shows seeds beside pictures"
+    assert notes == {"Drawn without that seed, which the endpoint does not accept."}, "pages show seeds"
 
 
 def test_openai_itself_is_sent_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_openai_itself_is_sent_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
         assert model.joins_repeats
         responses = respond_together(model, *repeats("x", 1, 2))
     assert [(body.get("seed"), body["n"]) for body in stub.bodies] == [(None, 2)]
-    note = "Drawn without that seed, which the endpoint is not sent. The endpoint drew another prompt: a red square"
+    note = "Drawn without that seed, which the endpoint does not accept. The endpoint changed the prompt: a red square"
     assert [response.outputs[0].note for response in responses] == [note] * 2
 
 
@@ -260,7 +260,7 @@ def test_an_image_may_come_as_a_data_url(name: str) -> None:
     with OpenAIStub(lambda _: images({name: url, "revised_prompt": "a blue square"})) as stub:
         [response] = respond(OpenAIModel("flux", base_url=stub.base_url), drawing("x"))
     assert colours(response) == [(0, 0, 255)]
-    assert response.outputs[0].note == "The endpoint drew another prompt: a blue square"
+    assert response.outputs[0].note == "The endpoint changed the prompt: a blue square"
 
 
 def test_an_image_that_cannot_be_fetched_is_fetched_again_and_not_made_again() -> None:
@@ -295,7 +295,7 @@ def test_a_file_that_is_gone_or_too_large_or_nowhere_is_an_error() -> None:
     error = refused(gone, drawing("x"))
     assert "/v1/made.png cannot be fetched: HTTP 404" in str(error), "and nothing of the signature"
     assert error.kind == "permanent"
-    assert "no web address" in str(refused(lambda _: images({"url": "ftp://there/a.png"}), drawing("x")))
+    assert "is not a web address" in str(refused(lambda _: images({"url": "ftp://there/a.png"}), drawing("x")))
     assert "larger than 0.002 MB" in str(refused(large, drawing("x"), max_answer_mb=0.002))
 
 
@@ -440,7 +440,7 @@ def test_no_image_is_asked_for_ahead_of_a_run(caplog: pytest.LogCaptureFixture) 
     assert "does not list the model 'fluxx'" in caplog.text
     with OpenAIStub(lambda _: failure("no such route", 404)) as stub:
         asyncio.run(OpenAIModel("flux", base_url=stub.base_url).preflight())
-    with OpenAIStub(lambda _: failure("bad key", 401)) as stub, pytest.raises(PlanError, match="wants a key"):
+    with OpenAIStub(lambda _: failure("bad key", 401)) as stub, pytest.raises(PlanError, match="requires a key"):
         asyncio.run(OpenAIModel("flux", base_url=stub.base_url).preflight())
 
 

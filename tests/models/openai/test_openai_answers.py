@@ -77,7 +77,7 @@ def choice(**fields: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "message": {"content": "half an"}, **fields}]}
 
 
-ONLY_CALLS = "The model answered with tool calls only, and it was offered no tools."
+ONLY_CALLS = "The model answered with tool calls only, although it was offered no tools."
 INCOMPLETE = "The endpoint's answer is incomplete:"
 MALFORMED = "The endpoint's answer is malformed:"
 
@@ -154,7 +154,7 @@ def test_what_stands_beside_a_text_does_not_matter() -> None:
             "permanent",
             "The endpoint has moved to 'https://example.org'.",
         ),
-        (Reply(None), "transient", "The request failed on its way: the server closed the connection."),
+        (Reply(None), "transient", "The request failed in transit: the server closed the connection."),
     ],
 )
 def test_what_is_no_answer(reply: Any, kind: str, what: str) -> None:
@@ -168,7 +168,7 @@ def test_a_cut_connection_and_a_closed_port_may_pass() -> None:
     assert error.kind == "transient"
     with OpenAIStub() as stub:
         url = stub.base_url
-    with pytest.raises(ModelError, match="The request failed on its way: cannot connect to 127") as caught:
+    with pytest.raises(ModelError, match="The request failed in transit: cannot connect to 127") as caught:
         ask(OpenAIModel("m", base_url=url))
     assert caught.value.kind == "transient"
 
@@ -235,7 +235,7 @@ def test_where_the_address_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"base_url": "localhost:8000/v1"}, "is not valid. [base_url] Write it with its scheme"),
         ({"base_url": "http://a:b/v1"}, "The base URL 'http://a:b/v1' is not valid"),
         ({"azure_endpoint": "https://x.openai.azure.com"}, "environment variable AZURE_OPENAI_API_KEY is not set"),
-        ({"azure_endpoint": "https://x", "base_url": "https://y"}, "Both base_url and azure_endpoint are given."),
+        ({"azure_endpoint": "https://x", "base_url": "https://y"}, "Both base_url and azure_endpoint are set."),
         ({"azure_endpoint": "http://localhost"}, "needs a key"),
         ({"api": "chats"}, "has no api 'chats'. [--model-args api] Did you mean 'chat'?"),
         ({"image_detail": "lo"}, "has no image_detail 'lo'. [--model-args image_detail] Did you mean 'low'?"),

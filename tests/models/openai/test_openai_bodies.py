@@ -201,14 +201,14 @@ def test_what_is_not_sent_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     ask = Generate(8, 0.5, extra=extra)
     model = OpenAIModel("m", base_url="http://localhost:1/v1", omit="temperature, seed")
     assert model.ignores(ask) == {
-        "num_beams": "endpoints sample and do not search with beams",
+        "num_beams": "endpoints sample and have no beam search",
         "use_cache": "it is settled inside the server",
-        "temperature": "omit= leaves it out",
+        "temperature": "it is left out by omit=",
     }
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert OpenAIModel("m").ignores(Generate(8, extra={"top_k": 3})) == {"top_k": "this endpoint does not know it"}
     first = OpenAIModel("m", base_url="http://localhost:1/v1", logprobs="first_token")
-    assert first.ignores(Loglikelihood(("a",))) == {"continuations": "only the first token of each choice is looked at"}
+    assert first.ignores(Loglikelihood(("a",))) == {"continuations": "only the first token of each choice counts"}
     body = body_of(asked("q", ask=Generate(8, 0.5, seed=1)), omit=["temperature", "seed", "max_tokens"])
     assert body.keys() == {"model", "messages"}
 
@@ -309,7 +309,7 @@ def test_a_base_model_continues_texts() -> None:
         assert received.body["prompt"] == "Facts.\n\nThe sky is"
         assert model.traits.is_completion
         assert model.traits.modalities["image"] is False
-        with pytest.raises(ModelError, match="takes no media"):
+        with pytest.raises(ModelError, match="accepts no media"):
             model.prepare(asked(Image(jpeg())))
 
 
@@ -348,5 +348,5 @@ def test_what_cannot_be_sent() -> None:
     model = OpenAIModel("m", base_url="http://localhost:1/v1")
     with pytest.raises(DataError, match="does not exist"):
         model.prepare(asked(Image(Path("/nowhere.jpg"))))
-    with pytest.raises(ModelError, match="the messages hold no text"):
+    with pytest.raises(ModelError, match="the messages contain no text"):
         model.prepare(asked(" ", ask=GenerateImage()))

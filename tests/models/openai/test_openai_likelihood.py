@@ -318,7 +318,7 @@ def test_first_tokens_speak_for_words_that_they_alone_begin() -> None:
         assert [choice.logprob for choice in output.logprobs] == [-0.1, -2.0, -4.0]
         with pytest.raises(ModelError, match="None of the 3 likeliest first tokens begins one of the choices alone"):
             score(model, about("Where?", ask=("(A)", "(B)")))
-        with pytest.raises(ModelError, match="cannot tell choices apart"):
+        with pytest.raises(ModelError, match="cannot distinguish choices"):
             score(model, about("Where?", ask=("A", " A")))
 
 
@@ -357,7 +357,7 @@ def test_a_server_with_none_of_the_ways_says_what_was_tried() -> None:
         score(at(stub), about("Which?", ask=("A", "B")))
     assert caught.value.kind == "permanent"
     assert str(caught.value).startswith(
-        "The endpoint tells no log-probabilities. Tried prompt_logprobs: its answer has no prompt_logprobs; "
+        "The endpoint returns no log-probabilities. Tried prompt_logprobs: its answer has no prompt_logprobs; "
         "echo: HTTP 404: There is no such thing here.; first_token: its answer has no top_logprobs."
     )
 
@@ -395,12 +395,12 @@ def spoiled(key: str, value: Any) -> Any:
     ("key", "value", "what"),
     [
         ("token_logprobs", [None, -1.0], "tokens, 2 log-probabilities"),
-        ("token_logprobs", [None, *["-1.0"] * 7], "is no log-probability"),
-        ("token_logprobs", [None, *[math.nan] * 7], "is no log-probability"),
-        ("token_logprobs", [None, *[0.5] * 7], "is no log-probability"),
+        ("token_logprobs", [None, *["-1.0"] * 7], "is not a log-probability"),
+        ("token_logprobs", [None, *[math.nan] * 7], "is not a log-probability"),
+        ("token_logprobs", [None, *[0.5] * 7], "is not a log-probability"),
         ("token_logprobs", [None] * 8, "no log-probability for the first token"),
-        ("tokens", [1] * 8, "the text of a token is no text"),
-        ("text_offset", ["0"] * 8, "an offset of a token is no number"),
+        ("tokens", [1] * 8, "the text of a token is not text"),
+        ("text_offset", ["0"] * 8, "an offset of a token is not a number"),
     ],
 )
 def test_an_echo_of_another_form_is_no_answer(key: str, value: Any, what: str) -> None:
@@ -420,9 +420,9 @@ def stub_request(prompt: str) -> Received:
 @pytest.mark.parametrize(
     ("entry", "what"),
     [
-        ({"1": {"logprob": math.nan, "rank": 1, "decoded_token": "x"}}, "nan is no log-probability"),
-        ({"1": {"rank": 1, "decoded_token": "x"}}, "None is no log-probability"),
-        ({"1": {"logprob": -1.0, "rank": "1", "decoded_token": "x"}}, "a rank in prompt_logprobs is no number"),
+        ({"1": {"logprob": math.nan, "rank": 1, "decoded_token": "x"}}, "nan is not a log-probability"),
+        ({"1": {"rank": 1, "decoded_token": "x"}}, "None is not a log-probability"),
+        ({"1": {"logprob": -1.0, "rank": "1", "decoded_token": "x"}}, "a rank in prompt_logprobs is not a number"),
         ({str(n): {"logprob": -1.0, "rank": n} for n in range(3)}, "does not hold one or two tokens"),
         ({"1": -1.0}, "does not hold one or two tokens"),
         ([-1.0], "does not hold one or two tokens"),

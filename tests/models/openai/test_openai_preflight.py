@@ -87,10 +87,10 @@ def test_nobody_there() -> None:
 def test_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     message = refusal([failure("who are you", 401)])
-    assert "wants a key, and the environment variable OPENAI_API_KEY is not set (HTTP 401: who are you)." in message
+    assert "requires a key, and the environment variable OPENAI_API_KEY is not set (HTTP 401: who are you)." in message
     monkeypatch.setenv("MY_KEY", "k" * 20)
     message = refusal([failure("who are you", 403)], api_key_env="MY_KEY")
-    assert "does not take the key in MY_KEY (HTTP 403: who are you)." in message
+    assert "rejects the key in MY_KEY (HTTP 403: who are you)." in message
     assert "Check MY_KEY and what its key may use." in message
 
 
@@ -123,8 +123,8 @@ def test_unknown_models_where_none_are_listed() -> None:
 def test_no_endpoint(reply: Reply) -> None:
     with OpenAIStub([reply]) as stub, pytest.raises(PlanError) as caught:
         check(stub.base_url.removesuffix("/v1"))
-    assert str(caught.value).startswith("There is no OpenAI-compatible endpoint: ")
-    hint = "Give that address" if reply.status == 302 else f"at the end: --base-url {stub.base_url}"
+    assert str(caught.value).startswith("This is not an OpenAI-compatible endpoint: ")
+    hint = "Set that address" if reply.status == 302 else f"at the end: --base-url {stub.base_url}"
     assert hint in str(caught.value)
 
 

@@ -57,8 +57,8 @@ def test_the_environment_may_name_several(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("urls", "message"),
     [
-        (["http://a/v1", ""], "empty address"),
-        (["http://a/v1", "http://a/v1/"], "given twice"),
+        (["http://a/v1", ""], r"An address in .* is empty"),
+        (["http://a/v1", "http://a/v1/"], "listed twice"),
         (["http://a/v1", "a:80"], "base URL 'a:80' is not valid"),
         (["http://a/v1", "https://api.openai.com/v1"], "cannot serve the same model"),
     ],
@@ -143,7 +143,7 @@ def test_an_address_that_is_out_of_reach_is_told_and_the_run_goes_on(
     with OpenAIStub(sums) as a:
         result = run(tmp_path, a.base_url, NOBODY, concurrency=4)
     assert (result.status, result.n_failed) == ("complete", 0)
-    assert "The other addresses take over." in caplog.text
+    assert "The other addresses are used." in caplog.text
     found = result.folder.read_manifest()["requests_by_address"]["model"]
     assert (found[a.base_url]["requests"], found[NOBODY]["requests"]) == (N, 0)
 
@@ -155,7 +155,7 @@ def test_a_run_whose_addresses_are_all_out_of_reach_is_refused(tmp_path: Path) -
 
 def test_an_address_that_can_never_answer_is_a_mistake_of_the_user(tmp_path: Path) -> None:
     with OpenAIStub(sums) as a, OpenAIStub(lambda received: failure("Invalid key", 401)) as b:
-        with pytest.raises(PlanError, match="wants a key") as refused:
+        with pytest.raises(PlanError, match="requires a key") as refused:
             run(tmp_path, a.base_url, b.base_url)
         assert refused.value.where == b.base_url
 

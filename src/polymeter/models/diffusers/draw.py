@@ -1,4 +1,4 @@
-"""Calling a pipeline so that an image depends only on its own prompt, settings and seed, and not on the rest of the
+"""Calls of a pipeline in which an image depends only on its own prompt, settings and seed, and not on the rest of the
 call.
 
 Kernels round differently for different numbers of rows, which changes a pixel by a level here and there. So every call
@@ -93,7 +93,8 @@ class Artist:
         if has_shared or not _is_same(copies[0], mixed[0]):
             self._is_alone = True
             _LOG.warning(
-                "What %s draws depends on what is drawn with it: each image is drawn alone. Leave images_per_call out.",
+                "Images of %s depend on the other images of their call, so each is drawn alone. Leave images_per_call "
+                "out.",
                 self._role.name,
             )
 
@@ -119,9 +120,9 @@ class Artist:
             return within_memory(lambda: self._pipeline(**arguments))
         except ModelError as error:
             if self._n_rows > 1 and error.kind == "out_of_memory":
-                error.hint = "A smaller images_per_call needs less."
+                error.hint = "Use a smaller images_per_call."
             else:
-                error.hint = "A smaller size needs less, and so does offload=model."
+                error.hint = "Use a smaller size or offload=model."
             raise
 
 
@@ -136,7 +137,7 @@ def _images(result: Any, n_rows: int, role: Role) -> list[Drawn]:
     images = getattr(result, "images", None)
     if not isinstance(images, (list, tuple)) or len(images) != n_rows:
         what = f"{len(images)} images" if isinstance(images, (list, tuple)) else f"a {type(result).__name__}"
-        raise ModelError(f"The pipeline {role.name} gave {what} where {n_rows} images were asked for.")
+        raise ModelError(f"The pipeline {role.name} returned {what}, but {n_rows} images were requested.")
     flags = getattr(result, "nsfw_content_detected", None)
     if flags is None:
         flags = getattr(result, "nsfw_detected", None)
@@ -153,7 +154,7 @@ def _images(result: Any, n_rows: int, role: Role) -> list[Drawn]:
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[Any]:
-    """Seed torch's global generators inside the block and restore them afterwards. It yields a function that says
+    """Seed torch's global generators inside the block and restore them afterwards. Yields a function that returns
     whether they were used.
     """
     import torch

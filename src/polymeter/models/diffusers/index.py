@@ -1,4 +1,4 @@
-"""What a pipeline is, by its ``model_index.json`` and the signature of its class. No weights are read."""
+"""The uses of a pipeline, read from its ``model_index.json`` and the signature of its class. No weights are read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ELSEWHERE = {
     "mask_image": "paints into a mask, which no request holds",
     "class_labels": "draws classes by number, not prompts",
 }
-"""What a pipeline does if its call takes a parameter of that name."""
+"""The purpose of a pipeline whose call has a parameter of that name."""
 _IMAGE_IS_OPTIONAL = (
     "BriaFibo2Pipeline",
     "DreamLiteMobilePipeline",
@@ -41,7 +41,7 @@ class Role:
     Attributes:
         made_by: The class.
         parameters: Parameters of its call: names and defaults.
-        image_parameter: Name of the parameter for images; empty: it takes none.
+        image_parameter: Name of the parameter for images; empty: it has none.
     """
 
     made_by: type
@@ -56,11 +56,11 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class PipelineKind:
-    """What a checkpoint can be used for.
+    """The uses of a checkpoint.
 
     Attributes:
-        draw: How it draws from text alone, if it does.
-        edit: How it draws with input images, if it does.
+        draw: Its way of drawing from text alone, if it has one.
+        edit: Its way of drawing with input images, if it has one.
     """
 
     draw: Role | None
@@ -86,26 +86,28 @@ def read_index(settings: DiffusersSettings) -> tuple[Mapping[str, Any], str]:
     looks_local = name.startswith(("/", "./", "../", "~")) or name.count("/") > 1
     if path.is_file():
         raise PlanError(
-            f"{name!r} is a file, and a pipeline is a folder.",
+            f"{name!r} is a file. A pipeline is a folder.",
             where="--model",
             hint="Convert a single-file checkpoint with from_single_file(…).save_pretrained(FOLDER).",
         )
     if not settings.is_folder and looks_local:
-        raise PlanError(f"There is no pipeline folder {name!r}.", where="--model", hint="Check the path.")
+        raise PlanError(f"The pipeline folder {name!r} does not exist.", where="--model", hint="Check the path.")
     if settings.is_folder and not (path / INDEX).is_file():
         raise PlanError(
-            f"The folder {name!r} holds no pipeline: it has no {INDEX}.",
+            f"The folder {name!r} is not a pipeline: it has no {INDEX}.",
             where="--model",
-            hint=f"Name the folder that {INDEX} lies in; a model of Transformers is loaded as hf:PATH.",
+            hint=f"Name the folder with {INDEX}. For a model of Transformers, write hf:PATH.",
         )
-    hint = "" if settings.is_folder else f"Check the id. Offline, give a folder that holds it: --weights {name}=PATH."
+    advice = f"Check the id. Offline, name a folder that contains it: --weights {name}=PATH."
+    hint = "" if settings.is_folder else advice
     with boundary(PlanError, f"Reading {INDEX} of {name!r}", hint=hint):
         index, commit = DiffusionPipeline.load_config(name, return_commit_hash=True, **settings.source)
     return index, str(commit or "")
 
 
 def kind_of(index: Mapping[str, Any], settings: DiffusersSettings) -> PipelineKind | None:
-    """What a checkpoint can be used for; ``None`` if only its own code says, which does not run before it is loaded.
+    """Return the uses of a checkpoint; ``None`` if only its own code determines them, which does not run before it is
+    loaded.
 
     Raises:
         PlanError: if there is no such pipeline, or it does not make images from prompts.
@@ -129,12 +131,12 @@ def kind_of(index: Mapping[str, Any], settings: DiffusersSettings) -> PipelineKi
     raise PlanError(
         f"Diffusers {diffusers.__version__} has no pipeline {named!r}.",
         where="--model-args pipeline" if settings.pipeline else f"{settings.name}/{INDEX}",
-        hint=near or "Where the checkpoint brings the code of its pipeline, trust_remote_code=true lets it run.",
+        hint=near or "If the checkpoint contains its pipeline's code, allow it to run with trust_remote_code=true.",
     )
 
 
 def kind_of_class(made_by: type) -> PipelineKind:
-    """What a class of pipelines can be used for, together with those that share its parts.
+    """Return the uses of a class of pipelines, together with the classes that share its parts.
 
     Raises:
         PlanError: if it does not make images from prompts.
@@ -144,7 +146,7 @@ def kind_of_class(made_by: type) -> PipelineKind:
         if parameter in role.parameters:
             raise PlanError(f"The pipeline {role.name} {what}.", where="--model", hint="Choose one for images.")
     if "prompt" not in role.parameters:
-        raise PlanError(f"The pipeline {role.name} takes no prompt.", where="--model", hint="Choose one that does.")
+        raise PlanError(f"The pipeline {role.name} accepts no prompt.", where="--model", hint="Choose one that does.")
     drawing, editing = _tables()
     draw = role if _draws_from_text(role, drawing) else _sibling(made_by, editing, drawing)
     edit = role if role.image_parameter else _sibling(made_by, drawing, editing)
@@ -163,7 +165,7 @@ def _role(made_by: type) -> Role:
 
 
 def _draws_from_text(role: Role, drawing: Mapping[str, type]) -> bool:
-    """Return whether a class can draw without images: it is listed for that, or takes a list of images that may be
+    """Return whether a class can draw without images: it is listed for that, or accepts a list of images that may be
     empty.
     """
     return role.image_parameter != "image" or role.made_by in drawing.values() or role.name in _IMAGE_IS_OPTIONAL

@@ -1,4 +1,4 @@
-"""Reading a pipeline: its parts, the chosen scheduler, LoRA weights, and the device."""
+"""Loading of a pipeline: its parts, the selected scheduler, LoRA weights, and the device."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class LoadedPipeline:
     """A pipeline in memory.
 
     Attributes:
-        kind: What it can be used for.
-        draw: The pipeline that draws from text alone; ``None``: there is none.
-        edit: The one that takes images; it shares its parts with the other, or is the same.
+        kind: Its uses.
+        draw: The pipeline that draws from text alone; ``None``: it has none.
+        edit: The one that accepts images; it shares its parts with the other, or is the same.
     """
 
     kind: PipelineKind
@@ -46,9 +46,9 @@ def check_places(settings: DiffusersSettings) -> None:
             torch.empty(0, device=settings.device)
     if settings.offload != "none" and (settings.device or best_device()) == "cpu":
         raise PlanError(
-            f"offload={settings.offload} needs an accelerator, and there is none.",
+            f"offload={settings.offload} needs an accelerator. This machine has none.",
             where="--model-args offload",
-            hint="Leave it out: on a CPU everything lies in the machine's memory anyway.",
+            hint="Leave it out: on a CPU, all parts are in the machine's memory anyway.",
         )
     if settings.scheduler and not hasattr(diffusers, settings.scheduler):
         known = [name for name in dir(diffusers) if name.endswith("Scheduler")]
@@ -59,7 +59,7 @@ def check_places(settings: DiffusersSettings) -> None:
         )
     lora = settings.lora
     if lora and lora.startswith(("/", "./", "../", "~")) and not Path(lora).exists():
-        raise PlanError(f"There are no LoRA weights {lora!r}.", where="--model-args lora", hint="Check the path.")
+        raise PlanError(f"The LoRA weights {lora!r} do not exist.", where="--model-args lora", hint="Check the path.")
 
 
 def load_pipelines(settings: DiffusersSettings, kind: PipelineKind | None) -> LoadedPipeline:
@@ -67,7 +67,7 @@ def load_pipelines(settings: DiffusersSettings, kind: PipelineKind | None) -> Lo
 
     Args:
         settings: How to read them.
-        kind: The result of ``kind_of``; ``None``: only its own code says.
+        kind: The result of ``kind_of``; ``None``: only its own code determines them.
 
     Raises:
         PlanError: if a file is missing or broken, or a package that its parts need is not installed.
@@ -148,7 +148,7 @@ def _scheduler(own: Any, settings: DiffusersSettings) -> Any:
                 where="--model-args scheduler_args",
                 hint=did_you_mean(name, known),
             )
-    with boundary(PlanError, f"Making the scheduler {made_by.__name__}"):
+    with boundary(PlanError, f"Creating the scheduler {made_by.__name__}"):
         return made_by.from_config(own.config, **settings.scheduler_args)
 
 
@@ -159,7 +159,7 @@ def _with_role(pipeline: Any, role: Role) -> Any:
     taken = inspect.signature(role.made_by.__init__).parameters  # type: ignore[misc]
     settings = {name: value for name, value in pipeline.config.items() if name in taken}
     parts = {name: part for name, part in pipeline.components.items() if name in taken}
-    with boundary(PlanError, f"Making the pipeline {role.name} of the parts of {type(pipeline).__name__}"):
+    with boundary(PlanError, f"Creating the pipeline {role.name} from the parts of {type(pipeline).__name__}"):
         return role.made_by(**settings | parts)
 
 

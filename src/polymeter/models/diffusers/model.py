@@ -37,12 +37,13 @@ class DiffusersModel(BatchModel):
     """A pipeline that draws images from text, or from text and images.
 
     A checkpoint whose parts make both kinds of pipeline (Stable Diffusion, FLUX, …) is used as one kind for requests
-    with an image and as the other for the rest. Settings that a request does not set are the pipeline's own.
+    with an image and as the other for the rest. The pipeline's own settings hold if a request does not set them.
 
     An image depends on its prompt, its settings and its seed: the batch size changes no pixel. Kernels round
     differently for different numbers of rows (in 16 bits by several levels of a pixel), so how many images a call draws
-    is a property of the model, ``images_per_call``, and not of the batch. A batch size alone passes more requests at a
-    time, which are drawn one after the other; ``images_per_call=4`` draws four at a time, on any batch size.
+    is a property of the model, ``images_per_call``, and not of the batch. A larger batch size alone passes more
+    requests at a time, which are drawn one after the other; ``images_per_call=4`` draws four at a time, on any batch
+    size.
 
     Args:
         name: Folder or hub id; it holds a ``model_index.json``.
@@ -50,7 +51,7 @@ class DiffusersModel(BatchModel):
         device: A torch device (``cuda:1``, ``cpu``); default: the first accelerator, else the CPU.
         offload: ``model`` or ``sequential``: parts wait in the machine's memory until they are needed.
         revision: Branch, tag or commit on the hub.
-        variant: Which of several sets of weights, such as ``fp16``.
+        variant: One of several sets of weights, such as ``fp16``.
         pipeline: Class of the pipeline; default: the one that ``model_index.json`` names.
         scheduler: Class of the scheduler; default: the pipeline's own.
         scheduler_args: Settings of the scheduler that differ from the pipeline's own.
@@ -60,9 +61,9 @@ class DiffusersModel(BatchModel):
         generation: Default generation settings of requests (``num_inference_steps``, ``guidance_scale``,
             ``size``, …).
         images_per_call: How many images one call of the pipeline draws: more are faster on an accelerator and need more
-            memory. It can change pixels, so it is recorded with the model; how requests are batched cannot, because a
-            call with fewer images is filled with copies, which are discarded. If a pipeline draws a prompt differently
-            next to longer ones, which is tested once, each image is drawn alone.
+            memory. It can change pixels, so it is recorded with the model. The batch size cannot: a call with fewer
+            images is filled with copies, which are discarded. If a pipeline draws a prompt differently next to longer
+            ones, which is tested once, each image is drawn alone.
         trust_remote_code: Allow Python files of the checkpoint to run.
 
     Raises:
@@ -142,7 +143,7 @@ class DiffusersModel(BatchModel):
         }
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
-        """Settings that this pipeline does not take, or that have no effect."""
+        """Settings that this pipeline does not accept, or that have no effect."""
         if not isinstance(parameters, GenerateImage) or self._kind is None:
             return {}
         reasons = ignored(self._settled(parameters), self._kind)
@@ -153,8 +154,8 @@ class DiffusersModel(BatchModel):
         }
 
     def known_settings(self) -> frozenset[str] | None:
-        """The names of settings of its pipelines and of other models that make images; ``None`` before it is known
-        which pipeline draws.
+        """The names of settings of its pipelines and of other models that make images; ``None`` until the pipeline is
+        known.
         """
         return None if self._kind is None else known_names(self._kind)
 
@@ -203,7 +204,9 @@ class DiffusersModel(BatchModel):
 
     def _read(self, request: Request, position: int) -> tuple[Role, ImageRow]:
         if not isinstance(request.parameters, GenerateImage):
-            raise ModelError(f"The model {self._settings.name!r} cannot answer {request.parameters.kind!r}; it draws.")
+            raise ModelError(
+                f"The model {self._settings.name!r} cannot answer {request.parameters.kind!r}; it makes images."
+            )
         assert self._kind is not None
         return row_of(replace(request, parameters=self._settled(request.parameters)), position, self._kind)
 
@@ -213,18 +216,18 @@ class DiffusersModel(BatchModel):
         return replace(parameters, size=parameters.size or self._defaults.size, extra={**self._defaults.extra, **named})
 
     def _compare_sizes(self) -> None:
-        """Warn about a batch size that does not do what its user may expect."""
+        """Warn about a batch size that does not do what a user may expect."""
         size, n_rows = self.planned_batch_size or 0, self._settings.images_per_call
         if n_rows == 1 < size:
             _LOG.warning(
-                "%s draws one image per call on any batch size, so that batches change no pixel; "
-                "--model-args images_per_call=%d draws that many at a time.",
+                "%s draws one image per call on any batch size, so that batches change no pixel. To draw more at a "
+                "time, use --model-args images_per_call=%d.",
                 self._settings.name,
                 size,
             )
         elif 0 < size < n_rows:
             _LOG.warning(
-                "Calls of %s draw %d images each: a batch size of %d is filled up with copies that are thrown away.",
+                "Calls of %s draw %d images each: a batch size of %d is filled up with copies, which are discarded.",
                 self._settings.name,
                 n_rows,
                 size,

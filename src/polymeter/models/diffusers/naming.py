@@ -1,4 +1,4 @@
-"""Names of generation settings: which a pipeline takes, which it cannot honour, and which do not exist."""
+"""Names of generation settings: those that a pipeline accepts, those that it ignores, and those that do not exist."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _OTHERS = frozenset(
 
 
 def settings_of(parameters: GenerateImage, role: Role) -> dict[str, Any]:
-    """The settings that a pipeline's call takes and that are set."""
+    """The settings that a pipeline's call accepts and that are set."""
     return {name: value for name, value in parameters.extra.items() if value is not None and _is_taken(name, role)}
 
 
@@ -74,11 +74,11 @@ def ignored(parameters: GenerateImage, kind: PipelineKind) -> dict[str, str]:
     if parameters.extra.get("negative_prompt") and "negative_prompt" not in reasons:
         scales = [name for role in kind.roles if (name := _unguided_by(parameters.extra, role))]
         if len(scales) == len(kind.roles):
-            reasons["negative_prompt"] = f"Without a {scales[0]} above 1 it is not heard by {named}."
+            reasons["negative_prompt"] = f"Without a {scales[0]} above 1, {named} ignores it."
     if parameters.size is not None and not any(
         "height" in role.parameters or role.image_parameter for role in kind.roles
     ):
-        reasons["size"] = f"One size is all that is drawn by {named}."
+        reasons["size"] = f"{named} draws one size only."
     return reasons
 
 
@@ -88,7 +88,7 @@ def known_names(kind: PipelineKind) -> frozenset[str]:
 
 
 def check_names(parameters: GenerateImage, kind: PipelineKind, error_type: type[PolymeterError]) -> None:
-    """Refuse a setting that does not exist anywhere: it is a misspelling.
+    """Refuse a setting that does not exist anywhere: it is misspelt.
 
     Raises:
         PolymeterError: if there is one, as an error of the given type; the message gives the nearest name.
@@ -97,9 +97,9 @@ def check_names(parameters: GenerateImage, kind: PipelineKind, error_type: type[
     for name, value in parameters.extra.items():
         if value is not None and name not in known:
             raise error_type(
-                f"There is no generation setting {name!r}.",
+                f"Unknown generation setting {name!r}.",
                 where=" and ".join(role.name for role in kind.roles),
-                hint=did_you_mean(name, known) or f"It takes: {', '.join(_readable(kind))}.",
+                hint=did_you_mean(name, known) or f"It accepts: {', '.join(_readable(kind))}.",
             )
 
 
@@ -108,7 +108,7 @@ def _is_taken(name: str, role: Role) -> bool:
 
 
 def _readable(kind: PipelineKind) -> list[str]:
-    """The settings of the calls that users would write."""
+    """The settings of the calls that users may write."""
     names = {name for role in kind.roles for name in role.parameters if _is_taken(name, role)}
     return sorted(name for name in names if name[0] != "_" and not name.endswith(_TENSORS))
 

@@ -1,4 +1,4 @@
-"""Parts that a checkpoint lacks because they are published elsewhere: HiDream reads prompts with a Llama."""
+"""Parts that a checkpoint does not contain because they are published elsewhere: HiDream reads prompts with a Llama."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def check_parts(parts: Mapping[str, str], kind: PipelineKind | None) -> None:
 
     Args:
         parts: Names of parts, each with a folder or a hub id.
-        kind: What the pipeline can be used for; ``None``: only its own code says.
+        kind: The uses of the pipeline; ``None``: only its own code determines them.
 
     Raises:
-        PlanError: if it lacks one of them, or its parts cannot be known.
+        PlanError: if it has no such part, or its parts are unknown.
     """
     if parts and kind is None:
-        raise PlanError("The parts of a pipeline with code of its own are not known.", where=_WHERE)
+        raise PlanError("The parts of a pipeline with its own code are unknown.", where=_WHERE)
     classes = _classes(kind) if kind is not None and parts else {}
     for name in parts:
         if name not in classes:

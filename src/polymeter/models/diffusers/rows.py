@@ -1,4 +1,4 @@
-"""From requests to rows, each an image to draw: with its prompt, its input images, and its own seed."""
+"""Rows made from requests: each is an image to draw, with its prompt, its input images, and its own seed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _ONE_EACH = frozenset(
         "FluxImg2ImgPipeline",
     }
 )
-"""Pipelines that take a list of images in step with a list of prompts. To others a list means several images for one
-prompt, or nothing, so they are called for one row at a time.
+"""Pipelines that accept one list of images beside one list of prompts. Others read a list as several images for one
+prompt, or not at all, so they are called for one row at a time.
 """
 
 _SEVERAL = frozenset(
@@ -38,7 +38,7 @@ _SEVERAL = frozenset(
         "ZImageOmniPipeline",
     }
 )
-"""Pipelines with the parameter ``image`` that take several images for one prompt."""
+"""Pipelines with the parameter ``image`` that accept several images for one prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ImageRow:
 
 
 def row_of(request: Request, position: int, kind: PipelineKind) -> tuple[Role, ImageRow]:
-    """The row of a request, and the role that draws it.
+    """Return the row of a request, and the role that draws it.
 
     Raises:
         DataError: if an image cannot be read.
@@ -126,10 +126,10 @@ def _text_and_images(request: Request) -> tuple[str, list[Image]]:
             elif isinstance(part, Image):
                 images.append(part)
             else:
-                raise ModelError(f"A pipeline is shown text and images, and the request holds {part.modality}.")
+                raise ModelError(f"A pipeline accepts text and images, but the request holds {part.modality}.")
     prompt = "\n".join(text for text in texts if text)
     if not prompt and not images:
-        raise ModelError("The request holds neither a prompt nor an image.")
+        raise ModelError("The request has neither a prompt nor an image.")
     return prompt, images
 
 
@@ -137,13 +137,13 @@ def _role_for(n_images: int, kind: PipelineKind) -> Role:
     if not n_images:
         if kind.draw is None:
             name = kind.roles[0].name
-            raise ModelError(f"The pipeline {name} edits images, and the request shows none.")
+            raise ModelError(f"The pipeline {name} edits images, but the request has none.")
         return kind.draw
     role = kind.edit
     if role is None:
-        raise ModelError(f"The pipeline {kind.roles[0].name} draws from text alone, and the request shows an image.")
+        raise ModelError(f"The pipeline {kind.roles[0].name} draws from text alone, but the request has an image.")
     if n_images > 1 and role.image_parameter == "image" and role.name not in _SEVERAL:
-        raise ModelError(f"The pipeline {role.name} takes one image, and the request shows {n_images}.")
+        raise ModelError(f"The pipeline {role.name} accepts one image, but the request has {n_images}.")
     return role
 
 

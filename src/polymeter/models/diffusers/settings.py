@@ -1,4 +1,4 @@
-"""What a user may set of a pipeline: one frozen object that loading and identity read."""
+"""The settings of a pipeline that a user may change: one frozen object that loading and identity read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OFFLOADS = ("none", "model", "sequential")
 
 @dataclass(frozen=True, slots=True)
 class DiffusersSettings:
-    """How a pipeline is read. The arguments of ``DiffusersModel``, checked.
+    """The settings of a pipeline: the arguments of ``DiffusersModel``, checked.
 
     Attributes:
         name: Folder or hub id.
@@ -21,7 +21,7 @@ class DiffusersSettings:
         device: A torch device; empty: the first accelerator, else the CPU.
         offload: One of ``OFFLOADS``: which parts wait in the machine's memory until they are needed.
         revision: Branch, tag or commit on the hub.
-        variant: Which of several sets of weights (``fp16``); empty: the plain one.
+        variant: One of several sets of weights (``fp16``); empty: the plain one.
         pipeline: Class of the pipeline, by name; empty: the one that ``model_index.json`` names.
         scheduler: Class of the scheduler, by name; empty: the pipeline's own.
         scheduler_args: Settings of the scheduler that differ from the pipeline's own.
@@ -54,5 +54,5 @@ class DiffusersSettings:
 
     @property
     def source(self) -> dict[str, Any]:
-        """What reading a hub id is given."""
+        """The arguments for reading a hub id."""
         return {"revision": self.revision} if self.revision else {}

@@ -1,1 +1,3 @@
-"""What all endpoints share: failures classified by status and body, media encoded once, connections per event loop."""
+"""Code that all endpoints share: failures classified by status and body, media encoded once, connections per event
+loop.
+"""

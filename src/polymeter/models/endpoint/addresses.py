@@ -1,4 +1,4 @@
-"""Checks of what says where an endpoint is and who asks, before anything is sent: no message repeats a secret in it."""
+"""Checks of an endpoint's address and headers before anything is sent: no message repeats a secret in them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from polymeter.core.text.secrets import hidden_address
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _NEVER_PLAIN = re.compile(r"[\s#\\]")
-_ENCODED = "Write other signs of a user, a password or a path as codes: @ is %40, / is %2F, # is %23, a space is %20."
+_ENCODED = (
+    "Percent-encode special characters in users, passwords and paths: @ is %40, / is %2F, # is %23, a space is %20."
+)
 
 
 def checked_address(url: str, where: str) -> SplitResult:
     """The parts of an address whose user, host and port are beyond doubt.
 
     Raises:
-        PlanError: if it is malformed. What may be a password is not shown, nor why it cannot be read, which repeats
+        PlanError: if it is malformed. The message hides what may be a password, and the parser's reason, which repeats
             parts of it.
     """
     what = f"The base URL {hidden_address(url)!r} is not valid"
@@ -43,13 +45,13 @@ def check_headers(headers: Mapping[str, str], parts: SplitResult, where: str) ->
     """Check the headers of every request, the key among them.
 
     Raises:
-        PlanError: if a value has a line break, or the address names a user and a header another one.
+        PlanError: if a value has a line break, or the address and a header name different users.
     """
     for name, value in headers.items():
         check_line(str(value), f"The value of the header {name!r}", where)
     if "@" in parts.netloc and any(name.lower() == "authorization" for name in headers):
         raise PlanError(
-            "The address holds a user, and there is a key besides: only one of them can be sent.",
+            "The address names a user, and a key is set too: only one of them can be sent.",
             where=where,
             hint="Leave the user out of the address, or set the key to an empty text.",
         )

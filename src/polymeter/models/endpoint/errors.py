@@ -1,5 +1,5 @@
-"""What a failure at an endpoint means: from status, headers and body to a ``ModelError`` that says whether a retry can
-help.
+"""The meaning of a failure at an endpoint: status, headers and body become a ``ModelError`` that states whether a retry
+can help.
 
 The body decides, because servers disagree about statuses: an exhausted quota is reported as 429, a filter as 400, and
 some proxies report failures of the servers behind them with status 200.
@@ -22,7 +22,7 @@ from polymeter.core.text.secrets import HIDDEN, hide_secrets, scrubbed
 
 _LONGEST_MESSAGE = 300
 _MOST_SEARCHED = 8192
-"""So many characters of a body are searched for secrets, and for the message in them."""
+"""The number of characters of a body that are searched for secrets and for the message."""
 _TRANSIENT = (408, 409, 425)
 _PERMANENT = (501, 505)
 _MILLISECONDS = 1e12
@@ -77,7 +77,7 @@ class EndpointError(ModelError):
 
     Args:
         what: What happened.
-        status: HTTP status, or the one that the body stands for.
+        status: HTTP status, or the equivalent of the body's code.
         kind: See ``ModelError``.
         where: The endpoint.
         hint: What to do.
@@ -138,10 +138,10 @@ def error_of(
         return EndpointError(what, status=status, kind="refused", where=where)
     if _has(report.codes, _TOO_LONG) or (400 <= status < 500 and any(word in words for word in _TOO_LONG_WORDS)):
         return EndpointError(
-            f"The request is longer than the model takes: {message}",
+            f"The request is longer than the model accepts: {message}",
             status=status,
             where=where,
-            hint="Show fewer or smaller media, or ask for fewer new tokens.",
+            hint="Send fewer or smaller media, or request fewer new tokens.",
         )
     kind = kind_of(status)
     can_retry = kind in ("rate_limit", "transient")
@@ -174,9 +174,9 @@ def kind_of(status: int) -> ErrorKind:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How many seconds an endpoint asks to wait: from ``retry-after-ms``, ``Retry-After`` (seconds or a date), or the
-    time until an exhausted limit is reset (``x-ratelimit-reset…``); ``None`` if it does not say, or says what is no
-    time. A finite number, at least 0; how much of it is waited is the engine's business.
+    """Return the number of seconds that an endpoint asks to wait: from ``retry-after-ms``, ``Retry-After`` (seconds or
+    a date), or the time until an exhausted limit is reset (``x-ratelimit-reset…``); ``None`` without a valid one. A
+    finite number, at least 0. The engine decides how long it waits.
     """
     lowered = {name.lower(): value.strip() for name, value in headers.items()}
     milliseconds = finite_number(lowered.get("retry-after-ms", ""))
@@ -195,14 +195,14 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 class _Report:
-    """What the body of a failure says.
+    """The facts in the body of a failure.
 
     Attributes:
         message: Its message; empty if there is none.
         codes: Codes and types, in lower case.
-        status: The HTTP status that the codes stand for; 0 if they stand for none.
+        status: The HTTP status that the codes mean; 0 if they mean none.
         retry_delay_s: How long to wait.
-        is_flagged: Whether a moderation service lists what it objects to.
+        is_flagged: Whether a moderation service lists its objections.
         is_day_used_up: Whether a quota for a whole day is used up.
     """
 
@@ -263,7 +263,7 @@ def _error_text(value: Mapping[str, Any]) -> str:
 
 
 def _without_page(body: str) -> str:
-    """A body that is not JSON; of an HTML page only the title."""
+    """Return a body that is not JSON; of an HTML page only the title."""
     if "<html" not in body[:1000].lower():
         return " ".join(body.split())
     title = _TITLE.search(body)
@@ -293,7 +293,7 @@ def _until_date(text: str) -> float | None:
 
 
 def _until(text: str) -> float | None:
-    """Seconds until a reset that is given as a duration (``1m30s``), in seconds, or as a time in seconds or
+    """Return the seconds until a reset that is given as a duration (``1m30s``), in seconds, or as a time in seconds or
     milliseconds since 1970.
     """
     number = finite_number(text)

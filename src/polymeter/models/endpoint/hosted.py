@@ -1,5 +1,5 @@
-"""What the backends of hosted models share: keys, turns, one HTTP request per answer, and the preflight request. The
-backends themselves write what is sent and read the answers.
+"""Code that the backends of hosted models share: keys, turns, one HTTP request per answer, and the preflight request.
+The backends themselves write requests and read answers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
 }
 _HANDLED_ELSEWHERE = ("do_sample", "use_cache", "pad_token_id", "eos_token_id", "extra_body")
 NEUTRAL_HERE = frozenset({*_NEUTRAL, *_HANDLED_ELSEWHERE})
-"""Settings of other models that an API has no name for, and that mean nothing where they have their neutral value."""
+"""Settings of other models that an API has no name for. They mean nothing with their neutral value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class HostedTurn:
 
 @dataclass(frozen=True, slots=True)
 class HostedBody:
-    """What is sent for a request, and whether it offers tools to the model, so that the answer may be calls only."""
+    """The body sent for a request, and whether it offers tools to the model, so that the answer may be calls only."""
 
     body: Any
     offers_tools: bool = False
@@ -98,7 +98,7 @@ class HostedModel(AsyncModel):
             return HostedBody(self._body(request, parameters), offers_tools(parameters.extra, self._extra_body))
         if isinstance(parameters, GenerateImage):
             return HostedBody(self._image_body(request, parameters))
-        raise ModelError(f"{self._title} gives text only, not {parameters.kind}.", where=self._label)
+        raise ModelError(f"{self._title} returns text only, not {parameters.kind}.", where=self._label)
 
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
         """Send a request that ``prepare`` has written.
@@ -111,7 +111,7 @@ class HostedModel(AsyncModel):
         return Response((await self._answer(prepared),))
 
     async def preflight(self) -> None:
-        """Ask for one token, which shows whether the provider is there, accepts the key and knows the model.
+        """Request one token, which shows whether the provider responds, accepts the key and knows the model.
 
         Raises:
             PlanError: if the provider cannot be reached, rejects the key or does not know the model. A provider that is
@@ -125,7 +125,7 @@ class HostedModel(AsyncModel):
 
     @property
     def place(self) -> str:
-        """The provider's name and the model's."""
+        """The names of the provider and the model."""
         return self._label
 
     async def probe(self) -> bool:
@@ -153,7 +153,7 @@ class HostedModel(AsyncModel):
         Raises:
             ModelError: if the model makes no images.
         """
-        raise ModelError(f"{self._title} gives text only, not {parameters.kind}.", where=self._label)
+        raise ModelError(f"{self._title} returns text only, not {parameters.kind}.", where=self._label)
 
     @abstractmethod
     def _greeting(self) -> Any:
@@ -178,10 +178,10 @@ class HostedModel(AsyncModel):
 
     @abstractmethod
     def _read(self, answer: Mapping[str, Any], *, offers_tools: bool) -> Output:
-        """The output in an answer.
+        """Return the output in an answer.
 
         Raises:
-            ModelError: if there is none: the answer is a refusal, incomplete, or of another form than the API's.
+            ModelError: if there is none: the answer is a refusal, incomplete, or not in the API's form.
         """
 
     @abstractmethod
@@ -201,7 +201,7 @@ class HostedModel(AsyncModel):
 
     def _silence(self, what: object, *, has_connected: bool) -> UnreachedError:
         text = hide_secrets(" ".join(str(what).split())) or type(what).__name__
-        return UnreachedError(f"The request failed on its way: {text}.", where=self._label, has_connected=has_connected)
+        return UnreachedError(f"The request failed in transit: {text}.", where=self._label, has_connected=has_connected)
 
     async def _answer(self, prepared: HostedBody) -> Output:
         return await self._reply(self._client_here(), prepared)
@@ -221,7 +221,7 @@ class HostedModel(AsyncModel):
         return await asyncio.to_thread(lambda: self._read(self._parsed(text), offers_tools=prepared.offers_tools))
 
     async def _hello(self, client: Any) -> str:
-        """Ask for one token; gives the text of the answer."""
+        """Request one token and return the text of the answer."""
         return await self._send(client, self._greeting())
 
     def _parsed(self, text: str) -> Mapping[str, Any]:
@@ -309,7 +309,7 @@ def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Host
         parts = _texts_joined(message.parts)
         if message.role == "system":
             if not all(isinstance(part, Text) for part in parts):
-                raise ModelError(f"{title} takes no media in a system message.")
+                raise ModelError(f"{title} accepts no media in a system message.")
             system += [message.text] if message.text else []
         elif parts and turns and turns[-1].role == message.role:
             turns[-1] = HostedTurn(message.role, (*turns[-1].parts, *parts))
@@ -322,7 +322,7 @@ def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Host
 
 def unknown_settings(extra: Mapping[str, Any], taken: Iterable[str], title: str) -> dict[str, str]:
     """The settings that an API does not have, each with the reason; those with a neutral value are left out."""
-    reason = f"{title}'s API has no such setting; extra_body sends what Polymeter does not know"
+    reason = f"{title}'s API has no such setting; extra_body sends settings that Polymeter does not know"
     known = {*taken, *_HANDLED_ELSEWHERE}
     return {name: reason for name, value in extra.items() if name not in known and value not in _NEUTRAL.get(name, ())}
 

@@ -1,5 +1,5 @@
 """Connections to an endpoint over plain HTTP: one session per event loop with connections that stay open, and the
-bodies of forms with files. Concurrency and deadlines are the dispatcher's business.
+bodies of forms with files. The dispatcher handles concurrency and deadlines.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _IDLE_S = 4.0
 _DNS_S = 300
 _LARGE = 1 << 20
 _ERROR_BYTES = 1 << 20
-"""What is read of an answer that reports an error."""
+"""The number of bytes read of an answer that reports an error."""
 _SHOWN = 200
 _HERE = ("localhost", "::1")
 
@@ -58,7 +58,7 @@ class HttpAnswer:
 
     @property
     def text(self) -> str:
-        """The body as text; what is not UTF-8 is replaced."""
+        """Return the body as text; bytes that are not UTF-8 are replaced."""
         return self.body.decode(errors="replace")
 
 
@@ -107,10 +107,10 @@ class Connections:
 
         Args:
             url: Its URL.
-            is_named_by_data: A dataset names it, and not this server: then this server is like any other.
+            is_named_by_data: A dataset names the file, and not this server: this server is then treated like any other.
 
         Raises:
-            ModelError: if the server cannot be reached, does not have the file, or sends more than an answer may have.
+            ModelError: if the server cannot be reached, does not have the file, or sends more than the limit.
         """
         import aiohttp
 
@@ -122,7 +122,7 @@ class Connections:
         proxy = self._proxy if is_ours else proxy_for(url)
         try:
             if not is_ours and "@" in urlsplit(url).netloc:
-                raise ModelError(f"The file at {shown} is not fetched: it holds a user name.", where=self._where)
+                raise ModelError(f"The file at {shown} is not fetched: it contains a user name.", where=self._where)
             if not is_trusted and proxy:
                 await asyncio.to_thread(_check_public, url, shown)
             async with (
@@ -142,7 +142,7 @@ class Connections:
                     )
                 return await at_most(response.content, self._max_answer_mb, where=self._where)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
-            raise ModelError(f"There is no file at {shown!r}, which is not a web address.", where=self._where) from None
+            raise ModelError(f"{shown!r} is not a web address, and no such file exists.", where=self._where) from None
         except NotPublicError as error:
             raise ModelError(error.what, where=self._where, hint=PRIVATE_HINT) from None
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
@@ -198,10 +198,10 @@ class Connections:
             return ModelError(
                 f"The server's certificate is not trusted: {text}.",
                 where=self._where,
-                hint="SSL_CERT_FILE names a file of further authorities.",
+                hint="To trust further authorities, name their file with SSL_CERT_FILE.",
             )
         if isinstance(error, (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError)):
-            return ModelError(f"The base URL is none: {text}.", where=self._where)
+            return ModelError(f"The base URL is not valid: {text}.", where=self._where)
         if isinstance(error, aiohttp.ServerDisconnectedError):
             text = "the server closed the connection"
         elif isinstance(error, asyncio.TimeoutError):
@@ -221,17 +221,17 @@ class UnreachedError(ModelError):
     Args:
         reason: Why, in a few words.
         where: The endpoint.
-        has_connected: Whether a server was there at all.
+        has_connected: Whether a server accepted a connection at all.
     """
 
     def __init__(self, reason: str, *, where: str, has_connected: bool) -> None:
-        super().__init__(f"The request failed on its way: {reason}.", kind="transient", where=where)
+        super().__init__(f"The request failed in transit: {reason}.", kind="transient", where=where)
         self.reason = reason
         self.has_connected = has_connected
 
 
 def _check_public(url: str, shown: str) -> None:
-    """Check what this machine knows of a host that a proxy resolves.
+    """Check this machine's own address of a host that a proxy resolves.
 
     Raises:
         NotPublicError: if it is not public.
@@ -249,13 +249,13 @@ def _refusal(error: BaseException | None) -> NotPublicError | None:
 
 
 async def at_most(content: StreamReader, max_mb: float, *, where: str, is_error: bool = False) -> bytes:
-    """A body as it streams in, decompressed; no more of it is held than is allowed.
+    """Read a body as it streams in, decompressed; hold no more of it than is allowed.
 
     Args:
         content: The body.
         max_mb: The limit, in MiB.
         where: The endpoint, for the message.
-        is_error: Whether the body reports an error, of which the beginning is enough.
+        is_error: Whether the body reports an error. Its beginning is then enough.
 
     Raises:
         ModelError: if it is larger.
@@ -275,7 +275,7 @@ async def at_most(content: StreamReader, max_mb: float, *, where: str, is_error:
 
 
 def checked_size(max_answer_mb: Any) -> float:
-    """The limit of an answer's size that a user gave.
+    """Return the limit of an answer's size that a user gave.
 
     Raises:
         PlanError: if it is not a positive number.
@@ -286,11 +286,11 @@ def checked_size(max_answer_mb: Any) -> float:
 
 
 def too_large(max_mb: float, *, where: str) -> ModelError:
-    """The error for an answer beyond the limit, which no further attempt makes smaller."""
+    """Return the error for an answer beyond the limit. Another attempt would not make it smaller."""
     return ModelError(
         f"The endpoint's answer is larger than {max_mb:g} MB.",
         where=where,
-        hint=f"If it may be, allow more: max_answer_mb={max_mb * 4:g} among the model's arguments.",
+        hint=f"To allow it, set a higher limit: max_answer_mb={max_mb * 4:g} among the model's arguments.",
     )
 
 
@@ -337,8 +337,8 @@ def form(fields: Mapping[str, Any], files: Sequence[File]) -> tuple[bytes, str]:
     """A form with files (``multipart/form-data``) as bytes, and its content type. Equal forms give equal bytes.
 
     Args:
-        fields: Texts are sent as they are, other values as JSON.
-        files: Sent as they are, in order.
+        fields: Texts are sent unchanged, other values as JSON.
+        files: Sent unchanged, in order.
     """
     boundary = f"polymeter-{digest(b''.join(digest(file.data).encode() for file in files))}"
     pieces: list[bytes] = []

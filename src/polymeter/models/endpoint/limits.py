@@ -18,7 +18,7 @@ _ERROR_BYTES = 1 << 20
 
 
 def limited_response(max_mb: float, *, where: str) -> type[ClientResponse]:
-    """The response of aiohttp with a limit; of an answer that reports an error only the beginning is read."""
+    """The response of aiohttp with a limit; only the beginning of an answer that reports an error is read."""
     from aiohttp import ClientResponse
 
     class LimitedResponse(ClientResponse):

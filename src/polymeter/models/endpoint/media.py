@@ -1,9 +1,9 @@
 """Media as endpoints send and receive it: base64 text of encoded images, audio and frames.
 
-A JPEG, PNG, WebP or GIF is sent as it is, and not kept: its base64 text costs less than the memory. It is encoded again
-only if servers would differ about it (``polymeter.core.media.image_headers``) or it is larger than the user allows. It
-is then encoded as every model sees it (``polymeter.core.media.shown_images``), once. All of this runs on decoding
-threads, never on an event loop.
+A JPEG, PNG, WebP or GIF is sent unchanged, and not kept: writing its base64 text again is cheaper than the memory. It
+is encoded again only if servers would differ about it (``polymeter.core.media.image_headers``) or it is larger than the
+user allows. It is then encoded once, in the form that every model sees (``polymeter.core.media.shown_images``). All of
+this runs on decoding threads, never on an event loop.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
-"""What nearly every endpoint accepts."""
+"""The types of images that nearly every endpoint accepts."""
 
 _JPEG_QUALITY = 95
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
@@ -61,7 +61,7 @@ class Encoded:
 
 
 class MediaEncoder:
-    """Encodes media and remembers the last ones that are not sent as they are, by their content. Thread-safe: a medium
+    """Encodes media and remembers the last ones that are not sent unchanged, by their content. Thread-safe: a medium
     that several threads need at the same time is encoded once.
 
     Args:
@@ -88,7 +88,7 @@ class MediaEncoder:
         self._memory = _EncodedMedia(budget_mb * _MIB)
 
     def image(self, image: Image) -> Encoded:
-        """An image, as its own bytes if the endpoint accepts them and everyone decodes them alike.
+        """Return an image, as its own bytes if the endpoint accepts them and everyone decodes them alike.
 
         Raises:
             DataError: if the image is missing or broken.
@@ -123,7 +123,8 @@ class MediaEncoder:
         data = video.original_bytes()
         if data is None:
             raise DataError(
-                f"The video {video.describe()} has no encoded bytes to send.", hint="Send it as frames: video=frames."
+                f"The video {video.describe()} has no encoded bytes to send.",
+                hint="Send it as frames: --model-args video=frames.",
             )
         return Encoded(_video_mime(data), base64.b64encode(data))
 
@@ -143,7 +144,9 @@ class MediaEncoder:
         return self._memory.get(key, lambda: (_encode_pixels(self._pixels(image, kind), kind),))[0]
 
     def _pixels(self, image: Image, kind: str) -> PILImage:
-        """What is sent of an image. A PNG keeps two levels or a palette, which take less space than RGB."""
+        """Return the form in which an image is sent. A PNG keeps two levels or a palette, which need less space than
+        RGB.
+        """
         decoded = image.open()
         is_kept = kind == "PNG" and is_plain(decoded) and not self._is_longer(decoded.size)
         return decoded if is_kept else self._scaled(image.shown(keeps_grey=True))
@@ -175,7 +178,7 @@ class MediaEncoder:
 
 
 async def received_image(encoded: bytes | str, *, where: str) -> PILImage:
-    """The image in encoded bytes, or in their base64 text, that an endpoint answered with. Decodes on a thread.
+    """Decode the image in bytes, or in their base64 text, that an endpoint answered with. Decodes on a thread.
 
     Raises:
         ModelError: if they are not an image, which may be transient.
@@ -184,7 +187,7 @@ async def received_image(encoded: bytes | str, *, where: str) -> PILImage:
 
 
 def decode_received(encoded: bytes | str, *, where: str) -> PILImage:
-    """The same as ``received_image``, on this thread.
+    """Decode like ``received_image``, on this thread.
 
     Raises:
         ModelError: if they are not an image, which may be transient.
@@ -208,7 +211,9 @@ class _EncodedMedia:
         self._in_work: dict[str, Future[tuple[Encoded, ...]]] = {}
 
     def get(self, key: str, make: Callable[[], tuple[Encoded, ...]]) -> tuple[Encoded, ...]:
-        """The media of a key, encoded if necessary. A failure is raised in every waiting thread and not remembered."""
+        """Return the media of a key, encoded if necessary. A failure is raised in every waiting thread and not
+        remembered.
+        """
         with self._lock:
             remembered = self._encoded.get(key)
             if remembered is not None:

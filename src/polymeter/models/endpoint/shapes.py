@@ -1,12 +1,12 @@
-"""What holds for the answers of all providers: a broken answer is an error, and only a model that ended its turn by
-itself may have said nothing.
+"""Rules for the answers of all providers: a broken answer is an error, and an answer may be empty only if the model
+ended its turn by itself.
 
 *transient*
     The answer is incomplete, as servers and proxies in trouble send it: no message, no end, an image that cannot be
-    read. The same request may well be answered next time.
+    read. The same request may be answered next time.
 *permanent*
-    The answer is whole, but not what was asked for: another type, only tool calls, log-probabilities that are none.
-    The same request would be answered in the same way.
+    The answer is complete, but not what was requested: another type, only tool calls, invalid log-probabilities. The
+    same request would get the same answer.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _NAMED_SETTINGS = frozenset({"tools", "functions", "toolConfig", "tool_config", 
 
 
 def incomplete(what: str, *, where: str) -> ModelError:
-    """The error for an answer that lacks something; another attempt may bring it."""
+    """Return the error for an incomplete answer; another attempt may complete it."""
     return ModelError(f"The endpoint's answer is incomplete: {what}.", kind="transient", where=where)
 
 
 def malformed(what: str, *, where: str) -> ModelError:
-    """The error for an answer of another form than the API's; another attempt brings the same."""
+    """Return the error for an answer that is not in the API's form; another attempt would return the same."""
     return ModelError(
-        f"The endpoint's answer is malformed: {what}.", where=where, hint="Is this the API that the endpoint speaks?"
+        f"The endpoint's answer is malformed: {what}.", where=where, hint="Does the endpoint use this API?"
     )
 
 
 def only_calls(*, where: str) -> ModelError:
-    """The error for tool calls in place of an answer, where the model was offered no tools."""
+    """Return the error for tool calls instead of an answer, if the model was offered no tools."""
     return ModelError(
-        "The model answered with tool calls only, and it was offered no tools.",
+        "The model answered with tool calls only, although it was offered no tools.",
         where=where,
-        hint="Switch tool calls off at the server.",
+        hint="Switch off tool calls at the server.",
     )
 
 
@@ -58,7 +58,7 @@ def count(counts: Any, *names: str) -> int | None:
 
 
 def logprob(value: Any, *, where: str) -> float:
-    """A log-probability; a tiny excess over 0 is rounding, as servers have it.
+    """Check a log-probability. A tiny excess over 0 is a server's rounding and becomes 0.
 
     Raises:
         ModelError: if it is not a number, NaN, or clearly positive.

@@ -20,7 +20,7 @@ from polymeter.core.request import GenerateImage, Output, Request
 from polymeter.models.endpoint.media import received_image
 
 Kind = Literal["text", "images", "imagen"]
-"""What a model answers with: text only, text and images, or images only."""
+"""The content of a model's answers: text only, text and images, or images only."""
 
 MODALITIES = ("TEXT", "IMAGE")
 _WITH_IMAGES = re.compile(r"^gemini-.*image", re.IGNORECASE)
@@ -39,7 +39,7 @@ IMAGEN_SETTINGS = frozenset(
 
 
 def kind_of(name: str) -> Kind:
-    """What a model of this name answers with; a path before the name is ignored."""
+    """Return the content of answers of a model with this name; a path before the name is ignored."""
     bare = name.rpartition("/")[2]
     return "imagen" if _IMAGEN.search(bare) else "images" if _WITH_IMAGES.search(bare) else "text"
 
@@ -55,11 +55,11 @@ def shape_of(size: tuple[int, int] | None, kind: Kind) -> str | None:
 
 
 def ignored_size(parameters: GenerateImage, kind: Kind) -> dict[str, str]:
-    """Why a requested size is not honoured exactly."""
+    """Return the reason why a requested size is not used exactly."""
     if parameters.size is None:
         return {}
     shape = shape_of(parameters.size, kind)
-    why = f"the API takes the shape ({shape}) and not the pixels" if shape else "the API has no such shape"
+    why = f"the API accepts the shape ({shape}) and not the pixels" if shape else "the API has no such shape"
     return {"size": why}
 
 
@@ -79,14 +79,14 @@ def imagen_call(request: Request, parameters: GenerateImage, *, where: str) -> d
         ModelError: if there is no prompt, or there are media, which Imagen does not accept.
     """
     if any(True for _ in request.media()):
-        raise ModelError("Imagen makes images of text only.", where=where)
+        raise ModelError("Imagen makes images from text only.", where=where)
     if not request.text.strip():
-        raise ModelError("There is no prompt: the messages hold no text.", where=where)
+        raise ModelError("The prompt is missing: the messages contain no text.", where=where)
     config: dict[str, Any] = {"number_of_images": 1, "include_rai_reason": True}
     shape = shape_of(parameters.size, "imagen")
     config |= {"aspect_ratio": shape} if shape else {}
     config |= {name: value for name, value in parameters.extra.items() if name in IMAGEN_SETTINGS and value is not None}
-    # The API takes a seed only for images without a watermark.
+    # The API accepts a seed only for images without a watermark.
     config |= {} if parameters.seed is None else {"seed": parameters.seed, "add_watermark": False}
     return {"prompt": request.text, "config": config}
 
@@ -111,7 +111,7 @@ async def read_imagen(answer: Any, *, where: str) -> Output:
     first = images[0]
     data = first.image.image_bytes if first.image is not None else None
     if not data:
-        why = first.rai_filtered_reason or "no reason is told"
+        why = first.rai_filtered_reason or "no reason given"
         raise ModelError(f"The image was filtered out: {why}", kind="refused", where=where)
-    note = f"The endpoint drew another prompt: {first.enhanced_prompt}" if first.enhanced_prompt else None
+    note = f"The endpoint changed the prompt: {first.enhanced_prompt}" if first.enhanced_prompt else None
     return Output(images=(await received_image(data, where=where),), finish_reason="stop", note=note)

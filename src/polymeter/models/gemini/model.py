@@ -85,12 +85,12 @@ class GeminiModel(HostedModel):
         reasoning_room: Tokens for thinking in addition to the task's own limit, since the API counts both together;
             default: the tokens of ``thinking``, and 8192 if it names no number.
         safety: Threshold of all safety filters (``BLOCK_NONE``, ``OFF``, …); default: the API's.
-        video: ``whole``: videos are sent as they are; ``frames``: as frames.
+        video: ``whole``: send videos unchanged; ``frames``: as frames.
         num_frames: Frames of a video that is sent as frames; at most this many when ``fps`` is given.
         fps: Frames per second of a video, sampled by the API if it is sent whole; default: as the API does.
         max_image_side: Larger images and frames are scaled down to this many pixels on their longer side.
         max_request_mb: Maximum size of a request in MiB; the API accepts 20 with media inline.
-        vertexai: Use Vertex AI with the credentials of Google Cloud in place of a key.
+        vertexai: Use Vertex AI with the credentials of Google Cloud instead of a key.
         project: Project of Google Cloud.
         location: Location of Google Cloud.
         extra_body: Further fields of the request's body.
@@ -132,7 +132,7 @@ class GeminiModel(HostedModel):
         self._name = name
         self._kind = kind_of(name)
         if self._kind == "imagen" and not vertexai:
-            raise PlanError("Imagen is served by Vertex AI only.", where=label, hint="Add vertexai=true and project=….")
+            raise PlanError("Only Vertex AI serves Imagen.", where=label, hint="Add vertexai=true and project=….")
         self.address = base_url or os.environ.get(_URL_NAMES[vertexai]) or _URLS[vertexai]
         checked_address(self.address, "base_url")
         self._address = {"base_url": base_url.rstrip("/") or None, "api_version": api_version or None}
@@ -251,8 +251,8 @@ class GeminiModel(HostedModel):
         size = sum(len(piece["inlineData"]["data"]) for piece in pieces if "inlineData" in piece)
         if size > self._most_bytes:
             raise DataError(
-                f"The media of this request take {size / _MIB:.1f} MiB, and {_TITLE}'s API takes "
-                f"{self._most_bytes / _MIB:g} in one request.",
+                f"The media of this request need {size / _MIB:.1f} MiB. {_TITLE}'s API accepts "
+                f"{self._most_bytes / _MIB:g} MiB in one request.",
                 where=self._label,
                 hint="Upload large files and name them by URL, send videos as frames (video=frames), or scale images "
                 "down (max_image_side).",
@@ -265,11 +265,11 @@ class GeminiModel(HostedModel):
         }
 
     async def probe(self) -> bool:
-        """Ask for one token, or look up a model that makes images."""
+        """Request one token, or look up a model that makes images."""
         return await super().probe() and self._kind == "text"
 
     async def _hello(self, client: Any) -> str:
-        """Ask for one token. A model that makes images is only looked up, because images cost money."""
+        """Request one token. A model that makes images is only looked up, because images cost money."""
         if self._kind == "text":
             return await super()._hello(client)
         with self._attributed():

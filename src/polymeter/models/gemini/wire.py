@@ -1,5 +1,5 @@
-"""Between messages and the JSON of ``generateContent``: parts as the API takes them, and outputs from its answers. An
-answer that was blocked or broken off becomes an error.
+"""Translation between messages and the JSON of ``generateContent``: parts in the API's form, and outputs from its
+answers. An answer that was blocked or broken off becomes an error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REFUSED = frozenset(
 
 
 class PartWriter:
-    """Writes parts as the API takes them.
+    """Writes parts in the API's form.
 
     Args:
         encoder: Encodes media.
@@ -66,11 +66,11 @@ class PartWriter:
 
 
 def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = False) -> Output:
-    """The output in an answer: text, images, reasoning. It may be empty if the model ended its turn or reached its
-    token limit, as one does whose tokens all went into thinking.
+    """Return the output in an answer: text, images, reasoning. It may be empty if the model ended its turn or reached
+    its token limit, for example when all tokens went into thinking.
 
     Raises:
-        ModelError: if the answer was blocked, there is none, or it has another form than the API's.
+        ModelError: if the answer was blocked, is missing, or is not in the API's form.
     """
     blocked = _object_at(answer, "promptFeedback", where).get("blockReason")
     if blocked:
@@ -100,7 +100,7 @@ def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = F
         if calls and not offers_tools:
             raise only_calls(where=where)
         if reason is None:
-            raise incomplete("neither a text nor why the model stopped", where=where)
+            raise incomplete("neither a text nor the reason why the model stopped", where=where)
         if reason not in _FINISHES and not calls:
             raise ModelError(f"The model stopped without an answer: {why}", where=where)
         if not offers_tools and not all("text" in part or part.get("thought") for part in parts):

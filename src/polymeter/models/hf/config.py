@@ -1,4 +1,6 @@
-"""What a checkpoint is, by its configuration alone: which Auto class loads it, and which modalities it accepts."""
+"""The kind of a checkpoint, by its configuration alone: the Auto class that loads it, and the modalities that it
+accepts.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _LENGTHS = ("max_position_embeddings", "max_sequence_length", "n_positions", "ma
 
 @dataclass(frozen=True, slots=True)
 class CheckpointKind:
-    """What sort of model a configuration describes.
+    """The kind of model that a configuration describes.
 
     Attributes:
         family: The ``model_type``.
@@ -58,32 +60,32 @@ def read_config(settings: HfSettings) -> Any:
     name = settings.name
     looks_local = name.startswith(("/", "./", "../", "~")) or name.count("/") > 1
     if not settings.is_folder and (looks_local or Path(name).exists()):
-        raise PlanError(f"There is no checkpoint folder {name!r}.", where="--model", hint="Check the path.")
+        raise PlanError(f"The checkpoint folder {name!r} does not exist.", where="--model", hint="Check the path.")
     if settings.is_folder and settings.subfolder:
         raise PlanError(
-            f"{name!r} is a folder on this machine, and subfolder is for repositories of the hub.",
+            f"{name!r} is a folder on this machine. subfolder works only with repositories of the hub.",
             where="--model-args subfolder",
             hint=f"Name the folder itself: {Path(name) / settings.subfolder}.",
         )
     if settings.is_folder and not (Path(name) / "config.json").is_file():
         raise PlanError(
-            f"The folder {name!r} holds no checkpoint: it has no config.json.",
+            f"The folder {name!r} is not a checkpoint: it has no config.json.",
             where="--model",
-            hint="Name the folder that the weights lie in; one that holds only an adapter goes to adapter=….",
+            hint="Name the folder with the weights. For a folder with only an adapter, use adapter=….",
         )
     hint = (
-        "It may be of an architecture that this version of Transformers does not know, or need trust_remote_code=true."
+        "This version of Transformers may not know its architecture, or it may need trust_remote_code=true."
         if settings.is_folder
-        else f"Check the id. Offline, give a folder that holds it: --weights {name}=PATH."
+        else f"Check the id. Offline, name a folder that contains it: --weights {name}=PATH."
     )
     with boundary(PlanError, f"Reading the configuration of {name!r}", hint=hint):
         return AutoConfig.from_pretrained(name, **settings.source)
 
 
 def commit_of(settings: HfSettings) -> str:
-    """The commit of a checkpoint of the hub whose configuration was read; empty if it is none of the hub.
+    """The commit of a checkpoint of the hub whose configuration was read; empty if it is not from the hub.
 
-    The configuration itself says it only under some versions of Transformers.
+    The configuration itself has it only with some versions of Transformers.
     """
     if settings.is_folder:
         return ""
@@ -95,7 +97,7 @@ def commit_of(settings: HfSettings) -> str:
 
 
 def kind_of(config: Any) -> CheckpointKind:
-    """What sort of model this is.
+    """Return the kind of model that a configuration describes.
 
     Raises:
         PlanError: if it is not a model that generates text.
@@ -134,7 +136,7 @@ def _auto_class(config: Any) -> str:
             candidates.append(name)
     if not candidates:
         raise PlanError(
-            f"A model of type {config.model_type!r} writes no text that Transformers could load.",
+            f"Transformers cannot load a model of type {config.model_type!r} as one that generates text.",
             where="--model",
             hint="Choose a causal LM, or an image-text-to-text or audio model.",
         )

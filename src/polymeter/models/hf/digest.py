@@ -1,4 +1,4 @@
-"""What a checkpoint is by content, so that a run knows its model again wherever it lies."""
+"""Digests of a checkpoint's content, so that a run recognises its model in any folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def checkpoint_digest(folder: Path) -> str:
 
     Weights of up to 2 GiB in all count by every byte. Of larger ones each file counts by its size, its first 64 KiB
     (in safetensors: names, shapes and places of the tensors) and 256 blocks of 64 KiB evenly spaced over it:
-    fine-tuning changes every matrix, and reading hundreds of gigabytes before each run would cost more than it tells.
+    fine-tuning changes every matrix, and reading hundreds of gigabytes before each run is not worth its time.
     """
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix in (*_SMALL, *_WEIGHTS))
     weights = [path for path in files if path.suffix in _WEIGHTS]

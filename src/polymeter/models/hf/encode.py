@@ -1,4 +1,4 @@
-"""From requests to tensors: one call of the processor for all rows, padded on the left, for an encoder on the right."""
+"""Tensors from requests: one call of the processor for all rows, padded on the left, for an encoder on the right."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Batch:
             the media of all rows as the processor returns them. On the network's device, floats in its type.
         n_tokens: Tokens of each row, without padding.
         texts: The prompt of each row before it was tokenised, without its tail.
-        own_ids: The tokens of each row's text, without special ones; empty if they cannot be told from the inputs.
+        own_ids: The tokens of each row's text, without special ones; empty if they do not follow from the inputs.
     """
 
     inputs: dict[str, Any]
@@ -78,7 +78,7 @@ class Encoder:
         """The tensors of several requests, one row each.
 
         Args:
-            requests: The requests; those that were already read are used as they are. All are raw, or none is.
+            requests: The requests; those that were already read are used unchanged. All are raw, or none is.
             tails: Text right after each prompt, tokenised together with it.
             processor_args: Further arguments of the processor.
 
@@ -152,7 +152,9 @@ class Encoder:
 
 
 def _n_special_in_front(loaded: LoadedCheckpoint) -> int | None:
-    """How many special tokens the tokenizer puts before a text; ``None`` if it does something else to it."""
+    """Return the number of special tokens that the tokenizer puts before a text; ``None`` if it changes the text
+    otherwise.
+    """
     if loaded.kind.is_speech or loaded.processor is not None:
         return None
     with_special, without = (

@@ -1,8 +1,8 @@
-"""What the prompts of several requests begin with alike, few-shot examples above all: read once, and kept.
+"""Common beginnings of the prompts of several requests, few-shot examples above all: read once, and kept.
 
-The head of a batch is what the tokens of all its prompts have in common at their beginning, and with the head that was
-kept from an earlier batch. A prompt is then read from behind the head, on a copy of its keys and values. Texts alone
-have heads: what a medium becomes depends on more than its tokens.
+The head of a batch is the common beginning of all its prompts' tokens and of the head kept from an earlier batch. A
+prompt is then read from behind the head, on a copy of its keys and values. Only texts have heads: the meaning of a
+medium depends on more than its tokens.
 """
 
 from __future__ import annotations

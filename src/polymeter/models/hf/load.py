@@ -1,4 +1,4 @@
-"""Reading a checkpoint: network, processor or tokenizer, adapter, quantisation."""
+"""Loading of a checkpoint: network, processor or tokenizer, adapter, quantisation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LoadedCheckpoint:
         processor: The processor of a model that accepts media; ``None`` for one of text alone.
         tokenizer: The tokenizer; it pads on the left, for an encoder on the right.
         config: The network's configuration.
-        kind: What sort of model it is.
+        kind: The kind of model.
         settings: How it was read.
         device: Where inputs go.
         dtype: Of the network; floating inputs are cast to it.
@@ -134,7 +134,7 @@ def check_places(settings: HfSettings) -> None:
     is_path = adapter.is_absolute() or adapter.is_dir() or settings.adapter.startswith((".", "~"))
     if settings.adapter and is_path and not (adapter / "adapter_config.json").is_file():
         raise PlanError(
-            f"The folder {settings.adapter!r} holds no adapter: it has no adapter_config.json.",
+            f"The folder {settings.adapter!r} is not an adapter: it has no adapter_config.json.",
             where="--model-args adapter",
             hint="It must be a PEFT adapter's folder.",
         )
@@ -144,7 +144,7 @@ def load_processor(settings: HfSettings, kind: CheckpointKind) -> tuple[Any, Any
     """The processor (``None`` for a model of text alone) and its tokenizer.
 
     Raises:
-        PlanError: if they cannot be read, a package that they need is missing, or they do not take one of the
+        PlanError: if they cannot be read, a package that they need is missing, or they do not accept one of the
             arguments.
     """
     args = dict(settings.processor_args)
@@ -158,7 +158,7 @@ def load_processor(settings: HfSettings, kind: CheckpointKind) -> tuple[Any, Any
     _check_args(args, processor or tokenizer)
     if settings.prefix_token_id is not None and settings.prefix_token_id >= len(tokenizer):
         raise PlanError(
-            f"The tokenizer has {len(tokenizer)} tokens, and none with the number {settings.prefix_token_id}.",
+            f"The tokenizer has {len(tokenizer)} tokens. None has the number {settings.prefix_token_id}.",
             where="--model-args prefix_token_id",
         )
     # An encoder may count positions from the left edge, padding included.
@@ -185,7 +185,7 @@ def _read_tokenizer(settings: HfSettings, args: Mapping[str, Any]) -> Any:
     if wanted is not None and wanted is not (tokenizer.bos_token_id in tokenizer("a")["input_ids"][:1]):
         what = "puts its first token before every text" if wanted is False else "puts no token before a text"
         raise PlanError(
-            f"The tokenizer of {name!r} {what}, whatever add_bos_token says.",
+            f"The tokenizer of {name!r} {what} with any value of add_bos_token.",
             where="--model-args add_bos_token",
             hint="Leave add_bos_token out.",
         )
@@ -193,11 +193,11 @@ def _read_tokenizer(settings: HfSettings, args: Mapping[str, Any]) -> Any:
 
 
 def _check_no_tokenizer(settings: HfSettings) -> None:
-    """Refuse settings of a tokenizer where a processor has its own, which knows the tokens of media."""
+    """Refuse settings of a tokenizer if a processor has its own, which knows the tokens of media."""
     told = [name for name in ("tokenizer", "add_bos_token") if getattr(settings, name) not in ("", None)]
     if told:
         raise PlanError(
-            f"The checkpoint {settings.name!r} is shown media, so its tokenizer is the one of its processor.",
+            f"The checkpoint {settings.name!r} accepts media, so it uses the tokenizer of its processor.",
             where=f"--model-args {told[0]}",
             hint=f"Leave {told[0]} out.",
         )
@@ -210,7 +210,7 @@ def _read_processor(settings: HfSettings, args: Mapping[str, Any]) -> Any:
         processor = AutoProcessor.from_pretrained(settings.name, **settings.source, **args)
     if not hasattr(processor, "tokenizer"):
         raise PlanError(
-            f"The checkpoint {settings.name!r} is shown media but holds no processor.",
+            f"The checkpoint {settings.name!r} accepts media, but it has no processor.",
             where="--model",
             hint="Add its processor_config.json or preprocessor_config.json.",
         )
@@ -273,9 +273,9 @@ def _check_weights(loading: Mapping[str, Any], settings: HfSettings) -> None:
     if missing and not settings.allow_missing_weights:
         names = first_of(missing, _SHOWN)
         raise PlanError(
-            f"The checkpoint {settings.name!r} lacks {len(missing)} of the network's weights: {names}.",
+            f"The checkpoint {settings.name!r} has no values for {len(missing)} of the network's weights: {names}.",
             where="--model",
-            hint="They would be random. allow_missing_weights=true goes on nevertheless.",
+            hint="They would be random. To continue with random weights, set allow_missing_weights=true.",
         )
 
 
@@ -294,7 +294,7 @@ def _check_args(args: Mapping[str, Any], processor: Any) -> None:
     for name in args:
         if name not in known:
             raise PlanError(
-                f"The {type(processor).__name__} takes no argument {name!r}.",
+                f"The {type(processor).__name__} has no argument {name!r}.",
                 where="--model-args processor_args",
                 hint=did_you_mean(name, known),
             )

@@ -1,4 +1,4 @@
-"""Media as processors take them: RGB images, frames with their times, samples at the model's rate."""
+"""Media in the form that processors accept: RGB images, frames with their times, samples at the model's rate."""
 
 from __future__ import annotations
 

@@ -76,21 +76,22 @@ class HfModel(BatchModel):
         min_pixels: Minimum pixels of an image, for processors with such a setting.
         max_pixels: Maximum pixels of an image, likewise.
         max_length: Maximum tokens of prompt and answer together; default: the checkpoint's own.
-        video_as: ``video``, ``images`` (frames as a series of images), or ``auto``: the first if the model accepts
+        video_as: ``video``, ``images`` (frames as a series of images), or ``auto``: ``video`` if the model accepts
             videos.
         video_frames: Maximum frames of a video.
         video_fps: Frames per second, up to ``video_frames``; default: that many, evenly spaced.
         cut_sounds: Cut audio that is longer than the model's window; else it is an error.
         cut_prompts: Cut a text at its beginning if it leaves no room for the answer or the continuations; else it is an
             error. A prompt with media is never cut.
-        allow_missing_weights: Continue if the checkpoint lacks weights, which are then random.
-        logprob_template: What log-probabilities are taken behind: ``chat`` (the context in the chat template, open for
-            the answer), ``none`` (its text alone), or ``auto``: the template if the checkpoint has one.
+        allow_missing_weights: Continue if weights are missing from the checkpoint; they are then random.
+        logprob_template: The text before continuations whose log-probabilities are computed: ``chat`` (the context in
+            the chat template, open for the answer), ``none`` (its text alone), or ``auto``: the template if the
+            checkpoint has one.
         softmax_dtype: The type in which log-probabilities are computed: ``float32``, ``bfloat16``, …, or ``auto``: that
             of the network's logits; default: ``float32``, of a network in double precision ``float64``.
         tokenizer: Folder or hub id of another tokenizer, for a model of text alone; default: the checkpoint's own.
         add_bos_token: Whether the tokenizer puts its beginning-of-sequence token before a text, for a model of text
-            alone; default: as the tokenizer's files say.
+            alone; default: the setting in the tokenizer's files.
         prefix_token_id: The token that the first token of a text is predicted from where nothing stands before it;
             default: the tokenizer's beginning-of-sequence token, else its end-of-sequence token.
         subfolder: The folder of the checkpoint in its repository on the hub.
@@ -139,7 +140,9 @@ class HfModel(BatchModel):
         if adapter and find_spec("peft") is None:
             raise missing_package("peft", "adapter", "lora")
         if device and device_map:
-            raise PlanError("device and device_map say two things.", where="--model-args", hint="Give one of them.")
+            raise PlanError(
+                "device and device_map exclude each other.", where="--model-args", hint="Set only one of them."
+            )
         pixels = {
             "min_pixels": amount(min_pixels, "min_pixels"),
             "max_pixels": amount(max_pixels, "max_pixels"),
@@ -175,14 +178,14 @@ class HfModel(BatchModel):
             self._config = read_config(self._settings)
             check_places(self._settings)
             self._kind = kind_of(self._config)
-            # Read already here, because planning has to know whether there is a chat template and whether a package is
-            # missing; the files are small.
+            # Read already here: planning needs to know whether a chat template exists and whether a package is missing.
+            # The files are small.
             self._processing = load_processor(self._settings, self._kind)
         if logprob_template == "chat" and not template_of(*self._processing):
             raise PlanError(
-                f"The checkpoint {name!r} has no chat template for log-probabilities to be taken behind.",
+                f"The checkpoint {name!r} has no chat template, which logprob_template=chat needs.",
                 where="logprob_template",
-                hint="Choose none, or give a template with chat_template=FILE.",
+                hint="Set logprob_template=none, or name a template with chat_template=FILE.",
             )
         self.traits = self._traits()
         self._loaded: LoadedCheckpoint | None = None
@@ -227,7 +230,7 @@ class HfModel(BatchModel):
         return ignored(parameters) if isinstance(parameters, Generate) else {}
 
     def known_settings(self) -> frozenset[str]:
-        """Transformers' names; for a checkpoint that draws, also those of its way of drawing."""
+        """Transformers' names; for a checkpoint that draws, also the names of its drawing settings."""
         return known_settings() | known_image_settings(self._config)
 
     def group_key(self, request: Request) -> Hashable:
@@ -237,7 +240,7 @@ class HfModel(BatchModel):
         return sum(1 for _ in request.images()) if self._kind.family in _SAME_IMAGES else None
 
     def batches_at_once(self, request: Request) -> int:
-        """Several for a text that is written without a search, so that finished rows leave and waiting ones enter."""
+        """Several for text without a search, so that finished rows leave and waiting ones enter."""
         ask = request.parameters
         is_refilled = (
             isinstance(ask, Generate) and not self._kind.is_encoder_decoder and searches_plainly(decoding_of(ask))

@@ -1,4 +1,4 @@
-"""Caches that are rows of keys and values and nothing else: what can be done with their rows."""
+"""Caches that are rows of keys and values and nothing else: operations on their rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def keeps_everything(cache: Any) -> bool:
 
 
 def gathered(cache: Any, rows: torch.Tensor) -> Any:
-    """A plain cache of the chosen rows; the given one is not changed."""
+    """Return a plain cache of the selected rows; the given one is not changed."""
     chosen = _copied(cache)
     held = [layer for layer in chosen.layers if layer.is_initialized]
     n_held = held[0].keys.shape[0]

@@ -1,4 +1,4 @@
-"""From a request to the text and media that a processor takes.
+"""Text and media of a request, in the form that a processor accepts.
 
 Text in a request stays text: if it contains a token that stands for a medium (``<image>``), a space is inserted after
 the token's first character, so that it cannot take the place of an image.
@@ -113,7 +113,7 @@ class Prompter:
             conversation.append((message.role, entries))
         if self._loaded.kind.is_speech:
             if len(prompt.sounds) != 1:
-                raise ModelError(f"A model that writes down speech takes one sound, not {len(prompt.sounds)}.")
+                raise ModelError(f"A model that transcribes speech accepts one audio, not {len(prompt.sounds)}.")
             return prompt
         is_chat = self._loaded.is_chat and not is_plain
         prompt.text = self._render(conversation) if is_chat else self._joined(conversation)
@@ -152,15 +152,17 @@ class Prompter:
         most = getattr(extractor, "n_samples", 0) if loaded.kind.family in _DEAF_AFTER_WINDOW else 0
         if most and len(sound) > most and not loaded.settings.cut_sounds:
             raise ModelError(
-                f"The sound lasts {len(sound) / self.rate:.1f} s, and the model hears {most / self.rate:g} s.",
-                hint="cut_sounds=true lets it hear the beginning.",
+                f"The audio lasts {len(sound) / self.rate:.1f} s. The model hears only {most / self.rate:g} s.",
+                hint="To cut the audio to its beginning, set cut_sounds=true.",
             )
         return sound
 
     def _require(self, modality: Modality) -> None:
         if not self._modalities[modality]:
             takes = ", ".join(name for name, is_taken in self._modalities.items() if is_taken)
-            raise ModelError(f"The model {self._loaded.settings.name!r} takes no {modality}; it takes {takes}.")
+            raise ModelError(
+                f"The model {self._loaded.settings.name!r} does not accept {modality}. It accepts {takes}."
+            )
 
     @property
     def rate(self) -> int:
@@ -174,7 +176,7 @@ class Prompter:
             rate = getattr(getattr(processor, name, None), "sampling_rate", None)
             if rate:
                 return int(rate)
-        raise ModelError(f"The processor of {self._loaded.settings.name!r} does not say its sampling rate.")
+        raise ModelError(f"The processor of {self._loaded.settings.name!r} does not state its sampling rate.")
 
     def _render(self, conversation: Conversation) -> str:
         """The rendered chat template, open for the answer: after the generation prompt, or after the beginning of the
@@ -183,7 +185,7 @@ class Prompter:
         from jinja2 import TemplateError
 
         messages = [{"role": role, "content": self._content(role, entries)} for role, entries in conversation]
-        with boundary(ModelError, "The chat template", hint="chat_template=FILE sets another."):
+        with boundary(ModelError, "The chat template", hint="Set another one with chat_template=FILE."):
             try:
                 return self._templated(messages)
             except TemplateError:
@@ -225,8 +227,8 @@ class Prompter:
             n_places = prompt.text.count(token)
             if n_places != shown[modality]:
                 raise ModelError(
-                    f"The chat template makes {n_places} places ({token}) for {count(shown[modality], modality)}.",
-                    hint="Give another one with chat_template=FILE.",
+                    f"The chat template has {n_places} places ({token}) for {count(shown[modality], modality)}.",
+                    hint="Set another one with chat_template=FILE.",
                 )
 
     def _guard(self, text: str) -> str:
@@ -243,7 +245,7 @@ class Prompter:
         return [str(token) for holder in holders if (token := getattr(holder, name, None))]
 
     def _probe(self) -> None:
-        """Find out how the template takes content, and whether it writes the first special token itself."""
+        """Find out in which form the template accepts content, and whether it writes the first special token itself."""
         entries: list[tuple[Modality, str]] = [("text", _PROBE)]
         if "image" in self._tokens and self._modalities["image"]:
             entries.insert(0, ("image", ""))
@@ -262,7 +264,7 @@ class Prompter:
             raise PlanError(
                 "The chat template shows neither text nor image of a plain question.",
                 where="--model",
-                hint=str(refusal or "Give another one with chat_template=FILE."),
+                hint=str(refusal or "Set another one with chat_template=FILE."),
             )
         for role in {"system", "assistant"} - self._plain_roles:
             self._probe_role(role)

@@ -1,4 +1,6 @@
-"""What a user may set of a Transformers model: one frozen object that loading, encoding and identity read."""
+"""The settings of a Transformers model that a user may change: one frozen object that loading, encoding and identity
+read.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +21,21 @@ _WHERE = "--model-args"
 
 @dataclass(frozen=True, slots=True)
 class HfSettings:
-    """How a checkpoint is read and run. The arguments of ``HfModel``, checked.
+    """The settings of a checkpoint: the arguments of ``HfModel``, checked.
 
     Attributes:
         name: Folder or hub id.
         dtype: One of ``DTYPES``; ``auto`` is the checkpoint's own.
         device: A torch device; empty: the first accelerator, else the CPU.
-        device_map: As ``from_pretrained`` takes it: a word such as ``auto``, or a mapping; empty: one device.
+        device_map: As for ``from_pretrained``: a word such as ``auto``, or a mapping; empty: one device.
         attn_implementation: ``sdpa``, ``eager``, ``flash_attention_2``, …; empty: what Transformers chooses.
         revision: Branch, tag or commit on the hub.
         trust_remote_code: Whether Python files of the checkpoint may run.
         adapter: Folder or hub id of a PEFT adapter.
         quantization: A quantisation configuration by its fields, ``quant_method`` among them.
-        chat_template: Text of a chat template, in place of the checkpoint's own.
+        chat_template: Text of a chat template, instead of the checkpoint's own.
         chat_template_args: Further variables of the chat template (``enable_thinking``, …).
-        processor_args: What ``AutoProcessor.from_pretrained`` is given (``min_pixels``, …).
+        processor_args: Arguments of ``AutoProcessor.from_pretrained`` (``min_pixels``, …).
         max_length: Maximum tokens of prompt and answer together; 0: the checkpoint's own.
         video_as: One of ``VIDEO_AS``: ``video`` as the model's own videos, ``images`` as a series of images, ``auto``
             the first if the model accepts videos.
@@ -42,8 +44,8 @@ class HfSettings:
         cut_sounds: Whether audio that is longer than the model's window is cut; else it is an error.
         cut_prompts: Whether a text that leaves no room for its answer or its continuations is cut at its beginning;
             else it is an error.
-        allow_missing_weights: Whether weights that the checkpoint lacks may be random.
-        logprob_template: One of ``LOGPROB_TEMPLATES``: behind what log-probabilities are taken. ``chat``: the chat
+        allow_missing_weights: Whether weights that are missing from the checkpoint may be random.
+        logprob_template: One of ``LOGPROB_TEMPLATES``: the text before scored continuations. ``chat``: the chat
             template; ``none``: the text alone; ``auto``: the template if the checkpoint has one.
         softmax_dtype: One of ``SOFTMAX_DTYPES``: in which type log-probabilities are computed. ``auto``: that of the
             network's logits; empty: single precision, or double if that is the type of the logits.
@@ -94,7 +96,7 @@ class HfSettings:
 
 
 def as_mapping(value: Any, name: str) -> dict[str, Any]:
-    """A mapping given as one, or as the text of a JSON object.
+    """Return a mapping given as one, or as the text of a JSON object.
 
     Raises:
         PlanError: if it is neither.
@@ -117,7 +119,7 @@ def as_mapping(value: Any, name: str) -> dict[str, Any]:
 
 
 def one_of(value: str, known: tuple[str, ...], name: str) -> str:
-    """The value, if it is one of the known ones.
+    """Return the value, if it is one of the known ones.
 
     Raises:
         PlanError: if it is not; the message gives the nearest.
@@ -129,7 +131,7 @@ def one_of(value: str, known: tuple[str, ...], name: str) -> str:
 
 
 def flag(value: Any, name: str) -> bool:
-    """The value, if it is true or false: the text "no" would otherwise count as true.
+    """Return the value, if it is true or false: the text "no" would otherwise count as true.
 
     Raises:
         PlanError: if it is neither.
@@ -140,7 +142,7 @@ def flag(value: Any, name: str) -> bool:
 
 
 def amount(value: Any, name: str, *, least: float = 0) -> Any:
-    """The value, if it is a number that is large enough.
+    """Return the value, if it is a number that is large enough.
 
     Raises:
         PlanError: if it is not one.

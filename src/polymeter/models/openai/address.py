@@ -1,4 +1,4 @@
-"""Where an endpoint is and how users authenticate: URLs, keys from the environment, headers.
+"""Addresses of endpoints and authentication: URLs, keys from the environment, headers.
 
 An address does not determine the answers, so it is not part of the model's identity. Keys are not written anywhere.
 """
@@ -62,23 +62,23 @@ def find_addresses(name: str, *, base_url: str, **given: Any) -> Sequence[Addres
     that is separated by commas.
 
     Raises:
-        PlanError: as for ``find_address``, if one is named twice, or if only some are OpenAI's own, which takes other
-            settings than the servers that people run themselves.
+        PlanError: as for ``find_address``, if one is named twice, or if only some are OpenAI's own, which accepts other
+            settings than self-hosted servers.
     """
     azure = given.get("azure_endpoint")
     listed = "" if azure and not base_url else base_url or os.environ.get("OPENAI_BASE_URL", "")
     urls = [url.strip() for url in _BETWEEN.split(listed)]
     if len(urls) > 1 and not all(urls):
-        raise PlanError(f"There is an empty address in {hidden_address(listed)!r}.", where="base_url")
+        raise PlanError(f"An address in {hidden_address(listed)!r} is empty.", where="base_url")
     found = [find_address(name, base_url=url, **given) for url in urls]
     for address in found:
         if sum(address.chat_url == other.chat_url for other in found) > 1:
-            raise PlanError(f"The address {address.base_url} is given twice.", where="base_url")
+            raise PlanError(f"The address {address.base_url} is listed twice.", where="base_url")
     if len({address.is_hosted for address in found}) > 1:
         raise PlanError(
             "OpenAI's own endpoint and another one cannot serve the same model.",
             where="base_url",
-            hint="Name addresses of servers of one kind.",
+            hint="List only servers of one kind.",
         )
     return found
 
@@ -93,7 +93,7 @@ def find_address(
     azure_endpoint: str,
     api_version: str,
 ) -> Address:
-    """The address that a model's arguments and the environment give. Arguments win over the environment.
+    """The address that a model's arguments and the environment give. Arguments take precedence over the environment.
 
     Raises:
         PlanError: if a URL is malformed, OpenAI itself is used without a key, or Azure without an API version; if a key
@@ -101,7 +101,7 @@ def find_address(
     """
     azure = azure_endpoint.rstrip("/")
     if azure and base_url:
-        raise PlanError("Both base_url and azure_endpoint are given.", where="--model-args", hint="Give one of them.")
+        raise PlanError("Both base_url and azure_endpoint are set.", where="--model-args", hint="Set only one of them.")
     base = azure or _base(base_url)
     parts = checked_address(base, "base_url")
     host = parts.hostname or ""
@@ -151,7 +151,7 @@ def _version(api_version: str) -> str:
         raise PlanError(
             "An azure_endpoint needs an API version.",
             where="--model-args",
-            hint="Give api_version=2024-10-21 or set OPENAI_API_VERSION. An address that ends in /openai/v1 is a "
-            "base_url and needs none.",
+            hint="Add api_version=2024-10-21 or set OPENAI_API_VERSION. An address that ends in /openai/v1 is a "
+            "base_url and needs no version.",
         )
     return f"?api-version={quote(version)}"

@@ -1,7 +1,7 @@
 """From an endpoint's JSON to outputs. A refusal or a broken answer becomes an error, never an answer.
 
-An answer may be empty: the content is an empty text, or the model ended its turn (``finish_reason``) without any, as
-one does whose tokens all went into reasoning. Nothing else is read as an empty answer.
+An answer may be empty: the content is an empty text, or the model ended its turn (``finish_reason``) without any, for
+example because all tokens went into reasoning. Nothing else is read as an empty answer.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def read_outputs(
         payload: The JSON.
         where: The endpoint, for messages.
         offers_tools: Whether the model may answer with tool calls only.
-        draws: Whether an image was asked for, so that there need not be text.
+        draws: Whether an image was requested, so that text is not required.
 
     Raises:
-        ModelError: if there are none, one is not what the API describes, or the model declined.
+        ModelError: if there are none, one is not in the API's form, or the model declined.
     """
     usages = chain((usage_of(payload),), repeat(None))
     return [
@@ -44,7 +44,7 @@ def read_outputs(
 
 
 def choices_of(payload: Mapping[str, Any], *, where: str) -> list[dict[str, Any]]:
-    """The choices of an answer, in the order of their index.
+    """Return the choices of an answer, in the order of their index.
 
     Raises:
         ModelError: if there are none, which may be transient.
@@ -73,7 +73,7 @@ def usage_of(payload: Mapping[str, Any]) -> Usage | None:
     read = count(counts, "cache_read_input_tokens") if read is None else read
     written = count(counts, "cache_creation_input_tokens") if written is None else written
     cached = (read or 0) + (written or 0)
-    # By Anthropic's names what a cache holds is not part of the prompt, and more than a prompt is not part of it either.
+    # With Anthropic's names, cached tokens are not part of the prompt. Nor are they if they are more than the prompt.
     if prompt is not None and (is_named_apart or cached > prompt):
         prompt += cached
     return Usage(
@@ -135,8 +135,7 @@ def _message_of_choice(choice: Mapping[str, Any], where: str) -> Mapping[str, An
 
 def _split(content: Any, where: str, *, draws: bool) -> tuple[str | None, str | None]:
     """Text and reasoning of a message's content, which is a text, a list of parts, or nothing; the text is ``None`` if
-    the content has none. What is neither text nor reasoning (citations, images) may stand beside the text, not in its
-    place.
+    the content has none. Other parts (citations, images) may stand beside the text, but not instead of it.
     """
     if content is None or isinstance(content, str):
         return content, None

@@ -18,7 +18,7 @@ _MAX_TRIES = 5
 
 
 WriteBody = Callable[[Mapping[str, Any]], tuple[bytes, str]]
-"""From the settings as the server takes them to a body and its content type."""
+"""A function from settings in the server's form to a body and its content type."""
 
 
 class PageError(ModelError):
@@ -85,7 +85,7 @@ class Client:
         """Request edits of images.
 
         Args:
-            prompt: What to make of them.
+            prompt: The prompt.
             files: The images.
             settings: The rest of the form.
 
@@ -136,13 +136,13 @@ class Client:
                 f"The endpoint has moved to {answer.headers.get('Location', 'another place')!r}.",
                 status=answer.status,
                 where=where,
-                hint="Give that address with --base-url.",
+                hint="Set that address with --base-url.",
                 scope="unclear",
             )
         try:
             value = json.loads(answer.body)
         except (ValueError, RecursionError):  # RecursionError: nested without end
-            kind = answer.headers.get("Content-Type", "nothing that it names")
+            kind = answer.headers.get("Content-Type", "no type")
             if answer.body.lstrip()[:1] == b"<":
                 what = f"The endpoint answered with a page ({kind}) and not with JSON."
                 raise PageError(what, kind="transient", where=where) from None

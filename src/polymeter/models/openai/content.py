@@ -1,9 +1,8 @@
-"""From messages to the JSON text of a request, written as bytes: base64 is inserted between pieces of text, which are
+"""The JSON text of a request, written as bytes from messages: base64 is inserted between pieces of text, which are
 joined once, and never passes through a JSON encoder. Runs on decoding threads.
 
-What is sent is written once and kept by nobody. The text of a prompt belongs to the requests that are prepared from
-it: its repeats share one through a weak reference. Images that are sent as they lie on disk are not remembered at
-all.
+Each body is written once and not kept. The text of a prompt belongs to the requests that are prepared from it: its
+repeats share one through a weak reference. Images that are sent unchanged are not remembered at all.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class ContentWriter:
         """
         if any(not isinstance(part, Text) for message in messages for part in message.parts):
             raise ModelError(
-                "An endpoint that continues texts takes no media.", hint="Leave out --model-args api=completions."
+                "An endpoint that continues texts accepts no media.", hint="Leave out --model-args api=completions."
             )
         return "\n\n".join(text for message in messages if (text := message.text))
 

@@ -1,4 +1,4 @@
-"""Which models at OpenAI-compatible endpoints make images, and the endpoints' names of their settings."""
+"""Models at OpenAI-compatible endpoints that make images, and the endpoints' names of their settings."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _HOSTED = frozenset(
         "response_format", "size", "style", "user",
     }
 )  # fmt: skip
-"""What OpenAI's own endpoint accepts besides prompt, model and number; it rejects everything else."""
+"""The settings that OpenAI's own endpoint accepts besides prompt, model and number; it rejects everything else."""
 
-_IN_CHAT = "a chat has no name for the size of an image; say it as the server wants it with extra_body"
+_IN_CHAT = "a chat has no setting for the size of an image; set it in the server's own form with extra_body"
 
 
 def makes_images(name: str) -> bool:
@@ -47,7 +47,7 @@ def ignored_settings(settings: OpenAISettings, parameters: GenerateImage) -> dic
         if value is None or name == EXTRA_BODY:
             continue
         if name in settings.omit:
-            reasons[name] = "omit= leaves it out"
+            reasons[name] = "it is left out by omit="
         elif name in _OF_TEXT:
             reasons[name] = "it is a setting of text"
         elif settings.draws_in_chat and name == "size":

@@ -1,8 +1,8 @@
 """Images from an OpenAI-compatible endpoint: made from a prompt, edited from other images, or as part of a chat.
 
-If the server accepts seeds, every image is a separate request with its own seed. If not, repeats are requested
-together until the server says that it makes one at a time. Nothing is paid for twice: an image that could not be
-fetched is fetched again and not made again.
+If the server accepts seeds, every image is a separate request with its own seed. If not, repeats are requested together
+until the server reports that it makes one at a time. Nothing is paid for twice: an image that could not be fetched is
+fetched again and not made again.
 
 Protocol: https://platform.openai.com/docs/api-reference/images; images in chats: https://openrouter.ai/docs
 """
@@ -33,7 +33,7 @@ from polymeter.models.openai.quirks import refuses_several
 from polymeter.models.openai.settings import OpenAISettings
 
 _SHOWN = 200
-_UNSEEDED = "Drawn without that seed, which the endpoint is not sent."
+_UNSEEDED = "Drawn without that seed, which the endpoint does not accept."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class ImageMaker:
         if self._settings.draws_in_chat:
             return ImageCall(settings, messages=self._writer.messages(request.messages))
         if not request.text.strip():
-            raise ModelError("There is no prompt: the messages hold no text.", where=self._where)
+            raise ModelError("The prompt is missing: the messages contain no text.", where=self._where)
         return ImageCall(settings, request.text, list(self._files(request)))
 
     async def answer(self, parameters: GenerateImage, drawing: ImageCall) -> Output:
@@ -138,7 +138,7 @@ class ImageMaker:
         images = list(request.images())
         for number, medium in enumerate(request.media()):
             if not isinstance(medium, Image):
-                raise ModelError(f"Images cannot be made of {medium.modality}.", where=self._where)
+                raise ModelError(f"Images cannot be made from {medium.modality}.", where=self._where)
             if is_elsewhere(medium.source) and not medium.held_encoded_bytes():
                 yield medium.source
             else:
@@ -159,7 +159,7 @@ class ImageMaker:
                 drawing.files[number] = fetched
 
     async def _at_once(self, n: int, drawing: ImageCall) -> list[Drawn]:
-        """Several images from one request; fewer, or none, from servers that make one at a time."""
+        """Several images from one request; fewer or none from servers that make one at a time."""
         if self._settings.draws_in_chat:
             return []
         try:
@@ -246,7 +246,7 @@ def read_chat(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
 
 def _drawn(one: Mapping[str, Any]) -> Drawn:
     revised = one.get("revised_prompt")
-    note = f"The endpoint drew another prompt: {revised}" if isinstance(revised, str) and revised else None
+    note = f"The endpoint changed the prompt: {revised}" if isinstance(revised, str) and revised else None
     encoded, url = (str(one.get(name) or "") for name in ("b64_json", "url"))
     if encoded.startswith("data:"):
         encoded, url = "", encoded

@@ -38,7 +38,7 @@ from polymeter.models.openai.settings import Api, Way
 _N_TOP = 20
 _SHOWN = 40
 _ONE: Mapping[str, Any] = {"max_tokens": 1, "temperature": 1.0}
-"""Temperature 1 leaves log-probabilities as they are at servers that scale them."""
+"""Temperature 1 leaves log-probabilities unchanged at servers that scale them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Context:
 
 Answer = Callable[[Context, Loglikelihood], Awaitable[Output]]
 Used = list[Usage | None]
-"""What each call for one request took."""
+"""The usage of each call for one request."""
 
 
 class Ways:
@@ -80,7 +80,7 @@ class Ways:
         self._searches: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
     def search(self) -> asyncio.Lock:
-        """What one search at a time holds."""
+        """A lock: only one search at a time."""
         return self._searches.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
@@ -98,7 +98,7 @@ class Likelihood:
         self._ways = ways
 
     async def answer(self, context: Context, parameters: Loglikelihood) -> Output:
-        """The log-probability of every continuation. The output's note says which way was used.
+        """The log-probability of every continuation. The output's note names the way that was used.
 
         Raises:
             ModelError: if the endpoint supports none of the ways, or failed.
@@ -130,9 +130,9 @@ class Likelihood:
                 self._ways.working[context.text is None] = way
                 return output
         raise ModelError(
-            f"The endpoint tells no log-probabilities. Tried {'; '.join(reasons)}.",
+            f"The endpoint returns no log-probabilities. Tried {'; '.join(reasons)}.",
             where=self._where,
-            hint="Choose tasks that generate, or a server that has them, such as vLLM.",
+            hint="Choose tasks that generate, or a server that returns them, such as vLLM.",
             scope="unclear" if is_unclear else "request",
         )
 
@@ -171,7 +171,7 @@ class Likelihood:
         return total(tokens[n_context:])
 
     async def _n_context(self, context: Context, used: Used) -> int:
-        """How many tokens precede the continuation."""
+        """Return the number of tokens before the continuation."""
         messages, settings = context.messages, dict(_ONE)
         if context.prefill:
             messages = _appended(messages, dumps({"role": "assistant", "content": context.prefill}))
@@ -182,14 +182,14 @@ class Likelihood:
 
     async def _by_echo(self, context: Context, parameters: Loglikelihood) -> Output:
         if context.text is None:
-            raise MissingFieldError("it shows no media")
+            raise MissingFieldError("it accepts no media")
         used: Used = []
         scored = await _together([self._echo_choice(context.text, text, used) for text in parameters.continuations])
         note = "log-probabilities: echo, without a chat template"
         return Output(logprobs=tuple(scored), usage=_summed(used), note=note)
 
     async def _by_whole_text(self, parameters: Loglikelihood) -> Output:
-        """Texts that stand for themselves. No server tells the log-probability of a text's first token."""
+        """Score texts without a context. No server returns the log-probability of a text's first token."""
         used: Used = []
         scored = await _together([self._echo_text(text, used) for text in parameters.continuations])
         note = "log-probabilities: echo, without the first token of a text"
@@ -258,7 +258,7 @@ def _appended(messages: bytes, message: bytes) -> bytes:
 
 
 def _summed(used: Used) -> Usage | None:
-    """What all calls took; a count that one of them does not say is unknown."""
+    """Return the usage of all calls; a count that one of them does not report is unknown."""
     counts = zip(*(astuple(one or Usage()) for one in used), strict=True)
     summed = [None if None in column else sum(column) for column in counts]
     return None if all(count is None for count in summed) else Usage(*summed)

@@ -47,7 +47,7 @@ from polymeter.models.openai.settings import DETAILS, MEANINGLESS, Api, OpenAISe
 
 _LENGTH_KEY = "max_tokens"
 _HOSTED_LENGTH_KEY = "max_completion_tokens"
-_FIRST_ONLY = "only the first token of each choice is looked at"
+_FIRST_ONLY = "only the first token of each choice counts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ class OpenAIModel(AsyncModel):
             ``AZURE_OPENAI_API_KEY``. Servers that need no key need no variable.
         headers: Further headers.
         organization: Sent as ``OpenAI-Organization``.
-        azure_endpoint: An Azure resource, in place of a base URL.
+        azure_endpoint: An Azure resource, instead of a base URL.
         api_version: Azure's API version; default: ``OPENAI_API_VERSION``.
         api: ``chat``; ``completions`` for base models that continue text; ``images`` for models that make only images.
             Default: ``images`` for models whose names say so, else ``chat``.
         images_via: How images are requested: ``images`` (``/images/generations`` and ``/images/edits``), or ``chat``
             for servers that put them into the messages of a chat.
-        extra_body: Sent with every request as it is.
+        extra_body: Sent unchanged with every request.
         omit: Names of settings that are never sent (``temperature,seed``), because the model rejects them.
         system_role: Name of the role of system prompts: ``system`` or ``developer``.
         reasoning_effort: Sent with every request.
@@ -168,8 +168,8 @@ class OpenAIModel(AsyncModel):
         length_key = max_tokens_key
         if max_tokens_key == "auto":
             length_key = _HOSTED_LENGTH_KEY if addresses[0].is_hosted else _LENGTH_KEY
-        # Shared by all addresses: what one server turns out not to accept, and how log-probabilities are had, would
-        # otherwise make an answer depend on the address that it comes from.
+        # Shared by all addresses: restrictions of one server, and the way to get log-probabilities, would otherwise
+        # make an answer depend on its address.
         self._quirks = Quirks(length_key)
         way = next((known for known in get_args(Way) if known == logprobs), None)
         self._ways = Ways(self._settings.api, way)
@@ -199,7 +199,7 @@ class OpenAIModel(AsyncModel):
         }
 
     def _connect(self, address: Address) -> None:
-        """Ask at an address."""
+        """Use an address."""
         self._client = Client(address, self._settings, self._quirks, self._max_answer_mb)
         self._likelihood = Likelihood(self._client, self._ways)
         self._maker = ImageMaker(self._client, self._settings, self._writer, self._media)
@@ -228,7 +228,7 @@ class OpenAIModel(AsyncModel):
 
     @property
     def joins_repeats(self) -> bool:
-        """If its user or the system to be matched wants it, and for images that have no individual seeds to lose."""
+        """True if the user or the matched system requests it, and for images without individual seeds."""
         is_wanted = self._join_repeats or self.parity.on("answers-at-once")
         return is_wanted or (self._settings.api == "images" and not self._maker.sends_seeds)
 
@@ -307,7 +307,7 @@ class OpenAIModel(AsyncModel):
         return [*responses, *await asyncio.gather(*alone)]
 
     async def preflight(self) -> None:
-        """Ask for a few tokens at each address; a model that only makes images is looked up in the endpoint's list.
+        """Request a few tokens at each address; a model that only makes images is looked up in the endpoint's list.
 
         Raises:
             PlanError: if the endpoint cannot be reached, rejects the key, does not know the model, or is not an
@@ -328,7 +328,7 @@ class OpenAIModel(AsyncModel):
         return self._client.address.where
 
     async def probe(self) -> bool:
-        """Ask for one token, or for the list of models where that would be an image.
+        """Request one token, or the list of models if that token would be an image.
 
         Raises:
             ModelError: if there is no answer.
@@ -384,7 +384,7 @@ def _api(wanted: str, name: str, images_via: str) -> Api:
 
 
 def _traits(settings: OpenAISettings, logprobs: str) -> ModelTraits:
-    """What is known without a request. Which modalities the model accepts is mostly unknown."""
+    """The traits known without a request. The modalities that the model accepts are mostly unknown."""
     is_completion = settings.api == "completions"
     requests: dict[RequestKind, bool] = {"generate": settings.api != "images"}
     modalities: dict[Modality, bool] = {"text": True}

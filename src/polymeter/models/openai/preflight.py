@@ -1,6 +1,5 @@
-"""One small request before anything is spent: is the endpoint there, does it accept the key, does it know the model?
-
-An error that only says that the server is busy or rejects the form of this request is left to the run.
+"""One small request before anything is spent: it checks the address, the key and the model's name. If the server is
+only busy, or rejects the form of this request, the run starts all the same.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _AZURE = ".azure.com"
 
 
 class NobodyThereError(PlanError):
-    """There is no server at an address, or none that can be reached now."""
+    """An error: no server exists at an address, or it cannot be reached now."""
 
 
 async def check_all(clients: Sequence[Client], settings: OpenAISettings) -> None:
@@ -45,11 +44,11 @@ async def check_all(clients: Sequence[Client], settings: OpenAISettings) -> None
         if not isinstance(failure, NobodyThereError) or len(failures) == len(clients):
             raise failure
     for failure in failures:
-        _LOG.warning("%s The other addresses take over.", failure)
+        _LOG.warning("%s The other addresses are used.", failure)
 
 
 async def check(client: Client, settings: OpenAISettings) -> None:
-    """Ask for one token; a model that only makes images is looked up in the endpoint's list.
+    """Request one token; a model that only makes images is looked up in the endpoint's list.
 
     Raises:
         NobodyThereError: if the endpoint cannot be reached.
@@ -59,7 +58,7 @@ async def check(client: Client, settings: OpenAISettings) -> None:
     try:
         await asyncio.wait_for(_ping(client, settings), _DEADLINE_S)
     except asyncio.TimeoutError:
-        _LOG.warning("%s gave no answer to one small request within %g s.", address.where, _DEADLINE_S)
+        _LOG.warning("%s did not answer a small request within %g s.", address.where, _DEADLINE_S)
     except UnreachedError as error:
         if not error.has_connected:
             raise NobodyThereError(
@@ -79,7 +78,7 @@ async def check(client: Client, settings: OpenAISettings) -> None:
 
 
 async def ask_little(client: Client, settings: OpenAISettings) -> None:
-    """Ask for one token once; a model that only makes images is looked up in the endpoint's list.
+    """Request one token once; a model that only makes images is looked up in the endpoint's list.
 
     Raises:
         ModelError: if there is no answer.
@@ -119,7 +118,7 @@ async def _ask(client: Client, settings: OpenAISettings, settings_sent: Mapping[
 
 
 def _answer_texts(payload: Mapping[str, Any]) -> list[str]:
-    """The texts of an answer, whatever else it is."""
+    """The texts of an answer in any form."""
     choices = payload.get("choices")
     messages = [choice.get("message") for choice in choices or () if isinstance(choice, dict)]
     texts = [message.get("content") for message in messages if isinstance(message, dict)]
@@ -127,8 +126,8 @@ def _answer_texts(payload: Mapping[str, Any]) -> list[str]:
 
 
 async def _look_up(client: Client, settings: OpenAISettings) -> None:
-    """Warn if the endpoint's list of models lacks this one. A missing or empty list proves nothing, and Azure's list
-    does not contain deployments.
+    """Warn if this model is not in the endpoint's list. A missing or empty list proves nothing, and Azure's list does
+    not contain deployments.
     """
     known = await _model_names(client)
     if known and settings.name not in known and _AZURE not in client.address.base_url:
@@ -146,7 +145,7 @@ async def _model_names(client: Client) -> list[str]:
 
 
 async def _refusal(client: Client, settings: OpenAISettings, error: EndpointError) -> PlanError | None:
-    """The reason why the run cannot start, as an answer gives it; ``None`` if there is none."""
+    """Return the reason in an answer why the run cannot start; ``None`` if there is none."""
     address, status = client.address, error.status
     if status in (401, 403):
         return _bad_key(address, error)
@@ -164,10 +163,10 @@ async def _refusal(client: Client, settings: OpenAISettings, error: EndpointErro
 
 def _bad_key(address: Address, error: EndpointError) -> PlanError:
     if not address.has_key:
-        what = f"The endpoint wants a key, and the environment variable {address.key_env} is not set"
+        what = f"The endpoint requires a key, and the environment variable {address.key_env} is not set"
         hint = f"Set {address.key_env}, or name another variable with --model-args api_key_env=NAME."
     else:
-        what = f"The endpoint does not take the key in {address.key_env}"
+        what = f"The endpoint rejects the key in {address.key_env}"
         hint = f"Check {address.key_env} and what its key may use."
     return PlanError(f"{what} ({error.what}).", where=address.base_url, hint=hint)
 
@@ -193,5 +192,5 @@ def _serves(settings: OpenAISettings, known: Sequence[str]) -> str:
 def _no_endpoint(address: Address, error: ModelError) -> PlanError:
     hint = error.hint if isinstance(error, EndpointError) and error.status < 400 else ""
     if not hint and not address.base_url.endswith("/v1"):
-        hint = f"Most servers want /v1 at the end: --base-url {address.base_url}/v1"
-    return PlanError(f"There is no OpenAI-compatible endpoint: {error.what}", where=address.base_url, hint=hint)
+        hint = f"Most servers need /v1 at the end: --base-url {address.base_url}/v1"
+    return PlanError(f"This is not an OpenAI-compatible endpoint: {error.what}", where=address.base_url, hint=hint)

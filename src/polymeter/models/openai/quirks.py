@@ -1,4 +1,4 @@
-"""What a server turned out not to accept. Each restriction is learned once, from an error that names it."""
+"""Restrictions of a server. Each is learned once, from an error that names it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _UNKNOWN = (
 )
 _LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
 _DROPPED: Mapping[str, str] = {
-    "seed": "The endpoint takes no seed: sampled answers cannot be had again.",
-    "stop": "The endpoint takes no stop strings: answers are cut when they are there.",
+    "seed": "The endpoint accepts no seed: sampled answers cannot be reproduced.",
+    "stop": "The endpoint accepts no stop strings: answers are cut when they arrive.",
     "response_format": "",
 }
-"""What can be left out, and the warning for it; none for the format of images, because every format is read."""
+"""Settings that can be left out, each with its warning; none for the format of images, because every format is read."""
 _SAMPLING = ("temperature", "top_p")
 _FEWER_TOP = 5
 
@@ -102,10 +102,11 @@ class Quirks:
 
     def learn_ahead(self, error: EndpointError, sent: Mapping[str, Any]) -> bool:
         """Return whether the preflight request shows that the model rejects sampling settings, as reasoning models
-        often do. The run then goes on without them, and a note says so; once the run has begun they are never dropped.
+        often do. The run then continues without them, and a note reports it; once the run has begun they are never
+        dropped.
         """
         refused = [name for name in _sampling_named(error) if name in sent and name not in self.refused]
-        self.refused |= dict.fromkeys(refused, "the model takes none but its own")
+        self.refused |= dict.fromkeys(refused, "the model accepts only its own value")
         return bool(refused)
 
 
@@ -130,7 +131,7 @@ def _sampling_named(error: EndpointError) -> list[str]:
 
 
 def refuses_several(error: EndpointError) -> bool:
-    """Return whether a server says that it gives only one answer per request."""
+    """Return whether a server reports that it returns only one answer per request."""
     text = error.what.lower()
     return error.status in (400, 422) and bool(
         re.search(r"['\"`]n['\"`]|\bn\s*(?:>|=|must)|one (?:choice|comp|image)", text)

@@ -20,17 +20,18 @@ from polymeter.models.endpoint.shapes import logprob, malformed
 
 _LONGEST_TAIL = 32
 _AT_A_POSITION = 2
-"""Entries of ``prompt_logprobs`` at a position: the prompt's own token and the likeliest. Among more than these, the
-own one cannot be told."""
+"""Entries of ``prompt_logprobs`` at a position: the prompt's own token and the likeliest. With more entries, the own
+one is unknown.
+"""
 _WORD_STARTS = "▁Ġ"
 _SPACES = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
-"""How servers that show tokens as their vocabulary has them write spaces and the ends of lines."""
+"""Spaces and ends of lines as written by servers that show tokens in their vocabulary's form."""
 _SPECIAL = re.compile(r"(?:<[^<>\s]*>|<[|｜][^<>]*[|｜]>|\[[^\[\]\s]*\])* ?")
-"""What may come before an echo: tokens that begin every text, and the space that some tokenizers add. Between bars a
-token's name may have spaces, as which the ``▁`` in that of DeepSeek is read.
+"""Text that may precede an echo: tokens that begin every text, and the space that some tokenizers add. A token's name
+between bars may contain spaces: the ``▁`` in DeepSeek's is read as one.
 """
 _UNSPELLED = re.compile(r"bytes: ?(?:\\x[0-9a-fA-F]{2})+|<0x[0-9a-fA-F]{2}>|\ufffd+")
-"""How tokens are shown that hold a part of a character."""
+"""The form of tokens that hold a part of a character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class FirstTokens:
-    """What first tokens say about choices: a log-probability for each, and which of them (from 1) are not among the
+    """The result of first tokens: a log-probability for each choice, and the choices (from 1) that are not among the
     likeliest first tokens and so count as less likely than the last of these.
     """
 
@@ -85,7 +86,7 @@ def _prompt_token(position: Any, where: str) -> Token:
 
 def echoed_tokens(choice: Mapping[str, Any], n_new: int, *, where: str) -> tuple[list[Token], list[int]]:
     """The tokens of a completion with ``echo``, without the ``n_new`` at the end that the model added, and where in the
-    prompt each begins and the last one ends (empty if the endpoint does not say).
+    prompt each begins and the last one ends (empty if the endpoint does not report it).
 
     Raises:
         MissingFieldError: if there are none.
@@ -113,7 +114,7 @@ def echoed_tokens(choice: Mapping[str, Any], n_new: int, *, where: str) -> tuple
 
 
 def _echoed(text: Any, value: Any, best: Any, where: str) -> Token:
-    if value is None:  # the first token of a text, or one that the server does not tell: ``total`` refuses it
+    if value is None:  # the first token of a text, or one that the server does not report: ``total`` refuses it
         return Token(_token_text(text, where), None, False)
     own = logprob(value, where=where)
     others = [logprob(other, where=where) for other in best.values()] if isinstance(best, dict) else []
@@ -185,7 +186,7 @@ def total(tokens: Sequence[Token]) -> ChoiceLogprob:
     logprobs = [token.logprob for token in tokens]
     known = [logprob for logprob in logprobs if logprob is not None]
     if len(known) != len(logprobs) or not known:
-        raise ModelError("The endpoint gives no log-probability for the first token of a text without a context.")
+        raise ModelError("The endpoint returns no log-probability for the first token of a text without a context.")
     return ChoiceLogprob(math.fsum(known), all(token.is_greedy for token in tokens), len(tokens))
 
 
@@ -214,12 +215,12 @@ def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str], *, whe
     listed.sort(key=lambda pair: -pair[1])
     wanted = [_word(continuation) for continuation in continuations]
     if len(set(wanted)) != len(wanted):
-        raise ModelError("First tokens cannot tell choices apart that are the same but for spaces.")
+        raise ModelError("First tokens cannot distinguish choices that differ only in spaces.")
     spoken = [(_spoken_for(token, wanted), logprob) for token, logprob in listed]
     of_choices = [[logprob for place, logprob in spoken if place == i] for i in range(len(wanted))]
     if not any(of_choices):
         raise ModelError(
-            f"None of the {len(listed)} likeliest first tokens begins one of the choices alone.",
+            f"None of the {len(listed)} likeliest first tokens begins exactly one choice.",
             hint="Ask for letters, or use an endpoint with prompt_logprobs or echo.",
         )
     floor = listed[-1][1] - 1

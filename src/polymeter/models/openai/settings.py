@@ -1,6 +1,4 @@
-"""What the model's arguments say about requests, as far as it can change an answer, and the endpoints' names of
-generation settings.
-"""
+"""The model's arguments about requests that can change an answer, and the endpoints' names of generation settings."""
 
 from __future__ import annotations
 
@@ -14,12 +12,12 @@ Api = Literal["chat", "completions", "images"]
 Way = Literal["prompt_logprobs", "echo", "first_token"]
 
 DETAILS = ("auto", "low", "high")
-"""How closely OpenAI's models look at an image."""
+"""The values of OpenAI's ``detail``, the resolution at which its models see an image."""
 
 MAX_STOPS = 4
-"""How many stop strings most endpoints accept; the engine applies all of them to the answer."""
+"""The number of stop strings that most endpoints accept; the engine applies all of them to the answer."""
 
-_BEAMS = "endpoints sample and do not search with beams"
+_BEAMS = "endpoints sample and have no beam search"
 _INSIDE = "it is settled inside the server"
 _MEANINGLESS: Mapping[str, tuple[Any, str]] = {
     "num_beams": (1, _BEAMS),
@@ -27,8 +25,8 @@ _MEANINGLESS: Mapping[str, tuple[Any, str]] = {
     "diversity_penalty": (0, _BEAMS),
     "length_penalty": (1, _BEAMS),
     "early_stopping": (False, _BEAMS),
-    "no_repeat_ngram_size": (0, "no endpoint knows it"),
-    "num_return_sequences": (1, "one answer is asked for at a time"),
+    "no_repeat_ngram_size": (0, "no endpoint has it"),
+    "num_return_sequences": (1, "one answer is requested at a time"),
     "use_cache": (True, _INSIDE),
     "cache_implementation": (None, _INSIDE),
     "pad_token_id": (None, _INSIDE),
@@ -40,7 +38,7 @@ _MEANINGLESS: Mapping[str, tuple[Any, str]] = {
 """Settings of Transformers that endpoints have no name for: the neutral value, and why other values are ignored."""
 
 EXTRA_BODY = "extra_body"
-"""The setting whose fields are sent as they are, whatever they are called."""
+"""The setting whose fields are sent unchanged, with any names."""
 
 MEANINGLESS = frozenset(_MEANINGLESS)
 """Names of settings that are never sent."""
@@ -53,7 +51,7 @@ _NEVER_SENT = frozenset({*MEANINGLESS, "do_sample", EXTRA_BODY})
 
 @dataclass(frozen=True, slots=True)
 class OpenAISettings:
-    """What a model's arguments say about its requests.
+    """A model's arguments about its requests.
 
     Attributes:
         name: The model's name at the endpoint.
@@ -61,9 +59,9 @@ class OpenAISettings:
         draws_in_chat: Whether images are requested in a chat, and not at a separate URL.
         system_role: Name of the role of system prompts.
         image_detail: OpenAI's ``detail`` of images; empty: not sent.
-        video: ``frames``, or ``url``: videos are sent as they are.
+        video: ``frames``, or ``url``: videos are sent unchanged.
         omit: Names of settings that are never sent.
-        extra_body: Sent with every request as it is.
+        extra_body: Sent unchanged with every request.
         is_hosted: Whether the endpoint is OpenAI's own and rejects names that it does not know.
     """
 
@@ -91,7 +89,7 @@ class OpenAISettings:
             if value is None or (reason and value == neutral):
                 continue
             if _same_setting(name) & self.omit:
-                reasons[name] = "omit= leaves it out"
+                reasons[name] = "it is left out by omit="
             elif reason:
                 reasons[name] = reason
             elif self.is_hosted and name in _NOT_HOSTED:

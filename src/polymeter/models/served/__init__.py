@@ -1,7 +1,7 @@
 """Models behind servers that the run starts: vLLM, SGLang, llama.cpp, and Transformers' own.
 
-The program that a package brings is started as a child process on a free loopback port, asked like any other
-OpenAI-compatible endpoint (``polymeter.models.openai``), and stopped when the run ends, however it ends.
+The program of a package is started as a child process on a free loopback port. It is used like any other
+OpenAI-compatible endpoint (``polymeter.models.openai``), and stopped when the run ends in any way.
 """
 
 from polymeter.models.served.model import LlamaCppModel, SglangModel, TransformersServeModel, VllmModel

@@ -1,4 +1,4 @@
-"""The arguments that a user gives a server: which of them can change an answer, and which the run sets itself."""
+"""The arguments that a user passes to a server: those that can change an answer, and those that the run sets itself."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class ServerOption:
 
 @dataclass(frozen=True, slots=True)
 class ServerArguments:
-    """What a user wrote, and the defaults that nobody changed.
+    """The user's arguments, and the unchanged defaults.
 
     Attributes:
-        words: The words, as they are passed on.
+        words: The words that are passed on.
         options: The same as options.
     """
 
@@ -43,14 +43,14 @@ class ServerArguments:
     options: tuple[ServerOption, ...]
 
     def identity(self, kind: ServerKind) -> list[Any]:
-        """The options that can change an answer, sorted by name. A file counts by its content, wherever it is. What an
-        option cannot change when it is given, it cannot change with ``no-`` before it either.
+        """The options that can change an answer, sorted by name. A file counts by its content, wherever it is. An
+        option that cannot change an answer cannot change it with ``no-`` before its name either.
         """
         kept = [one for one in self.options if kind.runtime.isdisjoint({one.name, one.name.removeprefix("no-")})]
         return [[option.name, *map(_content, option.values)] for option in sorted(kept, key=lambda one: one.name)]
 
     def n_gpus(self, kind: ServerKind) -> int:
-        """How many GPUs one server uses, as far as its options say.
+        """Return the number of GPUs that one server uses, by its options.
 
         Raises:
             PlanError: if one of these options is not a number.
@@ -95,13 +95,13 @@ def read_arguments(kind: ServerKind, given: str | Sequence[str]) -> ServerArgume
             raise PlanError(
                 f"{word!r} belongs to no option of {kind.title}.",
                 where=_WHERE,
-                hint=f"The model is named with --model {kind.backend}:NAME; the rest is written as in its own command "
-                'line: --server-args "--dtype bfloat16".',
+                hint=f"Name the model with --model {kind.backend}:NAME. Write the rest as for the server's command: "
+                '--server-args "--dtype bfloat16".',
             )
     for name, _ in grouped:
         if name in kind.reserved:
             raise PlanError(
-                f"--{name} is set by Polymeter, which starts the server for itself.",
+                f"Polymeter starts the server and sets --{name} itself.",
                 where=_WHERE,
                 hint="Leave it out, or start the server yourself and name its address: --model openai:NAME --base-url "
                 "URL.",
@@ -121,5 +121,5 @@ def _content(value: str) -> str:
     path = Path(value)
     try:
         return f"content:{file_digest(path)}" if path.is_file() else value
-    except OSError:  # too long for a path, or unreadable: the server will say so
+    except OSError:  # too long for a path, or unreadable: the server will report it
         return value

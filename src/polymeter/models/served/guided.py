@@ -1,4 +1,4 @@
-"""Guided choices: an answer that can only be one of some texts. Every server has its own way to be told."""
+"""Guided choices: an answer that can only be one of some texts. Every server has its own setting for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GUIDED = "guided_choice"
 """The setting of a request that lists the texts."""
 
 _NEW_NAMES = (0, 11)
-"""The version of vLLM from which guidance is called ``structured_outputs``; the older names are gone since 0.12."""
+"""The version of vLLM from which guidance is called ``structured_outputs``; the older names were removed in 0.12."""
 
 
 def as_guided(choices: Sequence[str], version: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The servers that can be started, as data: command line, options, and what their endpoints have.
+"""The servers that can be started, as data: command line, options, and features of their endpoints.
 
 The command lines are those of the programs' own documentation: ``vllm serve --help`` (0.30), SGLang's *Server
 Arguments*, the README of llama.cpp's ``tools/server``, and ``transformers serve --help`` (5.23).
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from polymeter.models.served.guided import as_grammar, as_guided, as_regex
 
 HOST = "127.0.0.1"
-"""Where servers listen: nobody outside this machine can ask them."""
+"""The address where servers listen: nobody outside this machine can reach them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,27 +22,27 @@ class ServerKind:
 
     Attributes:
         backend: Its name in the model registry.
-        title: What its authors call it.
+        title: The name that its authors use.
         program: The script or binary to look for; empty: a module of Python is run.
         module: That module.
         command: Words between the program and the arguments of the user, from model, port and name.
-        defaults: Options that are given unless the user gives them, each with its value: they keep settings of
-            sampling that a request leaves open from coming out of the checkpoint or the server.
+        defaults: Options that are given unless the user gives them, each with its value: they prevent the checkpoint or
+            the server from choosing sampling settings that a request does not set.
         packages: Packages of its environment whose versions can change an answer; the first one is the server itself.
-        install: What pip installs for it; empty: it is not installed with pip, or with an extra.
+        install: The pip requirement that installs it; empty: it is not installed with pip, or an extra installs it.
         extra: The extra of Polymeter that installs it.
-        home: Where it is told how to install it, if not with pip.
-        needs: Modules that must be there besides, where the program belongs to the Python that is running.
-        reserved: Options that the run sets itself, or that would make the server another one.
+        home: The URL of its installation guide, if pip does not install it.
+        needs: Further modules that must be installed if the program belongs to the Python that is running.
+        reserved: Options that the run sets itself, or that would turn the server into another one.
         runtime: Options that cannot change an answer, also with ``no-`` before the name: parallelism, memory,
             scheduling, logging. All others are part of the model's identity.
         aliases: Other spellings of options, without dashes.
         gpu_options: Options whose product is the number of GPUs of one server.
         on_same_gpus: Flags with which one of these options divides the GPUs of the others, and the option.
         takes: Settings of requests that it knows besides the common ones; ``None``: any.
-        guided: From the choices of ``guided_choice`` and the server's version to the fields that say so there;
-            ``None``: it cannot be told.
-        logprobs: How log-probabilities are obtained: as ``logprobs`` of an endpoint.
+        guided: A function from the choices of ``guided_choice`` and the server's version to the server's own fields;
+            ``None``: it has none.
+        logprobs: The way to get log-probabilities: as ``logprobs`` of an endpoint.
         is_name_free: Whether the server answers to a name that the run chooses; else to the model's own.
         is_file: Whether the model is a file.
     """

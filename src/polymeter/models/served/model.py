@@ -1,11 +1,11 @@
 """A model behind servers that the run starts.
 
-Making it checks everything that can be checked without starting anything: the program, its version, the arguments, the
-file of weights, the GPUs. ``load`` starts the servers, all at the same time, and waits until each serves the model;
-then every one of them is an instance of the model, which the engine asks like any other endpoint.
+The constructor checks everything that can be checked without starting anything: the program, its version, the
+arguments, the file of weights, the GPUs. ``load`` starts the servers, all at the same time, and waits until each serves
+the model. Each server is then an instance of the model, which the engine uses like any other endpoint.
 
-A server that dies in the middle of a run is not started again. What killed it (memory, a driver, one request) is
-usually still there, a restart takes minutes of silence, and a run that ends now says why. Its other servers take over,
+A server that dies in the middle of a run is not started again. The cause (memory, a driver, one request) usually
+persists, a restart takes minutes of silence, and a run that ends now reports why. The other servers take its requests,
 and ``resume`` starts all of them again.
 """
 
@@ -37,16 +37,17 @@ from polymeter.models.served.programs import find_program, versions_of
 from polymeter.models.served.starting import Servers, failure, interrupted, told
 
 START_TIMEOUT_S = 1800.0
-"""How long servers may take to be ready, unless the user gives another limit: large weights come over a network."""
+"""The time limit for servers to be ready, in seconds, unless the user sets another: large weights come over a network.
+"""
 
 _LOOK_S = 0.2
 _NOT_SETTINGS = frozenset(
     {"self", "name", "base_url", "api_key_env", "headers", "organization", "azure_endpoint", "api_version"}
 )
 _NO_KEY = "POLYMETER_STARTED_SERVERS_NEED_NO_KEY"
-"""The variable where a key is looked for: one for OpenAI is not sent to a server that was started here."""
+"""The environment variable of the key: a key for OpenAI is not sent to a server that was started here."""
 _ALWAYS = ("do_sample", "extra_body")
-"""Settings that are sent under other names, or as what they hold."""
+"""Settings that are sent under other names, or as their fields."""
 _NOT_TAKEN = "the server has no such setting"
 
 
@@ -55,13 +56,13 @@ class ServedModel(AsyncModel):
 
     Args:
         name: Hub id or folder of the model; of llama.cpp a GGUF file.
-        server_args: Arguments for the server, as its command line takes them.
+        server_args: Arguments for the server, written as in its command line.
         executable: The server's program, or for SGLang the Python that has it; default: the one of this environment,
             else the first on the search path.
-        start_timeout_s: How long servers may take to be ready, in seconds.
+        start_timeout_s: The time limit for servers to be ready, in seconds.
         replicas: How many servers to start, or ``auto``: as many as the GPUs allow.
         gpus_per_replica: GPUs for each; default: as many as its arguments ask for. Below 1 several share one.
-        **settings: What ``openai`` takes for requests: ``api``, ``max_image_side``, ``logprobs``, ….
+        **settings: The settings of ``openai`` for requests: ``api``, ``max_image_side``, ``logprobs``, ….
 
     Raises:
         PlanError: if an argument is unknown or reserved, the program or the file is missing, or there are too few GPUs.
@@ -84,7 +85,7 @@ class ServedModel(AsyncModel):
         self._start_timeout_s = _positive(start_timeout_s)
         self._check_settings(settings)
         if self.kind.is_file and not Path(self._name).is_file():
-            raise PlanError(f"There is no file {self._name!r}.", where=f"--model {self.kind.backend}:FILE")
+            raise PlanError(f"The file {self._name!r} does not exist.", where=f"--model {self.kind.backend}:FILE")
         self._program = find_program(self.kind, str(executable))
         self._settings = {"logprobs": self.kind.logprobs, **settings}
         self._model = self._client_at("http://127.0.0.1:1/v1")
@@ -100,7 +101,7 @@ class ServedModel(AsyncModel):
         """Note how many servers ``load`` is to start.
 
         Raises:
-            PlanError: if the number is none, or the machine has too few GPUs.
+            PlanError: if the number is not valid, or the machine has too few GPUs.
         """
         if n != "auto" and (type(n) is not int or n < 1):
             what = f"The number of servers must be a whole number from 1, or auto, not {n!r}."
@@ -131,7 +132,7 @@ class ServedModel(AsyncModel):
 
     @property
     def joins_repeats(self) -> bool:
-        """If its user or the system to be matched wants it."""
+        """True if the user or the matched system requests it."""
         return self._model.joins_repeats or self.parity.on("answers-at-once")
 
     @property
@@ -144,7 +145,7 @@ class ServedModel(AsyncModel):
         self._model.sends_stops = value
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
-        """What endpoints ignore, and what this server has no name for."""
+        """Settings that endpoints ignore, and those that this server has no name for."""
         found = dict(self._model.ignores(parameters))
         if isinstance(parameters, Generate):
             unknown = (name for name in parameters.extra if not self._takes(name) and name not in found)
@@ -159,8 +160,8 @@ class ServedModel(AsyncModel):
         """Start the servers and wait until they serve the model.
 
         Raises:
-            ModelError: if one cannot be started, ends, or is not ready in time; the message has the end of its log. No
-                server is left then.
+            ModelError: if one cannot be started, ends, or is not ready in time; the message contains the end of its
+                log. No server keeps running then.
         """
         servers = self._servers = Servers(
             self.kind.title,
@@ -224,7 +225,7 @@ class ServedModel(AsyncModel):
         return {"servers": servers} if servers else {}
 
     def prepare(self, request: Request) -> Any:
-        """What an endpoint is sent, with the server's own names for its settings.
+        """Write the request to an endpoint, with the server's own names for its settings.
 
         Raises:
             PolymeterError: as for any endpoint.
@@ -232,20 +233,20 @@ class ServedModel(AsyncModel):
         return self._model.prepare(self._adapted(request))
 
     async def respond(self, request: Request) -> Response:
-        """Answer one request, at the first server."""
+        """Answer one request with the first server."""
         return await self._model.respond(self._adapted(request))
 
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
-        """Answer one request, at the first server."""
+        """Answer one request with the first server."""
         return await self._model.respond_prepared(request, prepared)
 
     @property
     def place(self) -> str:
-        """The model and what serves it."""
+        """The names of the model and its server."""
         return f"{self._served_name} in {self.kind.title}"
 
     async def probe(self) -> bool:
-        """Ask the first server for one token."""
+        """Request one token from the first server."""
         return await self._model.probe()
 
     async def aclose(self) -> None:
@@ -270,13 +271,13 @@ class ServedModel(AsyncModel):
         known = [name for name in inspect.signature(OpenAIModel.__init__).parameters if name not in _NOT_SETTINGS]
         for name in settings:
             if name not in known:
-                hint = did_you_mean(name, [*own, *known]) or f"It takes: {', '.join([*own[1:], *known])}."
+                hint = did_you_mean(name, [*own, *known]) or f"It accepts: {', '.join([*own[1:], *known])}."
                 raise PlanError(
                     f"Model {self.kind.backend!r} has no argument {name!r}.", where="--model-args", hint=hint
                 )
 
     async def _ask_once(self, servers: Sequence[ServerProcess]) -> None:
-        """Ask every server for one token, unless the start is interrupted.
+        """Request one token from every server, unless the start is interrupted.
 
         Raises:
             ModelError: if one refuses, with its log, or it was interrupted.
@@ -299,7 +300,7 @@ class ServedModel(AsyncModel):
 
     @property
     def _digest(self) -> str:
-        """Tells the logs of several models of one run apart."""
+        """Distinguishes the logs of several models of one run."""
         return fingerprint([self._name, list(self._arguments.words)])[:6]
 
     def _takes(self, name: str) -> bool:
@@ -308,7 +309,7 @@ class ServedModel(AsyncModel):
         return self.kind.takes is None or name in self.kind.takes or name in _ALWAYS
 
     def _adapted(self, request: Request) -> Request:
-        """A request with the server's own names for what it is told to do, and without what it does not know."""
+        """Return a request with the server's own names of settings, and without settings that it does not know."""
         parameters = request.parameters
         if not isinstance(parameters, Generate):
             return request
@@ -370,7 +371,7 @@ async def _ask_for_one_token(client: AsyncModel, server: ServerProcess) -> None:
 def _positive(seconds: Any) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
         raise PlanError(
-            f"The time limit for a server's start must be above 0, not {seconds!r}.", where="--server-timeout"
+            f"The time limit for starting a server must be above 0, not {seconds!r}.", where="--server-timeout"
         )
     return float(seconds)
 
@@ -380,7 +381,7 @@ def _tell_nobody(text: str) -> None:
 
 
 def _content(name: str) -> str:
-    """What stands for local weights; empty for a hub id."""
+    """The digest of local weights; empty for a hub id."""
     path = Path(name)
     if path.is_dir():
         return checkpoint_digest(path)

@@ -17,7 +17,7 @@ from polymeter.core.text.secrets import hide_secrets
 from polymeter.models.served.kinds import HOST
 
 GRACE_S = 10.0
-"""How long a server may take to end before it is killed, in seconds."""
+"""The time limit for a server to end before it is killed, in seconds."""
 
 _ASK_S = 5.0
 _TAIL_BYTES = 64 * 1024
@@ -35,8 +35,8 @@ class ServerProcess:
     Args:
         command: Its whole command line.
         port: Where it listens.
-        log: The file for what it prints; appended to.
-        environment: What is added to the environment.
+        log: The file that its output is appended to.
+        environment: Variables added to the environment.
 
     Attributes:
         command: Its command line.
@@ -70,13 +70,13 @@ class ServerProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, as a shell says it; ``None`` as long as it runs, or before it was started."""
+        """The exit code, in a shell's form; ``None`` while it runs, or before it was started."""
         status = None if self._child is None else self._child.status
         return status if status is None or status >= 0 else 128 - status
 
     def is_healthy(self, name: str) -> bool:
-        """Return whether it answers, and serves a model under this name; an empty name is not looked for. Once it was,
-        it is not asked again.
+        """Return whether it answers, and serves a model under this name; an empty name is not checked. A server that
+        was ready once is not asked again.
         """
         if self.is_ready or self.exit_code is not None:
             return self.is_ready and self.exit_code is None
@@ -91,13 +91,13 @@ class ServerProcess:
         return self.is_ready
 
     def lines(self, n: int = _SHOWN_LINES) -> list[str]:
-        """The last lines that it printed since it was started, without what a terminal would act on."""
+        """The last lines that it printed since it was started, without control codes for a terminal."""
         return self._printed(_TAIL_BYTES)[-n:]
 
     @property
     def first_error(self) -> str:
-        """The first of its lines that looks like an exception, unless it is among the last ones: what ends a server is
-        often printed before much else. Empty if there is none.
+        """The first of its lines that looks like an exception, unless it is among the last ones: the error that ends a
+        server is often printed before much else. Empty if there is none.
         """
         earlier = self._printed(_SEARCHED_BYTES)[:-_SHOWN_LINES]
         return next(filter(_ERROR.search, earlier), "")
@@ -113,11 +113,11 @@ class ServerProcess:
 
     @property
     def is_port_taken(self) -> bool:
-        """True if it says that somebody else listens on its port."""
+        """True if it reports that somebody else listens on its port."""
         return any(_TAKEN.search(line) for line in self.lines())
 
     def stop(self) -> None:
-        """Have it ended, at the latest after the grace; waits for the end."""
+        """End it, at the latest after the grace period, and wait for the end."""
         if self._child is not None:
             self._child.stop()
 
@@ -147,7 +147,7 @@ def free_ports(n: int) -> list[int]:
 
 
 _NOT_PASSED = frozenset({"VLLM_API_KEY", "LLAMA_API_KEY", "SGLANG_API_KEY"})
-"""With one of these a server would want a key."""
+"""Environment variables with which a server would require a key."""
 
 
 def _model_names(body: bytes) -> list[str]:

@@ -1,5 +1,5 @@
-"""The program of a server: where it is, which version, and what to do if it is missing. Nothing is started but, where
-no package tells it, the program's own ``--version``.
+"""The program of a server: its path, its version, and advice if it is missing. Nothing is started except the program's
+own ``--version``, if no package has the version.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Program:
     """A program that was found.
 
     Attributes:
-        words: How its command line begins.
-        python: The Python whose packages it uses; empty if it is not Python's, or that is not known.
+        words: The beginning of its command line.
+        python: The Python that it runs in; empty if it is not a Python program, or this is unknown.
     """
 
     words: tuple[str, ...]
@@ -49,7 +49,7 @@ def find_program(kind: ServerKind, executable: str) -> Program:
     """The program that serves.
 
     Args:
-        kind: Which server.
+        kind: The server.
         executable: The user's program, or for a module of Python the interpreter; empty: the one of the Python that is
             running, else the first on the search path.
 
@@ -77,8 +77,8 @@ def find_program(kind: ServerKind, executable: str) -> Program:
 
 
 def versions_of(kind: ServerKind, program: Program) -> dict[str, str]:
-    """The versions of the packages of the server, by name; of a program that is not a package what its ``--version``
-    says, under its backend's name.
+    """The versions of the packages of the server, by name; for a program that is not a package the output of
+    ``--version``, under its backend's name.
     """
     if program.python == sys.executable:
         found = {package: version for package in kind.packages if (version := installed_version(package))}
@@ -90,7 +90,7 @@ def versions_of(kind: ServerKind, program: Program) -> dict[str, str]:
 
 
 def _said(program: Program) -> str:
-    """The version that a program tells."""
+    """The version that a program prints."""
     try:
         done = subprocess.run(
             [*program.words, "--version"],
@@ -117,7 +117,7 @@ def _versions(python: str, packages: tuple[str, ...]) -> dict[str, str]:
 def _executable(text: str) -> str:
     path = shutil.which(os.path.expanduser(text))
     if path is None:
-        raise PlanError(f"There is no program {text!r}.", where="--model-args executable")
+        raise PlanError(f"The program {text!r} does not exist.", where="--model-args executable")
     return path if os.path.dirname(path) == "" else os.path.abspath(path)
 
 
@@ -132,7 +132,7 @@ def _is_beside(path: str) -> bool:
 
 
 def _python_of(path: str) -> str:
-    """The Python that runs a script, by its first line; empty if it is no such script."""
+    """The Python that runs a script, by its first line; empty if it is not such a script."""
     try:
         with open(path, "rb") as file:
             first = file.readline(1024)
@@ -154,9 +154,9 @@ def _missing(kind: ServerKind) -> PlanError:
 
 def _advice(kind: ServerKind) -> str:
     if kind.home:
-        return f"Get it from {kind.home}, and name it if it is not on the path: --model-args executable=/path/to/it."
+        return f"Get it from {kind.home}. If it is not on the path, name it: --model-args executable=/path/to/it."
     install = pip_install(extra=kind.extra) if kind.extra else pip_install(kind.install)
-    own = "" if kind.extra else " in an environment of its own, since it pins its versions of torch and Transformers"
+    own = "" if kind.extra else " in a separate environment, since it pins its versions of torch and Transformers"
     wanted = "The Python" if kind.module else f"The {kind.program!r}"
     named = "of another environment is named with --model-args executable=/path/to/it."
     return f"Install it with: {install}{own}. {wanted} {named}"

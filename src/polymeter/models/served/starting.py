@@ -14,20 +14,20 @@ from polymeter.models.served.process import ServerProcess, free_ports
 
 _LOOK_S = 0.2
 _TELL_S = 5.0
-"""How often the progress of a start is told if its log says something new, in seconds."""
+"""The interval of reports on a start whose log has something new, in seconds."""
 _TELL_ANYWAY_S = 30.0
 _SHOWN_LINE = 120
 _MOST_PORTS = 3
-"""On how many ports a server is tried: another program may take one between the choice and the start."""
+"""The number of ports on which a server is tried: another program may take one between the choice and the start."""
 
 
 class Servers:
     """The servers of a model.
 
     Args:
-        title: What the program is called.
-        command: From a port to the whole command line.
-        environments: What is added to the environment of each server; as many as are to be started.
+        title: The name of the program.
+        command: A function from a port to the whole command line.
+        environments: The variables added to the environment of each server, one mapping for each.
         name: The name under which a server must list the model; empty: it need not.
         log: The path of the logs, to which a number and ``.log`` are added.
 
@@ -55,11 +55,11 @@ class Servers:
 
         Args:
             timeout_s: The time limit, in seconds.
-            tell: Told what is waited for, with the last line of a log, now and then.
+            tell: Called now and then with the state of the start and the last line of a log.
             is_interrupted: Ends the waiting when it is set.
 
         Raises:
-            ModelError: if a server cannot be started, ends, or is not ready in time. Whoever called stops the others.
+            ModelError: if a server cannot be started, ends, or is not ready in time. The caller stops the others.
         """
         began_s = told_s = time.monotonic()
         shown = ""
@@ -117,12 +117,12 @@ class Servers:
 
 
 def interrupted() -> ModelError:
-    """The error of a start that somebody ended; the run can be resumed."""
-    return ModelError("Starting the server was interrupted.", kind="transient", scope="endpoint")
+    """Return the error of an interrupted start; the run can be resumed."""
+    return ModelError("The start of the server was interrupted.", kind="transient", scope="endpoint")
 
 
 def failure(server: ServerProcess, what: str) -> ModelError:
-    """The error of a server that cannot be asked, with the end of its log; the run can be resumed."""
+    """Return the error of a server that cannot be used, with the end of its log; the run can be resumed."""
     return ModelError(f"{what} {told(server)}", kind="transient", scope="endpoint")
 
 

@@ -1,6 +1,6 @@
-"""Rows of a batch that is being continued: their keys and values, leaving and entering while the others go on.
+"""Rows of a batch that is being continued: their keys and values, leaving and entering while the others continue.
 
-Rows are padded on the left, so all end in the same column. A row that enters gets as much padding as it lacks, and
+Rows are padded on the left, so all end in the same column. A row that enters is padded to the width of the others, and
 columns that are padding in all rows are dropped.
 """
 

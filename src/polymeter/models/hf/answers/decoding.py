@@ -1,5 +1,5 @@
-"""How the tokens of an answer are chosen: the arguments of ``generate`` for a request's parameters, penalties and noise
-per row, and stopping early.
+"""The choice of an answer's tokens: the arguments of ``generate`` for a request's parameters, penalties and noise per
+row, and stopping early.
 
 Only special tokens are taken from a checkpoint's ``generation_config.json``: the settings of an answer come from the
 task and the plan, so that two checkpoints are measured alike.
@@ -40,8 +40,8 @@ PENALTIES = {
 _NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "typical_p": 1.0, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0}
 _OURS = {
     "do_sample": "",
-    "max_length": "max_new_tokens says how long an answer may be.",
-    "num_return_sequences": "n says how many answers are wanted.",
+    "max_length": "max_new_tokens sets the length of an answer.",
+    "num_return_sequences": "n sets the number of answers.",
     "stop_strings": "The stop strings are those of the task and the plan.",
     "return_dict_in_generate": "It changes no answer.",
     "output_scores": "It changes no answer.",
@@ -49,7 +49,7 @@ _OURS = {
     "output_attentions": "It changes no answer.",
     "output_hidden_states": "It changes no answer.",
 }
-_TOKENS = {"eos_token_id": "", "pad_token_id": "What fills up a batch is in no answer."}
+_TOKENS = {"eos_token_id": "", "pad_token_id": "Padding is not part of an answer."}
 _NEAR = 0.8
 _SLACK_TOKENS = 8
 _KNOWN_TAG_BYTES = 32
@@ -109,7 +109,7 @@ def decoding_of(parameters: Generate) -> Decoding:
 
 
 def token_ids_of(value: Any) -> tuple[int, ...]:
-    """Token ids given as one, as several, or as ``None``."""
+    """Return token ids given as one, as several, or as ``None``."""
     if value is None:
         return ()
     return tuple(int(one) for one in value) if isinstance(value, (list, tuple)) else (int(value),)
@@ -128,7 +128,7 @@ def ignored(parameters: Generate) -> dict[str, str]:
         elif name not in known:
             near = get_close_matches(name, known - set(ours), n=1, cutoff=_NEAR)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            reasons[name] = f"Transformers has no generation setting of that name.{hint}"
+            reasons[name] = f"Transformers has no such generation setting.{hint}"
     if not decoding.is_sampled:
         values = {**parameters.extra, "temperature": parameters.temperature or None, "top_p": parameters.top_p}
         for name, _ in _WARPERS:
@@ -282,7 +282,7 @@ class StopStrings:
         return torch.tensor([end is not None for end in self.ends], device=input_ids.device)
 
     def add(self, row: int, token: int) -> None:
-        """Take a row's next token; one that has ended takes no more."""
+        """Add a row's next token; a row that has ended accepts no more."""
         if self.ends[row] is None:
             self._tokens[row].append(token)
             if self._has_stopped(row):
@@ -294,7 +294,7 @@ class StopStrings:
         text = self._decode(tokens[first:])
         begun, ended = last_marks(text, self._tags[row])
         if max(begun, ended) >= 0:
-            # What comes behind a closing tag is looked at from the next token on.
+            # Text behind a closing tag is checked from the next token on.
             self._is_thinking[row] = begun > ended
             self._answers[row] = len(tokens)
             return False
@@ -311,7 +311,7 @@ def warper_names() -> tuple[str, ...]:
 
 
 def known_settings() -> frozenset[str]:
-    """Names of generation settings that Transformers has, or that Polymeter has another way for."""
+    """Names of generation settings that Transformers has, or that Polymeter handles in another way."""
     return frozenset({*_known_settings(), *_OURS, *_TOKENS})
 
 

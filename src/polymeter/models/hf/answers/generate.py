@@ -78,7 +78,7 @@ def fitting_batch(
         if n_tokens + wanted <= room:
             fitting.append(position)
         else:
-            what = f"The prompt has {n_tokens} tokens, and {wanted} are wanted for the answer: more than {room}."
+            what = f"The prompt has {n_tokens} tokens and the answer may have {wanted}: together more than {room}."
             responses[position] = Response(error=Error("permanent", what))
     if len(fitting) == len(positions):
         return batch, positions
@@ -191,7 +191,9 @@ def _generate(loaded: LoadedCheckpoint, batch: Batch, arguments: dict[str, Any],
 
 
 def _n_before(loaded: LoadedCheckpoint, batch: Batch, generated: Any) -> int:
-    """How many columns of the result of ``generate`` precede the answer: the prompt, or a decoder's first token."""
+    """Return the number of columns in the result of ``generate`` before the answer: the prompt, or a decoder's first
+    token.
+    """
     if not loaded.kind.is_encoder_decoder:
         return int(batch.inputs["input_ids"].shape[1])
     config = loaded.network.generation_config

@@ -1,8 +1,8 @@
 """Answers of a batch that stays full: a row leaves it when its answer ends, and a waiting request takes its place.
 
 Each row is computed as it would be alone: positions and keys are its own, and so are its penalties, its noise and its
-stop strings. What a family of models does besides in ``generate`` is not known here, so the first requests of each
-kind are begun both ways, and a kind for which the two differ is left to ``generate``.
+stop strings. Families of models may do more in ``generate``. So the first requests of each kind are begun both ways,
+and ``generate`` answers a kind for which the two differ.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Refiller:
         """
         reader = self._reader
         logits = reader.read(inputs)
-        cache, reader.cache = reader.cache, None  # which would otherwise be held while the rows go on without it
+        cache, reader.cache = reader.cache, None  # which would otherwise be held while the rows continue without it
         return BegunRow(cache, inputs["attention_mask"], reader.starts), logits
 
     def step(self, rows: CachedRows, tokens: Sequence[int]) -> torch.Tensor:
@@ -128,7 +128,7 @@ class Refiller:
         return logits
 
     def _agrees(self, inputs: dict[str, Any]) -> bool:
-        """Return whether two prompts, read apart and joined, go on as they do together in ``generate``."""
+        """Return whether two prompts, read apart and joined, continue as they do together in ``generate``."""
         loaded = self._loaded
         told = loaded.network.generate(
             **inputs,
@@ -147,7 +147,7 @@ class Refiller:
         rows.keep([1, 2])  # the last moves up, so that they stand as they did
         for number, expected in enumerate(told.logits):
             if not distributions_agree(logits, expected, loaded.dtype, on_average=_TOLERANCE):
-                _LOG.debug("Finished rows keep their places: generate() gives other numbers for token %d.", number)
+                _LOG.debug("Finished rows keep their places: generate() returns other logits for token %d.", number)
                 return False
             if number + 1 < len(told.logits):
                 logits = self.step(rows, tokens[:, number].tolist())
@@ -155,7 +155,7 @@ class Refiller:
 
 
 def searches_plainly(decoding: Decoding) -> bool:
-    """Return whether the next token is that of the largest score, and nothing is asked that only ``generate`` knows."""
+    """Return whether the next token is that of the largest score, without settings that only ``generate`` knows."""
     return all(value is None or value == _PLAIN_SEARCH.get(name) for name, value in decoding.search.items())
 
 

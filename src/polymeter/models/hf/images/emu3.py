@@ -2,7 +2,7 @@
 
 The protocol is that of Wang et al. (2024), "Emu3", as its model card has it: guidance of 3 away from a negative prompt,
 the 2048 likeliest tokens, and an end token after each row of the image. The words that the card appends to its prompts
-("masterpiece, film grained, best quality.") are left out: a benchmark's prompt is used as it is.
+("masterpiece, film grained, best quality.") are left out: a benchmark's prompt is used unchanged.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Emu3:
         return
 
     def read(self, encoder: Encoder, request: Request) -> ReadPrompt:
-        """The text as it is: the checkpoint that draws uses no chat template.
+        """The text, unchanged: the checkpoint that draws uses no chat template.
 
         Raises:
             ModelError: if the request holds media.
         """
         if any(True for _ in request.media()):
-            raise ModelError("Emu3 draws from text alone, and the request shows an image or another medium.")
+            raise ModelError("Emu3 draws from text alone, but the request has an image or another medium.")
         return encoder.read(request, is_plain=True)
 
     def n_tokens(self, drawing: ImageTokenSettings) -> int:
@@ -118,7 +118,10 @@ class Emu3:
             shape["ratio"], shape["image_area"], processor.downsample_ratio
         )
         if not height or not width:
-            raise ModelError(f"Emu3 draws in patches of {processor.downsample_ratio} pixels; {drawing.size} has none.")
+            raise ModelError(
+                f"Emu3 draws in patches of {processor.downsample_ratio} pixels. {drawing.size} is smaller "
+                f"than one patch."
+            )
         return height, width
 
     def _away_from(self, drawing: ImageTokenSettings, n_rows: int) -> Any:

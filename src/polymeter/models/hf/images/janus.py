@@ -100,7 +100,7 @@ class Janus:
         return drawn
 
     def image(self, tokens: Any, drawing: ImageTokenSettings) -> PILImage:
-        """Through the decoder of the codebook, whose values are those that the image processor makes of pixels."""
+        """Through the decoder of the codebook, whose values are those that the image processor makes from pixels."""
         from PIL import Image as pil
 
         images = self._loaded.processor.image_processor

@@ -36,10 +36,10 @@ class ImageTokenSettings:
 
     Attributes:
         size: Width and height in pixels; ``None``: the network's own.
-        guidance: Scale of classifier-free guidance; 1: the scores with the prompt are used as they are.
+        guidance: Scale of classifier-free guidance; 1: the scores with the prompt are used unchanged.
         warpers: Settings that shape the distribution that tokens are sampled from.
         is_sampled: Whether they are sampled; else the likeliest is taken.
-        negative: The negative prompt, in place of an empty one.
+        negative: The negative prompt, instead of an empty one.
     """
 
     size: tuple[int, int] | None
@@ -50,7 +50,7 @@ class ImageTokenSettings:
 
 
 class Painter(Protocol):
-    """How one architecture draws.
+    """The way in which one architecture draws.
 
     Attributes:
         guidance: Default guidance: the value that its authors use for their published images.
@@ -74,7 +74,7 @@ class Painter(Protocol):
         """A request's text and media."""
 
     def n_tokens(self, drawing: ImageTokenSettings) -> int:
-        """How many tokens an image has."""
+        """Return the number of tokens of an image."""
 
     def encode(self, encoder: Encoder, prompts: Sequence[ReadPrompt], drawing: ImageTokenSettings) -> Batch:
         """The tensors of several prompts, open for an image."""
@@ -105,7 +105,7 @@ def ignored_image_settings(parameters: GenerateImage, config: Any) -> dict[str, 
         return {}
     painter, known = _painter(config), known_image_settings(config)
     reasons = {
-        name: f"{painter.__name__} draws without such a setting. {did_you_mean(name, known)}".rstrip()
+        name: f"{painter.__name__} has no such setting. {did_you_mean(name, known)}".rstrip()
         for name, value in parameters.extra.items()
         if value is not None and name not in known
     }
@@ -198,7 +198,7 @@ def _encoded(
     fitting = {}
     for position, n_tokens in zip(prompts, batch.n_tokens, strict=True):
         if room and n_tokens + wanted > room:
-            what = f"The prompt has {n_tokens} tokens, and the image has {wanted}: together more than {room}."
+            what = f"The prompt has {n_tokens} tokens and the image has {wanted}: together more than {room}."
             responses[position] = Response(error=Error("permanent", what))
         else:
             fitting[position] = prompts[position]

@@ -1,7 +1,7 @@
-"""True if a faster way of computing gives the numbers of a slower one, which decides if a model is used with it.
+"""Comparisons of a faster computation with a slower one: if their results agree, the model is used with the faster one.
 
-Logits can be minus infinity, and two that are equally so agree. A number that is none agrees with nothing, itself
-included: it would else hide every difference behind it.
+Logits can be minus infinity, and two of them agree. NaN agrees with nothing, not even itself: otherwise it would hide
+every difference behind it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 _HALF_TOLERANCE: Final = 0.2
-"""Log-probabilities in half precision differ by so much with the order of additions alone."""
+"""The difference of log-probabilities in half precision that the order of additions alone can cause."""
 _EXACT = ("float32", "float64")
 
 

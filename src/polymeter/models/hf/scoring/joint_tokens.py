@@ -1,8 +1,8 @@
 """Tokens of a context with each of its continuations, without tokenising what they share again and again.
 
 A text is cut at a space between two words, some way before its end. A tokenizer that splits texts at spaces before it
-makes tokens has none across it, so what stands before the cut has the same tokens whatever follows. Whether it is so is
-seen from the tokenizer, and checked for each context: the tokens behind the cut must be the last ones of the whole.
+makes tokens has none across it, so what stands before the cut has the same tokens whatever follows. The tokenizer shows
+whether this holds, and each context is checked: the tokens behind the cut must be the last ones of the whole.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 _LAST: Final = 400
 _BEHIND: Final = 40
-"""Where a cut is looked for: among the last characters of a text, but not among the very last."""
+"""The characters among which a cut is searched, counted from the end of a text: not among the very last."""
 _BETWEEN_WORDS = re.compile(r"(?<=[^\W\d_]) (?=[^\W\d_])")
 _PROBE: Final = "one two"
 

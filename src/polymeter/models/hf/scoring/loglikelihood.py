@@ -1,10 +1,10 @@
 """Log-probabilities of continuations: encode, tokenise jointly, choose how to compute, and answer.
 
 A context is the prompt as the model sees it. A checkpoint with a chat template sees it there, open for the answer,
-since that is the text it was trained to continue; one without sees the text alone, and so does a chat model of which
-the user (``logprob_template``) or the request demands it. A continuation follows the context directly, as it is written
-(" A" and "A" differ). ``score_tokens`` decides where the one ends and the other begins. An empty continuation
-has log-probability 0, is greedy, and has no tokens. A context without any token begins with the tokenizer's
+since that is the text it was trained to continue; one without sees the text alone, and so does a chat model if the user
+(``logprob_template``) or the request demands it. A continuation follows the context directly, exactly as written (" A"
+and "A" differ). ``score_tokens`` decides where the one ends and the other begins. An empty continuation has
+log-probability 0, is greedy, and has no tokens. A context without any token begins with the tokenizer's
 beginning-of-sequence token, else its end-of-sequence token; one without text with the token that the user names
 (``prefix_token_id``).
 """
@@ -48,8 +48,8 @@ class _Encoded:
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """How the requests of a batch are read: without the chat template that there is, and with the last token of each
-    continuation in place of all.
+    """The way in which the requests of a batch are read: without the existing chat template, and with only the last
+    token of each continuation.
     """
 
     is_raw: bool
@@ -129,7 +129,7 @@ class ContinuationScorer:
         import torch
 
         if self.way == "encoder_decoder":
-            what = "An encoder-decoder gives no log-probabilities of whole texts: it continues what it was shown."
+            what = "An encoder-decoder has no log-probabilities of whole texts: it only continues an input."
             return [Response(error=Error("permanent", what)) for _ in texts]
         own = [windows(self._whole_tokens(text), self._first, self._loaded.max_length) for row in texts for text in row]
         with boundary(ModelError, "Scoring texts"), torch.inference_mode():
@@ -140,7 +140,7 @@ class ContinuationScorer:
         ]
 
     def _whole_tokens(self, text: str) -> list[int]:
-        """The tokens of a text that stands for itself: with the tokenizer's special ones, if it lacks the first."""
+        """The tokens of a text without a context: with the tokenizer's special ones, if the first is missing."""
         tokenizer, named = self._loaded.tokenizer, self._loaded.settings.prefix_token_id
         first = tokenizer.bos_token if named is None else tokenizer.decode([named])
         return self._encoder.token_ids(text, adds_special=not (first and text.startswith(first))) if text else []
@@ -180,7 +180,7 @@ class ContinuationScorer:
 
     def _cut(self, batch: Batch, row: int, parts: Split) -> Response | None:
         """The answer to a request that is too long, with as much of the end of its context as fits before each
-        continuation; ``None`` if that is not wanted or not possible.
+        continuation; ``None`` if that is not requested or not possible.
         """
         import torch
 
@@ -237,7 +237,7 @@ class ContinuationScorer:
             return None
         return ModelError(
             f"The prompt and its longest continuation have {before + longest} tokens: more than {most}.",
-            hint="max_length=N sets another limit.",
+            hint="To set another limit, use max_length=N.",
         )
 
     def _scores(self, encoded_batch: _Encoded) -> list[list[ChoiceLogprob]]:
@@ -281,7 +281,7 @@ class ContinuationScorer:
             plain = self._plain(encoded_batch, row)
             if not scores_agree(scores[row], plain, self._loaded.dtype, per_token=_TOLERANCE):
                 own, given = ([round(one.logprob, 4) for one in scored] for scored in (plain, scores[row]))
-                self._go_plain(f"sharing gives {given} where one forward for each gives {own}")
+                self._go_plain(f"sharing gives {given}, one forward for each gives {own}")
                 return False
         self._is_sure = True
         return True
@@ -307,7 +307,7 @@ def _decides_positions(network: Any) -> bool:
 def _continuations(request: Request) -> tuple[str, ...]:
     parameters = request.parameters
     if not isinstance(parameters, Loglikelihood):
-        raise ModelError(f"Continuations cannot be scored for a request that asks {parameters.kind!r}.")
+        raise ModelError(f"Continuations cannot be scored for a request of kind {parameters.kind!r}.")
     return parameters.continuations
 
 

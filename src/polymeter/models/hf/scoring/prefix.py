@@ -1,8 +1,8 @@
 """Prefixes and what follows them: the forwards of decoders with a plain cache of keys and values.
 
 One forward reads the prefixes of all requests, media included, and gives the distribution over the token that follows
-each. What follows is read on the cached keys and values, or, where it is known beforehand, in the same forward. Logits
-are computed at the last position of a prefix and at the positions of tails, never over a prefix.
+each. The text that follows is read on the cached keys and values or, if it is known beforehand, in the same forward.
+Logits are computed at the last position of a prefix and at the positions of tails, never over a prefix.
 
 Prefixes are padded on the left and tails on the right, so that each tail lies right behind its prefix.
 """
@@ -42,7 +42,7 @@ class PrefixReader:
 
     Args:
         model: The model.
-        head: What has been read before each prefix; the prefixes go on behind it.
+        head: The text read before each prefix; the prefixes continue behind it.
 
     Attributes:
         cache: The keys and values of the prefixes.
@@ -123,13 +123,13 @@ class PrefixReader:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many prefixes there are, and how wide they are with their padding."""
+        """The number of prefixes, and their width with padding."""
         n_prefixes, width = self._mask.shape
         return n_prefixes, width
 
     @property
     def is_packable(self) -> bool:
-        """True if tails can be told where they stand, and see the whole of their prefix."""
+        """True if positions can be set for tails, and tails see the whole of their prefix."""
         return "position_ids" in self._takes and keeps_everything(self.cache)
 
     def score_apart(self, numbers: Sequence[int], rows: Sequence[ContinuationRow], scores: RowScores) -> None:
@@ -216,8 +216,8 @@ class PrefixReader:
         return torch.nn.functional.pad(mask, (self._n_head, 0), value=1)
 
     def _added(self, sees: torch.Tensor) -> torch.Tensor:
-        """A mask as numbers that are added to attention scores, which every implementation takes; truth values only
-        some do.
+        """Return a mask as numbers that are added to attention scores. Every implementation accepts these; only some
+        accept truth values.
         """
         import torch
 
@@ -225,8 +225,8 @@ class PrefixReader:
         return mask.masked_fill_(~sees, torch.finfo(mask.dtype).min)[:, None]
 
     def _positions_along_axes(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Positions of prefixes in time, height and width. A text goes on behind its last token: the frames of a video
-        that came before may have later times, which ``rope_deltas`` counts from.
+        """Positions of prefixes in time, height and width. A text continues behind its last token: the frames of a
+        video that came before may have later times, which ``rope_deltas`` counts from.
         """
         import torch
 
@@ -241,7 +241,9 @@ class PrefixReader:
         return axes
 
     def _n_rows(self, length: int, most: int) -> int:
-        """How many tails of this length are read at a time, so that copies of the cache stay within ``CACHE_BYTES``."""
+        """Return the number of tails of this length that are read at a time, so that copies of the cache stay within
+        ``CACHE_BYTES``.
+        """
         n_prefixes, width = self._mask.shape
         held = sum(layer.keys.nbytes + layer.values.nbytes for layer in self.cache.layers if layer.is_initialized)
         return max(1, min(most, int(CACHE_BYTES * width * n_prefixes / max(1, held) / (width + length))))

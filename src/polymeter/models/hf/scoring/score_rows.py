@@ -1,4 +1,4 @@
-"""What every way of scoring does alike: lay tokens out in batches (prefixes against the right edge, tails against the
+"""Steps that all ways of scoring share: lay tokens out in batches (prefixes against the right edge, tails against the
 left), read log-probabilities off logits, and add them up row by row.
 """
 
@@ -33,7 +33,7 @@ class ContinuationRow:
 
     @property
     def n_read(self) -> int:
-        """How many of the tail's tokens are read: all but the last, behind which nothing is scored."""
+        """The number of the tail's tokens that are read: all but the last, behind which nothing is scored."""
         return max(0, len(self.tail.tokens) - 1)
 
 
@@ -197,7 +197,7 @@ class RowScores:
         if self._softmax_dtype:
             stated: torch.dtype = getattr(torch, self._softmax_dtype)
             return stated
-        # A user who computes in double precision wants its digits.
+        # A user who computes in double precision needs its digits.
         return torch.float64 if logits.dtype is torch.float64 else torch.float32
 
 

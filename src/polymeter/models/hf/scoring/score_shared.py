@@ -3,10 +3,10 @@ once, media included, and what its continuations add is computed on top of it. W
 (few-shot examples) is computed once for all of them (``heads``).
 
 There are three ways, with the same numbers. The fastest is one forward over each prefix and all its tails, without a
-cache. Where that would take too much memory, prefixes are read first and their tails then, packed into one sequence.
-Both need a mask in four dimensions, which not every architecture takes as it is, and which some overrule for media. So
-the first batch of each kind that would make a difference is also computed the third way, on which the others have to
-agree with: each tail on its own copy of its prefix's cache.
+cache. If that needs too much memory, prefixes are read first, and then their tails, packed into one sequence. Both need
+a mask in four dimensions. Not every architecture accepts it unchanged, and some replace it for media. So the first
+batch of each kind that could differ is also computed the third way: each tail on its own copy of its prefix's cache.
+The others must agree with it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PROCESSOR_BYTES: Final = 1 << 24
 caches are slow, and the C library maps the largest ones anew each time.
 """
 _ATTENTION = ("sdpa", "eager")
-"""Implementations of attention that take a mask in four dimensions."""
+"""Implementations of attention that accept a mask in four dimensions."""
 _TOLERANCE: Final = 1e-4
 _HEAD: Final = "head"
 _LOG = logging.getLogger("polymeter")
@@ -81,7 +81,7 @@ class SharedScorer:
 
         Args:
             inputs: The encoded contexts, padded on the left: ``input_ids`` and ``attention_mask`` of shape
-                ``(requests, width)``, and whatever media the model takes.
+                ``(requests, width)``, and any media that the model accepts.
             splits: The shared part of each context, and the tails.
 
         Returns:
@@ -220,10 +220,9 @@ class SharedScorer:
     def _proven(
         self, read: Callable[[], RowScores], rows: Sequence[ContinuationRow], expected: RowScores
     ) -> RowScores | None:
-        """The numbers of a way, if they are those of the slowest one; else ``None``.
-
-        They are used at once: the last digits of a request then do not tell whether it was the one that proved the
-        way, as each replica's first one does.
+        """Return the scores of one way if they agree with those of the slowest one; else ``None``. They are used at
+        once, so that the last digits of a request do not depend on whether it was the first of its replica, which
+        checks the way.
         """
         given = self._tried(read)
         if given is None:
@@ -232,7 +231,9 @@ class SharedScorer:
         return given if agrees else None
 
     def _tried(self, read: Callable[[], RowScores]) -> RowScores | None:
-        """What a way gives; ``None`` if it fails, since an architecture's own code may refuse a mask with anything."""
+        """Return the scores of one way; ``None`` if it fails, since an architecture's own code may refuse a mask with
+        any exception.
+        """
         try:
             return read()
         except Exception as error:

@@ -1,8 +1,8 @@
-"""Where a context ends and a continuation begins, in tokens: pure code, no tensors.
+"""The border between context and continuation, in tokens: pure code, no tensors.
 
 A tokenizer may join the last characters of a context with the first of a continuation, so the two are tokenized
-together and never apart. What all joint sequences of one request have in common is its shared prefix, computed once;
-what follows it in each is that continuation's tail.
+together and never apart. The common beginning of all joint sequences of one request is its shared prefix, computed
+once. The rest of each sequence is that continuation's tail.
 
 The convention of scoring is that of language-model evaluation harnesses: a continuation's tokens are those of the joint
 sequence beyond the length of the context's own tokens, and white space at the end of a context counts as the beginning
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What one continuation adds to the shared prefix.
+    """The tokens that one continuation adds to the shared prefix.
 
     Attributes:
         tokens: Tokens after the prefix; empty only for an empty continuation.
@@ -29,7 +29,7 @@ class Tail:
 
     @property
     def n_scored(self) -> int:
-        """How many tokens are scored."""
+        """The number of scored tokens."""
         return len(self.tokens) - self.n_context
 
 
