@@ -162,7 +162,7 @@ def test_it_answers_no_other_ask(loaded: Callable[..., Any]) -> None:
 
 def test_a_setting_that_nobody_knows_is_an_error_that_names_the_nearest(loaded: Callable[..., Any]) -> None:
     (response,) = loaded("stable_diffusion").respond([request("a star", ask=ask(guidence_scale=3.0))])
-    assert "no generation setting 'guidence_scale'" in response.error.message
+    assert "Unknown generation setting 'guidence_scale'" in response.error.message
     assert "'guidance_scale'" in response.error.message
 
 
