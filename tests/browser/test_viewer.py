@@ -146,7 +146,7 @@ def test_every_page_is_whole_without_scripts(browser, address):
     page.get_by_label("Note", exact=True).fill("left without a script")
     page.get_by_role("button", name="Leave note").click()
     assert page.get_by_text("left without a script").is_visible()
-    page.get_by_role("button", name="Take back").click()
+    page.get_by_role("button", name="Delete").click()
     assert page.get_by_text("left without a script").count() == 0
     context.close()
 
@@ -232,7 +232,7 @@ def test_two_viewers_see_one_anothers_notes(browser, runs, address):
         assert mine.locator(".row").count() == 1
         mine.locator(".row").click()
         for _ in range(2):
-            mine.get_by_role("button", name="Take back").first.click()
+            mine.get_by_role("button", name="Delete").first.click()
             mine.wait_for_load_state()
         assert mine.locator(".note-text").count() == 0
 
@@ -241,7 +241,7 @@ def test_runs_are_chosen_and_compared(page):
     page.goto("/")
     page.get_by_label("Choose first").check()
     page.get_by_label(f"Choose {SECOND}").check()
-    page.get_by_role("button", name="Compare the chosen").click()
+    page.get_by_role("button", name="Compare selected").click()
     page.get_by_text("McNemar").first.wait_for(state="attached")
     assert page.locator(".card").first.get_by_role("link").inner_text() == "row-0003"
     page.locator("select[name=show]").select_option(f"won:{SECOND}")

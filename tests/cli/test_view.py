@@ -24,7 +24,7 @@ def runs(tmp_path):
 def test_a_folder_without_runs(tmp_path, capsys):
     assert main(["view", str(tmp_path / "nothing"), "--no-open"]) == 2
     told = capsys.readouterr().err
-    assert "There is no run in" in told
+    assert "No run was found in" in told
     assert "polymeter run" in told
 
 

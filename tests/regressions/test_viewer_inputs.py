@@ -47,11 +47,11 @@ NOTE = "task=copies&sample=0&text="
 
 def test_a_note_that_cannot_be_left_is_an_error_of_the_form(port: int) -> None:
     for body, status, said in (
-        (NOTE, 400, "There is nothing to note."),
+        (NOTE, 400, "The note is empty."),
         (f"{NOTE}{'x' * 20_001}", 400, "A note has at most 20,000 characters"),
         (f"{NOTE}&tags={'t' * 61}", 400, "20 tags of 60 characters each"),
         (f"{NOTE}&tags={','.join(f't{n}' for n in range(21))}", 400, "20 tags of 60 characters each"),
-        (f"{NOTE}{'x' * 300_000}", 413, "too much text for a note"),
+        (f"{NOTE}{'x' * 300_000}", 413, "The note is too long."),
         (f"{NOTE}fine{'&more=1' * 200}", 303, ""),
         ("%ff%fe{", 404, "has no task"),
     ):

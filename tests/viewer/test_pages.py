@@ -122,19 +122,19 @@ def test_the_manifest_differs_from_that_of_another_run(client):
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("path", "heading"),
     [
-        "/run/nothing",
-        "/run/first/samples?task=none",
-        "/run/first/sample?index=9999",
-        "/run/first/sample?id=none",
-        "/no/page",
+        ("/run/nothing", "Run not found"),
+        ("/run/first/samples?task=none", "Not found"),
+        ("/run/first/sample?index=9999", "Not found"),
+        ("/run/first/sample?id=none", "Not found"),
+        ("/no/page", "Not found"),
     ],
 )
-def test_what_is_not_there_is_said(client, path):
+def test_what_is_not_there_is_said(client, path, heading):
     answer = client.get(path)
     assert answer.status_code == 404
-    assert "cannot be shown" in answer.text
+    assert f"<h1>{heading}</h1>" in answer.text
 
 
 def test_a_damaged_run_says_so_on_its_page(runs, client):
@@ -254,7 +254,7 @@ def test_the_leaderboard_ranks_what_is_chosen(client):
     assert "broken" in every
     chosen = client.get(f"/leaderboard?run=first&run={second(client)}").text
     assert "broken" not in chosen
-    assert "2 chosen runs" in chosen
+    assert "2 selected runs" in chosen
 
 
 def test_pages_are_found_by_being_there():

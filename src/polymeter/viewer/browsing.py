@@ -1,4 +1,4 @@
-"""The samples that an address asks for: which run and task, what is filtered, and what that leaves."""
+"""The samples that an address names: its run, its task, its filters, and the samples that pass them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ANY_NOTE = "*"
 
 @dataclass(frozen=True)
 class Browsed:
-    """A task of a run as somebody looks at it.
+    """A task of a run as a page shows it.
 
     Attributes:
         viewer: The viewer.
@@ -32,8 +32,8 @@ class Browsed:
         folder: Its folder.
         results: Its results.
         task: The name of the task.
-        filters: What is filtered.
-        found: The index of its samples, as far as there is one.
+        filters: The filters.
+        found: The index of its samples, as far as it exists.
     """
 
     viewer: Viewer
@@ -67,29 +67,29 @@ class Browsed:
 
     @cached_property
     def notes(self) -> list[Note]:
-        """What people left on its samples."""
+        """The notes on its samples."""
         return [note for note in read_notes(self.run.path) if note.task == self.task]
 
     @cached_property
     def tags(self) -> dict[str, int]:
-        """The tags of its samples, each with how many have it."""
+        """The tags of its samples, each with its number of samples."""
         return tag_counts(self.notes)
 
     @property
     def query(self) -> Query:
-        """What leads to these samples again."""
+        """The query that leads to these samples again."""
         return (("task", self.task), *self.filters.key)
 
     def notes_on(self, sample: str) -> list[Note]:
-        """What people left on one sample."""
+        """The notes on one sample."""
         return [note for note in self.notes if note.sample == sample]
 
     def selection(self) -> FilteredSamples:
         """The samples that pass the filters.
 
         Raises:
-            NotReadyError: if the index is not there yet.
-            PlanError: if something is asked of samples that they do not have.
+            NotReadyError: if the index does not exist yet.
+            PlanError: if a filter needs something that the samples do not have.
         """
         index = self._index()
         other = self._other()
@@ -140,7 +140,7 @@ class Browsed:
 
 
 def browse(viewer: Viewer, run: RunInShort, task: str, query: Query) -> Browsed:
-    """A task of a run, with what a query filters.
+    """Return a task of a run, with the filters of a query.
 
     Args:
         viewer: The viewer.
@@ -163,7 +163,7 @@ def browse(viewer: Viewer, run: RunInShort, task: str, query: Query) -> Browsed:
 
 
 def browsed(viewer: Viewer, asked: PageRequest) -> Browsed:
-    """What an address asks for; errors as for ``browse``."""
+    """Return the samples that an address names; errors as for ``browse``."""
     return browse(viewer, viewer.run(asked), asked.get("task"), asked.query)
 
 

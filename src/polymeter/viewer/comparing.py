@@ -1,4 +1,4 @@
-"""The samples of a task in two or three runs, beside one another: which differ, and how far apart they are."""
+"""The samples of a task in two or three runs, side by side: those that differ, and their distance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ComparedRuns:
 
     Attributes:
         sides: The task in each run, the first one first.
-        filters: What is filtered, in the samples of the first.
+        filters: The filters of the samples of the first.
         shown: A key of ``SHOWN``, or ``won:`` and the key of a run, for those in which it alone is best.
     """
 
@@ -41,7 +41,7 @@ class ComparedRuns:
 
     @property
     def is_ready(self) -> bool:
-        """True if all indexes are there."""
+        """True if all indexes exist."""
         return all(side.found.index is not None for side in self.sides)
 
     @property
@@ -51,7 +51,7 @@ class ComparedRuns:
 
     @property
     def query(self) -> Query:
-        """What leads to this comparison again."""
+        """The query that leads to this comparison again."""
         runs = [("run", side.run.key) for side in self.sides]
         return (*runs, ("task", self.task), ("show", self.shown), *self.filters.key)
 
@@ -84,7 +84,7 @@ class ComparedRuns:
 
     @cached_property
     def gaps(self) -> npt.NDArray[np.float64]:
-        """How far apart the numbers of each sample are; infinite where some runs have none, 0 where none has."""
+        """The distance between the numbers of each sample; infinite if some runs have none, 0 if no run has one."""
         has_value = ~np.isnan(self.values)
         highest = np.where(has_value, self.values, -np.inf).max(axis=0)
         lowest = np.where(has_value, self.values, np.inf).min(axis=0)
@@ -108,7 +108,7 @@ class ComparedRuns:
         return positions[np.argsort(-self.gaps[positions], kind="stable")]
 
     def n_in_all(self) -> int:
-        """How many samples all runs have."""
+        """The number of samples that all runs have."""
         return int(np.logical_and.reduce([places != NONE for places in self.places]).sum())
 
     def won(self) -> dict[str, int]:
@@ -134,7 +134,7 @@ class ComparedRuns:
 
 
 def compared(viewer: Viewer, asked: PageRequest) -> ComparedRuns:
-    """The comparison that an address asks for.
+    """Return the comparison that an address names.
 
     Raises:
         PlanError: if it does not name two or three runs with a task in common.
@@ -142,7 +142,7 @@ def compared(viewer: Viewer, asked: PageRequest) -> ComparedRuns:
     keys = [*dict.fromkeys(asked.all("run"))]
     if not 2 <= len(keys) <= MOST_RUNS:
         raise PlanError(
-            f"Two or three runs are compared, not {len(keys)}.", hint="Choose them in the list of all runs."
+            f"A comparison needs two or three runs, not {len(keys)}.", hint="Select them in the list of all runs."
         )
     runs = [viewer.run_named(key) for key in keys]
     shared = [task for task in runs[0].tasks if all(task in run.tasks for run in runs)]

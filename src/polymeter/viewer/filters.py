@@ -1,7 +1,6 @@
-"""Which samples are shown, in which order: filters that combine, all of them in the address of the page.
-
-A filter with several values lets each of them through; different filters must all agree. What is compared stands in the
-index, so that no sample is read for it.
+"""Filters and order of the samples shown, all of them in the address of the page. A filter with several values lets
+each of them pass; a sample must pass all filters. The index holds the compared values, so that no sample is read for
+them.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ class Filters:
 
     Attributes:
         states: ``right``, ``wrong``, ``failed`` or ``unscored``.
-        statuses: How samples ended.
+        statuses: Statuses of samples.
         subsets: Their subsets.
         categories: Pairs of a field of the row and its value.
         metric: The metric whose numbers are limited.
         least: Its least value; ``None``: any.
         most: Its greatest value; ``None``: any.
-        text: A text that must occur, whatever its case.
-        place: Where: ``prompt``, ``answer``, ``target``, ``judge`` or ``id``; empty: anywhere.
+        text: A text that must occur, in any case.
+        place: The text that is searched: ``prompt``, ``answer``, ``target``, ``judge`` or ``id``; empty: anywhere.
         tags: Tags that people left, each of which a sample must have; ``*``: any note or tag.
         flipped: The key of a run in which samples are right where they are wrong in this one, or the other way round.
         sort: A key of ``SORTS``.
@@ -60,11 +59,11 @@ class Filters:
     flipped: str = ""
     sort: str = ""
     key: tuple[tuple[str, str], ...] = field(default=(), compare=False)
-    """What tells these filters from others: their part of the query."""
+    """The part of the query that identifies these filters."""
 
     @classmethod
     def of_query(cls, query: Query) -> Filters:
-        """The filters in a query. What is not a filter, or has a value that none has, is ignored."""
+        """Return the filters in a query. Unknown names and values are ignored."""
         told = tuple(dict.fromkeys((name, value) for name, value in query if name in NAMES and value))
         last = dict(told)
 
@@ -93,7 +92,7 @@ class Filters:
         return not any(name not in ("sort", "in", "metric") for name, _ in self.key)
 
     def chips(self) -> Iterator[tuple[str, Query]]:
-        """What is filtered, each with the query that is left without it."""
+        """The texts of the filters, each with the query without it."""
         for name, value in self.key:
             said = _SAID.get(name)
             if said is not None:
@@ -142,16 +141,16 @@ def select(
         other: The run that ``flipped`` names.
 
     Raises:
-        PlanError: if something is asked of samples that they do not have.
+        PlanError: if a filter needs something that the samples do not have.
     """
     masks = [*_masks(index, filters, main)]
     masks += [_with_ids(index, tagged(tag)) for tag in filters.tags]
     if filters.flipped:
         if other is None:
-            raise PlanError("The run to compare with is not there.", where="flipped")
+            raise PlanError("The run to compare with does not exist.", where="flipped")
         masks.append(flipped(index, main, other))
     mask = np.logical_and.reduce(masks) if masks else None
-    if filters.text:  # last, because it costs most: only what the others left is searched
+    if filters.text:  # last, because it is the slowest: only samples that pass the others are searched
         mask = _with_text(index, filters, mask)
     positions = np.arange(index.n, dtype=np.int32) if mask is None else np.flatnonzero(mask).astype(np.int32)
     return FilteredSamples(_sorted(index, filters, main, positions))

@@ -1,9 +1,9 @@
-"""What stands between a browser and the pages: who may ask, from where, and what a page may do.
+"""The guard between a browser and the pages: it checks each request, and limits what a page may do.
 
 A page that somebody else wrote can make a browser send requests to this machine. Three things stop it: the host header
-must name this server (a foreign name that was made to resolve to this machine does not), what changes something must
-come from a page of this server, and another address than loopback asks for a token. The headers see to it that a page
-runs and loads nothing but the server's own files, even if a text of a model slipped through as markup.
+must name this server (a foreign name that was made to resolve to this machine does not), a request that changes
+something must come from a page of this server, and other addresses than loopback require a token. With the headers, a
+page runs and loads only the server's own files, even if a text of a model slipped through as markup.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})
 
 
 class Guard:
-    """Lets through what may pass, and adds the headers.
+    """Passes allowed requests on, and adds the headers.
 
     Args:
-        app: What is guarded.
-        hosts: The names under which the server is asked for, in lower case.
-        token: What a browser must have been given once; empty: nothing.
+        app: The application that is guarded.
+        hosts: The server's host names, in lower case.
+        token: The token that a browser must have; empty: none.
         has_addresses: Whether any IP address counts as a name of the server, for one that listens on several. A name
             that was made to resolve to this machine is not an address.
     """
@@ -70,15 +70,17 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         sender = _with_headers(send)
         if scope["method"] not in _METHODS:
-            await _refuse(sender, 405, "Only GET and POST are answered here.")
+            await _refuse(sender, 405, "The viewer answers only GET and POST.")
         elif not self.is_own_host(headers.get("host", "")):
             await _refuse(
-                sender, 421, "This address is not one of the viewer's. Open the one that 'polymeter view' printed."
+                sender, 421, "This is not an address of the viewer. Open the one that 'polymeter view' printed."
             )
         elif self._token and not self._has_token(headers):
             await self._ask_for_token(scope, headers, sender)
         elif scope["method"] == "POST" and not self.is_own_page(headers):
-            await _refuse(sender, 403, "This was not sent by a page of the viewer. Open the page anew and try again.")
+            await _refuse(
+                sender, 403, "This request did not come from a page of the viewer. Reload the page and try again."
+            )
         else:
             await self._app(scope, receive, sender)
 
@@ -108,7 +110,7 @@ class Guard:
         return hmac.compare_digest(text.encode(), self._token.encode())
 
     def _cookie(self, headers: Mapping[str, str]) -> str:
-        """The name of the cookie. Cookies do not tell ports apart, and there may be another viewer at another one."""
+        """The name of the cookie. Cookies do not distinguish ports, and another viewer may run at another port."""
         port = headers.get("host", "").rpartition(":")[2]
         return f"polymeter_view_{port if port.isdigit() else 0}"
 
@@ -117,7 +119,7 @@ class Guard:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         told = next((value for name, value in query if name == _TOKEN), "")
         if scope["method"] != "GET" or not self._is_token(told):
-            await _refuse(send, 401, "This viewer asks for a token: open the address that 'polymeter view' printed.")
+            await _refuse(send, 401, "This viewer requires a token: open the address that 'polymeter view' printed.")
             return
         rest = urlencode([(name, value) for name, value in query if name != _TOKEN])
         path = f"/{quote(scope['path'].lstrip('/'))}" + (f"?{rest}" if rest else "")

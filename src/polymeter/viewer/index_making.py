@@ -50,7 +50,7 @@ def make_index(run: RunFolder, task: str, folder: Path, state: str) -> None:
         run: The run.
         task: The task.
         folder: Where to; it exists.
-        state: What the state of the run is called, to know later whether the index is of the same.
+        state: The name of the state of the run, to know later whether the index is of the same state.
 
     Raises:
         StorageError: if the run cannot be read, or the index cannot be written.
@@ -182,7 +182,7 @@ class _Columns:
         return {**head, **self._counts, "latency_ms": self._latency, **self._labels.arrays(), **fields, **scores}
 
     def facts(self) -> dict[str, Any]:
-        """What the columns hold."""
+        """The facts on the columns."""
         ends = {name: [value for value in values if value == value] for name, values in self._scores.items()}  # noqa: PLR0124
         return {
             "n": self.n,
@@ -214,7 +214,7 @@ def _category(value: Any) -> str | None:
 
 
 def _judged(sample: Mapping[str, Any]) -> str:
-    """What judges said of a sample, and what was made of it."""
+    """The text of the judges on a sample, and of the values made from it."""
     said = [
         str(output["text"])
         for exchange in sample["exchanges"]

@@ -1,8 +1,8 @@
-"""The indexes of all runs that are looked at: where they are kept, when one is made anew, and by which process.
+"""The indexes of all viewed runs: their folder, the moment when one is made anew, and the process that makes it.
 
 They are kept in the user's cache folder, each under the run, the task and the state of its journal. A small one is made
-at once; a large one in a process of its own, while the page says how far it is. Of a run that goes on, an index that is
-a little behind is used while the next one is made.
+at once; a large one in a separate process, while the page shows its progress. For a running run, an index that is a
+little behind is used while the next one is made.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from polymeter.viewer.index_making import make_index
 from polymeter.viewer.sample_index import VERSION, SampleIndex
 
 SMALL = 3_000
-"""Samples of which the index is made while the page waits."""
+"""The most samples whose index is made while the page waits."""
 _SMALL_BYTES = 16_000_000
 _MOST_SELECTIONS = 8
 _MOST_PROCESSES = 2
@@ -41,18 +41,18 @@ _MOST_PROCESSES = 2
 _SAID_BYTES = 64_000
 _LEAST_AGE_S = 3.0
 _TIMES_ITS_WORK = 5.0
-"""An index of a run that goes on is made anew when it is this many times as old as making it takes."""
+"""An index of a running run is made anew when its age is this many times the time to make it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is of an index.
+    """The state of an index.
 
     Attributes:
         index: The index; ``None``: it is being made for the first time.
         is_behind: Whether samples may have ended since.
-        n_read: How many samples have been read for the one that is being made.
-        n_all: How many there are to read.
+        n_read: The number of samples that have been read for the one that is being made.
+        n_all: The number of samples to read.
     """
 
     index: SampleIndex | None
@@ -71,7 +71,7 @@ class _Making:
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
-    """Results of a run that goes on: of which state, and until when they are good enough."""
+    """Results of a running run, with its state, and the time until which they are good enough."""
 
     state: str
     until: float
@@ -131,15 +131,16 @@ class Indexes:
             return Found(before, before is not None, _read(making), making.n_all)
 
     def known(self, run: RunFolder, task: str) -> SampleIndex | None:
-        """The index of a task if it is there; it is not made."""
+        """The index of a task if it exists; it is not made."""
         return SampleIndex.at(self._folder / f"{index_key(run, task)}-{run_state(run, task)}")
 
     def select(self, key: tuple[Any, ...], make: Callable[[], FilteredSamples]) -> FilteredSamples:
-        """What filters leave of an index: the last few are kept, for steps from one sample to the next.
+        """Return the samples of an index that pass filters: the last few are kept, for steps from one sample to the
+        next.
 
         Args:
-            key: All that it depends on.
-            make: Makes it.
+            key: Everything that they depend on.
+            make: Makes them.
         """
         with self._lock:
             if key in self._selections:
@@ -153,11 +154,11 @@ class Indexes:
         return selection
 
     def partial(self, run: RunFolder, make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """The results of a run that goes on; made anew when its journal has changed, and not too often.
+        """Return the results of a running run; made anew when its journal has changed, and not too often.
 
         Returns:
             The results; those of a moment ago while they are made anew, and ``None`` while they are made for the first
-            time: that takes as long as a large journal takes to be read.
+            time, which means reading the whole journal.
         """
         state = run_state(run)
         with self._lock:
@@ -175,7 +176,7 @@ class Indexes:
 
     def _read_partial(self, run: RunFolder, state: str, make: Callable[[], Mapping[str, Any]]) -> None:
         try:
-            # What is wrong with a run is said by what is asked of it next.
+            # The next request to the run reports what is wrong with it.
             with contextlib.suppress(PolymeterError):
                 self._make_partial(run, state, make)
         finally:
@@ -194,7 +195,7 @@ class Indexes:
         return results
 
     def close(self) -> None:
-        """End what is being made."""
+        """Stop the processes that make indexes."""
         with self._lock:
             for making in self._making.values():
                 making.child.kill()
@@ -220,7 +221,7 @@ class Indexes:
             draft.mkdir(parents=True)
         except OSError as error:
             raise StorageError(
-                f"The index of samples cannot be kept: {error.strerror}.",
+                f"The index of samples cannot be stored: {error.strerror}.",
                 where=str(self._folder),
                 hint="Name another folder with POLYMETER_CACHE_DIR.",
             ) from None
@@ -272,12 +273,12 @@ class Indexes:
                 shutil.rmtree(path, ignore_errors=True)
         index = SampleIndex.at(place)
         if index is None:
-            raise StorageError("The index of samples was deleted while it was made.", where=str(place))
+            raise StorageError("The index of samples was deleted while it was being made.", where=str(place))
         return index
 
 
 def run_state(run: RunFolder, task: str = "") -> str:
-    """What names the state of a run's samples: it changes when one ends."""
+    """Return a name of the state of a run's samples: it changes when one ends."""
     files = [run.journal, run.journal.with_name(f"{run.journal.name}-wal")]
     files = files if run.journal.exists() else [sample_file(run, task)] if task else [run.results]
     found = []
@@ -292,7 +293,7 @@ def run_state(run: RunFolder, task: str = "") -> str:
 
 
 def index_key(run: RunFolder, task: str) -> str:
-    """What names the index of a task among those of all runs."""
+    """Return a name of the index of a task among those of all runs."""
     return digest(f"{run.path.resolve()}\0{task}".encode("utf-8", "surrogatepass"))[:24]
 
 
@@ -305,7 +306,7 @@ def _is_small(run: RunFolder, task: str) -> bool:
 
 
 def _count(run: RunFolder, task: str) -> int:
-    """How many samples have ended; 0 if only reading all of them would tell."""
+    """Return the number of samples that have ended; 0 if only reading all of them would show it."""
     if not run.journal.exists():
         return 0
     with closing(Journal(run.journal)) as journal:
@@ -325,4 +326,4 @@ def _failure(making: _Making) -> StorageError:
             told = json.loads(line)
             return StorageError(told["what"], where=told["where"], hint=told["hint"])
     why = text.strip().splitlines()[-1] if text.strip() else f"its process ended with {making.child.status}"
-    return StorageError(f"The index of samples could not be made: {why}.", hint="Open the page again to try once more.")
+    return StorageError(f"The index of samples could not be made: {why}.", hint="Reload the page to try again.")

@@ -1,7 +1,7 @@
 """The notes and tags that people leave on samples: ``notes.jsonl`` beside the run.
 
-The file only grows. Each line says what somebody did: left a note with tags, or took one back. Lines are appended under
-a lock, so that two viewers at once lose nothing of one another's. A line that cannot be read is passed over, and kept.
+The file only grows. Each line is one action: a note with tags was added, or one was deleted. Lines are appended under a
+lock, so that two viewers at once lose no notes. A line that cannot be read is passed over, and kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SEPARATOR = re.compile(r"[,;\n]+")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What somebody left on a sample.
+    """A note on a sample.
 
     Attributes:
         id: Its own id.
@@ -39,7 +39,7 @@ class Note:
         sample: The id of the sample.
         text: The note; may be empty if there are tags.
         tags: The tags.
-        by: Who left it, as they call themselves; may be empty.
+        by: The author's name; may be empty.
         at: When, as ISO 8601 in UTC.
     """
 
@@ -53,7 +53,7 @@ class Note:
 
 
 def read_notes(run: Path) -> list[Note]:
-    """The notes of a run that were not taken back, the oldest first.
+    """Return the notes of a run that were not deleted, the oldest first.
 
     Raises:
         StorageError: if the file cannot be read.
@@ -76,7 +76,7 @@ def leave_note(run: Path, task: str, sample: str, text: str, tags: Iterable[str]
     """
     text, own = text.replace("\r\n", "\n").strip(), tuple(dict.fromkeys(tags))
     if not text and not own:
-        raise PlanError("There is nothing to note.", hint="Write a note, or name a tag.")
+        raise PlanError("The note is empty.", hint="Write a note, or add a tag.")
     if len(text) > LONGEST_NOTE or len(own) > MOST_TAGS or any(len(tag) > LONGEST_TAG for tag in own):
         raise PlanError(
             f"A note has at most {LONGEST_NOTE:,} characters, and {MOST_TAGS} tags of {LONGEST_TAG} characters each."
@@ -88,7 +88,7 @@ def leave_note(run: Path, task: str, sample: str, text: str, tags: Iterable[str]
 
 
 def take_back(run: Path, note: str, by: str = "") -> None:
-    """Append that a note no longer counts. The note itself stays in the file.
+    """Delete a note: append that it no longer counts. The note itself stays in the file.
 
     Raises:
         StorageError: if it cannot be written.
@@ -104,7 +104,7 @@ def tags_in(text: str) -> tuple[str, ...]:
 
 
 def tag_counts(notes: Iterable[Note]) -> dict[str, int]:
-    """How many samples have each tag."""
+    """Return the number of samples with each tag."""
     found: dict[str, set[tuple[str, str]]] = {}
     for note in notes:
         for tag in note.tags:
@@ -124,13 +124,11 @@ def _append(run: Path, entry: Mapping[str, Any]) -> None:
                     file.write(_end_of_line(file) + line)
                     os.fsync(file.fileno())
         except Timeout:
-            raise StorageError(
-                "The notes are being written by another program.", where=str(path), hint="Try again."
-            ) from None
+            raise StorageError("Another program is writing the notes.", where=str(path), hint="Try again.") from None
 
 
 def _end_of_line(file: Any) -> bytes:
-    """What a line that somebody left unfinished lacks."""
+    """Return the line break that an unfinished last line needs."""
     size = file.seek(0, os.SEEK_END)
     if not size:
         return b""

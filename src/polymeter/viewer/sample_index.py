@@ -1,4 +1,5 @@
-"""What can be filtered of a task's samples: columns in Arrow files that are mapped into memory, never read whole.
+"""The values of a task's samples that can be filtered: columns in Arrow files that are mapped into memory, never read
+whole.
 
 An index is a folder with ``numbers.arrow`` (a row for each ended sample, in order), ``texts.arrow`` (the same rows,
 texts in lower case) and ``facts.json``, which is written last: a folder without it is not an index.
@@ -55,7 +56,7 @@ class Main:
 
     @property
     def rule(self) -> str:
-        """What counts as wrong, in a few words."""
+        """The rule by which a sample is wrong, in a few words."""
         return f"{self.name} {'≥' if self.is_lower_better else '≤'} {self.middle:.4g}"
 
 
@@ -65,7 +66,7 @@ class SampleIndex:
 
     Attributes:
         path: The folder.
-        facts: What is in it: the ``statuses``, ``subsets`` and ``fields`` that its codes stand for, with their counts,
+        facts: Its contents: the ``statuses``, ``subsets`` and ``fields`` that its codes stand for, with their counts,
             the names of the ``metrics``, the least and greatest value of each, and of which ``state`` of the run it is.
     """
 
@@ -74,7 +75,7 @@ class SampleIndex:
 
     @classmethod
     def at(cls, path: Path) -> SampleIndex | None:
-        """The index in a folder; ``None`` if there is none that this version reads."""
+        """Open the index in a folder; ``None`` if it has none that this version reads."""
         try:
             facts = json.loads((path / FACTS).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -83,7 +84,7 @@ class SampleIndex:
 
     @property
     def n(self) -> int:
-        """How many samples it has."""
+        """The number of its samples."""
         return int(self.facts["n"])
 
     @property

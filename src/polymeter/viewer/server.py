@@ -31,13 +31,13 @@ _EVERYWHERE = ("0.0.0.0", "::", "")
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where to serve.
+    """The address to serve at.
 
     Attributes:
         host: The address to listen at.
         port: The port; ``None``: the first that is free, from ``PORT`` on.
-        token: The token to ask for; ``None``: one is made where the address can be reached from elsewhere.
-        names: Further names under which the machine is asked for.
+        token: The token to ask for; ``None``: one is made if the address can be reached from elsewhere.
+        names: Further host names of the machine.
     """
 
     host: str = "127.0.0.1"
@@ -63,13 +63,13 @@ def serve(
 
     Args:
         folders: The folders.
-        services: What pages need beside run folders.
-        address: Where to serve.
+        services: Functions that pages need beside run folders.
+        address: The address to serve at.
         journal_dirs: Folders outside these in which journals may lie.
         when_ready: Called with the address to open once the server listens.
 
     Raises:
-        PlanError: if a package is missing, there is no run, or the address cannot be had.
+        PlanError: if a package is missing, there is no run, or the address is not available.
     """
     try:
         import uvicorn
@@ -84,8 +84,8 @@ def serve(
     shelf = Shelf(folders, journal_dirs)
     if not shelf.runs():
         raise PlanError(
-            f"There is no run in {', '.join(map(str, folders))}.",
-            hint="Name a run folder, or a folder that holds some: 'polymeter run' makes them in runs/.",
+            f"No run was found in {', '.join(map(str, folders))}.",
+            hint="Name a run folder, or a folder with run folders: 'polymeter run' creates them in runs/.",
         )
     token = address.token or ("" if address.is_loopback else secrets.token_urlsafe(24))
     listener = _listen(address)
@@ -111,8 +111,8 @@ def serve(
 
 @contextmanager
 def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Let Ctrl-C and a request to terminate end the server inside this. A signal that ends it is how it is meant to
-    end; uvicorn, which handles signals while it runs, raises it once more.
+    """Let Ctrl-C and a request to terminate end the server inside this. A signal is the usual way to end it; uvicorn,
+    which handles signals while it runs, raises it once more.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -146,7 +146,7 @@ def _listen(address: ListenAddress) -> socket.socket:
     """A socket at the address.
 
     Raises:
-        PlanError: if it cannot be had.
+        PlanError: if it is not available.
     """
     tried = [address.port] if address.port is not None else [*range(PORT, PORT + _PORTS_TRIED), 0]
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
@@ -176,5 +176,5 @@ def _refused(address: ListenAddress, error: Exception) -> PlanError:
     return PlanError(
         f"The viewer cannot listen at {address.host}, port {address.port}: {reason}.",
         where="--host, --port",
-        hint="Another program may use the port, perhaps another viewer. Leave --port out to get a free one.",
+        hint="Another program, perhaps another viewer, may use the port. Leave --port out to get a free one.",
     )

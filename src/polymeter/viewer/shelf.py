@@ -1,8 +1,8 @@
-"""The runs below the folders that the viewer was given: which there are, and in short what each says.
+"""The runs below the folders of the viewer, each in short.
 
-A run's files are read again only when they have changed. Nothing outside the given folders is ever read, also not
-through a symbolic link: a run of which any file leads out is listed as one that cannot be read. The one exception is a
-journal that its user put elsewhere (``--journal-dir``), and only in folders named for it.
+A run's files are read again only when they have changed. Nothing outside the given folders is ever read, not even
+through a symbolic link: a run with a file that leads out is listed as unreadable. The one exception is a journal that
+its user put elsewhere (``--journal-dir``), and only in folders named for it.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class RunInShort:
     """A run as the list shows it.
 
     Attributes:
-        key: Names it in addresses.
+        key: Its name in addresses.
         name: Its path below the given folder.
         path: Its folder.
         model: The model.
         status: ``complete``, ``running``, ``interrupted``, ``stopped``, ``failed``, ``partial`` or ``unreadable``.
-        reason: Why it was stopped, or failed; else empty.
+        reason: The reason why it was stopped, or failed; else empty.
         started: ISO 8601; empty if unknown.
         n_planned: Samples planned.
         n_scored: Samples with a score; of a run without results, 0.
@@ -68,7 +68,7 @@ class RunInShort:
         scores: The first few numbers of its table.
         imported: The tool that it was imported from, or empty.
         facts: The head of its report: pairs of label and value.
-        trouble: Why it cannot be read; empty if it can.
+        trouble: The reason why it cannot be read; empty if it can.
     """
 
     key: str
@@ -89,7 +89,7 @@ class RunInShort:
 
     @property
     def is_live(self) -> bool:
-        """True if more may come: it has not ended, as far as its manifest says."""
+        """True if more may come: by its manifest it has not ended."""
         return self.status == "running"
 
 
@@ -131,7 +131,7 @@ class Shelf:
             return self._in_short(self._root_of(path), path)
 
     def open(self, run: RunInShort) -> RunFolder:
-        """A run's folder, for reading, with its journal where that may be read.
+        """Return a run's folder, for reading, with its journal if that may be read.
 
         Raises:
             PlanError: if a file of the run leads out of the folders, or its manifest is damaged.
@@ -157,9 +157,9 @@ class Shelf:
         for place in (path, *(path / name for name in names)):
             if not self.is_inside(place):
                 raise PlanError(
-                    f"{place.name} is a link that leads out of the folder that is viewed.",
+                    f"{place.name} is a link that leads out of the viewed folder.",
                     where=str(place),
-                    hint="Give 'polymeter view' the folder that it leads to.",
+                    hint="Start 'polymeter view' with the folder that it leads to.",
                 )
 
     def is_inside(self, path: Path) -> bool:
@@ -184,7 +184,7 @@ class Shelf:
         return known[1]
 
     def _name(self, root: Path, path: Path) -> str:
-        """The path of a run below its folder; where there are several folders, with the name of this one before it."""
+        """The path of a run below its folder; with several folders, the name of this one stands before it."""
         inside = "" if path == root else str(path.relative_to(root))
         if len(self.folders) == 1:
             return inside or path.name

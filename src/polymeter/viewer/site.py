@@ -1,8 +1,7 @@
-"""The web application: finds the pages, fills templates, and turns errors into pages that say what to do.
-
-A page is one file in ``pages/`` with a tuple ``PAGES``. It is found by being there, and named in the navigation if it
-asks for that. Pages are plain functions that run on worker threads; each opens what it reads and closes it again, so
-that the server's memory does not grow with the runs that were looked at.
+"""The web application: finds the pages, fills templates, and turns errors into pages with advice. A page is one file in
+``pages/`` with a tuple ``PAGES``. It is found by its place, and has an entry in the navigation if it asks for one.
+Pages are plain functions that run on worker threads; each opens what it reads and closes it again, so that the server's
+memory does not grow with the runs that were looked at.
 """
 
 from __future__ import annotations
@@ -40,17 +39,17 @@ _MOST_REMEMBERED = 8
 _LONGEST_NAME = 60
 Query = Sequence[tuple[str, str]]
 ALLOWED = ("samples", "data", "task", "prompts", "judge", "unfinished")
-"""What may differ between runs that are compared or ranked, if the user says so."""
+"""The differences that a user may allow between compared or ranked runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the viewer shows and a run folder alone does not say. Each raises ``PolymeterError``.
+    """Functions for contents that a run folder alone does not have. Each raises ``PolymeterError``.
 
     Attributes:
-        partial: The results of what a run's journal holds so far, in the form of ``results.json``.
-        compare: The document of a comparison: run folders, and what may differ between them.
-        leaderboard: The document of a leaderboard of run folders, and what may differ between them.
+        partial: The results of a run's journal so far, in the form of ``results.json``.
+        compare: The document of a comparison, from run folders and the allowed differences.
+        leaderboard: The document of a leaderboard, from run folders and the allowed differences.
     """
 
     partial: Callable[[RunFolder], Mapping[str, Any]]
@@ -60,7 +59,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """What a browser asks for: the parts of the path, the query and, of what was posted, the form."""
+    """A browser's request: the parts of the path, the query and, if something was posted, the form."""
 
     path: Mapping[str, str]
     query: Query
@@ -94,8 +93,8 @@ class ViewerPage:
         path: Its address, with parameters in braces as Starlette writes them.
         show: Makes it.
         method: ``GET`` or ``POST``.
-        menu: Its name in the navigation of the whole site; empty: it is not there.
-        tab: Its name among the tabs of a run; empty: it is not there.
+        menu: Its name in the navigation of the whole site; empty: none.
+        tab: Its name among the tabs of a run; empty: none.
         order: Its place among them.
     """
 
@@ -108,28 +107,38 @@ class ViewerPage:
 
 
 class NotFoundError(PlanError):
-    """There is no such run, task or sample."""
+    """The run, task or sample of an address does not exist."""
+
+
+class RunNotFoundError(NotFoundError):
+    """The run of an address does not exist."""
 
 
 class NotReadyError(PlanError):
     """The samples of a run are still being read."""
 
     def __init__(self, run: str) -> None:
-        super().__init__(f"The samples of {run} are still being read.", hint="Open the page again in a moment.")
+        super().__init__(f"The samples of {run} are still being read.", hint="Reload the page in a moment.")
 
 
-_CODES = ((NotFoundError, 404), (NotReadyError, 503), (PlanError, 400), (PolymeterError, 500))
-"""What HTTP calls the errors: a plan error is one of what was asked."""
+_CODES = (
+    (RunNotFoundError, 404, "Run not found"),
+    (NotFoundError, 404, "Not found"),
+    (NotReadyError, 503, "Not ready yet"),
+    (PlanError, 400, "Cannot show this page"),
+    (PolymeterError, 500, "Cannot show this page"),
+)
+"""The HTTP status and the heading of each error: a plan error is the request's fault."""
 
 
 @dataclass(slots=True)
 class Viewer:
-    """What pages are made with.
+    """Everything that pages are made with.
 
     Attributes:
         shelf: The runs.
         indexes: The indexes of their samples.
-        services: What comes from elsewhere.
+        services: Functions of other packages.
         pages: All pages.
     """
 
@@ -140,10 +149,10 @@ class Viewer:
     _remembered: OrderedDict[tuple[Any, ...], Any] = field(default_factory=OrderedDict)
 
     def remember(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """What takes long to make: the last few are kept.
+        """Return a value that takes long to make: the last few are kept.
 
         Args:
-            key: All that it depends on.
+            key: Everything that it depends on.
             make: Makes it.
         """
         if key not in self._remembered:
@@ -167,16 +176,16 @@ class Viewer:
         try:
             run = self.shelf.run(key)
         except LookupError:
-            raise NotFoundError(
-                f"There is no run {key!r} in the folder that is viewed.",
-                hint="It was deleted or renamed: see the list.",
+            raise RunNotFoundError(
+                f"The viewed folder has no run {key!r}.",
+                hint="Choose one in the list of all runs.",
             ) from None
         if run.trouble:
             raise StorageError(run.trouble, where=str(run.path))
         return run
 
     def results(self, run: RunInShort, folder: RunFolder) -> Mapping[str, Any]:
-        """The results of a run: its file once it is complete, else what there is so far."""
+        """The results of a run: its file once it is complete, else the partial results."""
         if run.status == "complete" and folder.results.exists():
             return folder.read_results()
         partial = self.indexes.partial(folder, lambda: self.services.partial(folder))
@@ -204,7 +213,7 @@ class Viewer:
 
 
 def _without_numbers(folder: RunFolder) -> Mapping[str, Any]:
-    """What stands in the place of results while they are made."""
+    """Show a page instead of results while they are made."""
     tasks: dict[str, Any] = {
         str(task["name"]): {
             "alias": str(task.get("alias") or ""),
@@ -213,7 +222,7 @@ def _without_numbers(folder: RunFolder) -> Mapping[str, Any]:
         }
         for task in folder.read_manifest()["tasks"]
     }
-    note = "The numbers so far are being computed from many samples: open the page again in a moment."
+    note = "The partial results are being computed from many samples. Reload the page in a moment."
     return {"status": "", "tasks": tasks, "groups": {}, "notes": [note]}
 
 
@@ -258,7 +267,7 @@ def _endpoint(viewer: Viewer, page: ViewerPage) -> Callable[[Request], Any]:
         if page.method == "POST":
             body = await _body(request)
             if body is None:
-                return viewer.html("error.html", code=413, what="This is too much text for a note.", where="", hint="")
+                return _error(viewer, 413, "Note not saved", "The note is too long.")
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
         query = request.query_params.multi_items()
         asked = PageRequest(request.path_params, query, form, "hx-request" in request.headers)
@@ -268,7 +277,7 @@ def _endpoint(viewer: Viewer, page: ViewerPage) -> Callable[[Request], Any]:
 
 
 async def _body(request: Request) -> bytes | None:
-    """What was posted; ``None`` if it is too much."""
+    """Read the posted form; ``None`` if it is too large."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -282,17 +291,19 @@ def _shown(viewer: Viewer, page: ViewerPage, asked: PageRequest) -> Response:
     try:
         response = page.show(viewer, asked)
     except PolymeterError as error:
-        status = next(code for kind, code in _CODES if isinstance(error, kind))
-        response = viewer.html(
-            "error.html", code=status, what=error.what, where=error.where or "", hint=error.hint or ""
-        )
+        status, heading = next((code, heading) for kind, code, heading in _CODES if isinstance(error, kind))
+        response = _error(viewer, status, heading, error.what, error.where or "", error.hint or "")
     response.headers["server-timing"] = f"page;dur={1000 * (time.perf_counter() - began):.1f}"
     return response
 
 
+def _error(viewer: Viewer, status: int, heading: str, what: str, where: str = "", hint: str = "") -> Response:
+    return viewer.html("error.html", code=status, heading=heading, what=what, where=where, hint=hint)
+
+
 def _absent(viewer: Viewer) -> Callable[[Request, Exception], Any]:
     async def answer(request: Request, error: Exception) -> Response:
-        return viewer.html("error.html", code=404, what="There is no such page.", where=request.url.path, hint="")
+        return _error(viewer, 404, "Not found", "This page does not exist.", request.url.path)
 
     return answer
 
@@ -303,7 +314,7 @@ async def _static(request: Request) -> Response:
 
     data = _file(request.path_params["name"])
     if data is None:
-        return Response("There is no such file.\n", 404, media_type="text/plain")
+        return Response("This file does not exist.\n", 404, media_type="text/plain")
     kind = _STYLE_TYPES.get(Path(request.path_params["name"]).suffix, "text/plain; charset=utf-8")
     return Response(data, headers={"content-type": kind, "cache-control": "private, no-cache"})
 

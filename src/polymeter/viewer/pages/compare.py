@@ -1,4 +1,4 @@
-"""Two or three runs sample by sample, those that differ first, under what their numbers show."""
+"""Two or three runs sample by sample, those that differ first, below the comparison of their numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST = 600
 
 
 def show(viewer: Viewer, asked: PageRequest) -> Response:
-    """The page. What the numbers show is asked for by a script, because that may take a few seconds."""
+    """Show the page. A script requests the comparison of the numbers, because it may take a few seconds."""
     if not asked.all("run"):
         return viewer.html("compare_choose.html", runs=[run for run in viewer.shelf.runs() if not run.trouble])
     own = compared(viewer, asked)
@@ -51,7 +51,7 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
 
 
 def summary(viewer: Viewer, asked: PageRequest) -> Response:
-    """What the numbers show: with intervals and tests, as ``polymeter compare`` says it."""
+    """Show the comparison of the numbers, with intervals and tests, as ``polymeter compare`` prints it."""
     own = compared(viewer, asked)
     allow = [what for what in ALLOWED if what in asked.all("allow")]
     folders = [side.folder for side in own.sides]
@@ -74,7 +74,7 @@ def one(viewer: Viewer, asked: PageRequest) -> Response:
     position = own.sides[0].position(asked.number("index"))
     order = own.order()
     if position is None or any(places[position] < 0 for places in own.places):
-        raise NotFoundError("Not all of the runs have this sample.", hint="See the list of samples.")
+        raise NotFoundError("Not all of the runs have this sample.", hint="Choose one in the list of samples.")
     place = next((int(place) for place in (order == position).nonzero()[0]), None)
     (row,) = own.read([position])
     around = {step: _beside(own, order, place, step) for step in (-1, 1)}
@@ -105,7 +105,7 @@ def _beside(own: ComparedRuns, order: Any, place: int | None, step: int) -> str:
 
 
 def _card(own: ComparedRuns, position: int, row: list[Any]) -> dict[str, Any]:
-    """A sample as one card: what was asked once, and what each run answered."""
+    """Return a sample as one card: the prompt once, and the answer of each run."""
     first = row[0]
     values = [float(value) for value in own.values[:, position]]
     known = [value for value in values if not math.isnan(value)]

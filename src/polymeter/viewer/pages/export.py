@@ -40,7 +40,7 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
 
     kind = asked.path["kind"]
     if kind not in _WRITERS:
-        raise NotFoundError(f"Samples are not exported as {kind!r}.", hint=f"They are as {', '.join(_WRITERS)}.")
+        raise NotFoundError(f"Samples cannot be exported as {kind!r}.", hint=f"Known formats: {', '.join(_WRITERS)}.")
     own = browsed(viewer, asked)
     positions = own.selection().positions
     mime, write = _WRITERS[kind]
@@ -89,7 +89,7 @@ def _csv(own: Browsed, positions: Any) -> Iterator[bytes]:
 
 
 def _jsonl(own: Browsed, positions: Any) -> Iterator[bytes]:
-    """Everything that is known of each sample, and the notes on it."""
+    """Everything that is known about each sample, and the notes on it."""
     for page in _pages(own, positions):
         for sample in page:
             notes = [
@@ -126,7 +126,7 @@ def _storable(value: Any) -> Any:
 
 
 class _Sink(io.RawIOBase):
-    """A file of which what was written is taken away."""
+    """A file whose written bytes are taken out as it is written."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class _Sink(io.RawIOBase):
         return self._n_taken + len(self._written)
 
     def taken(self) -> bytes:
-        """What was written since the last time."""
+        """Return the bytes that were written since the last call."""
         data = bytes(self._written)
         self._n_taken += len(data)
         self._written.clear()

@@ -1,4 +1,4 @@
-"""The models of the runs, ranked: of those that are chosen, or of all that are complete."""
+"""The models of the selected runs, or of all complete runs, ranked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's manifest records, and how it differs from that of another run."""
+"""The records in a run's manifest, and the differences to that of another run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _sections(viewer: Viewer, run: RunInShort) -> list[Section]:
 
 
 def _differences(own: list[Section], theirs: list[Section]) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """What two manifests record differently, by section: label and both values."""
+    """Return the different records of two manifests, by section: label and both values."""
     tables = [
         {section.title: dict(section.pairs) if section.pairs else {"": section.text} for section in sections}
         for sections in (own, theirs)

@@ -1,7 +1,7 @@
 """The media of a run: images, audio and video as such, and anything else only as a file to be saved.
 
-What a file is, is told by its first bytes and not by its name. SVG and HTML can carry scripts: neither is ever served
-as what it is.
+The first bytes of a file determine its type, not its name. SVG and HTML can carry scripts: neither is ever served under
+its own type.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
     run = viewer.run(asked)
     name = asked.path["name"]
     if "\0" in name or "\\" in name or Path(name).name != name or name in (".", ".."):
-        raise NotFoundError("There is no such media file.", where=name)
+        raise NotFoundError("The media file does not exist.", where=name)
     path = media_path(viewer.shelf.open(run).media, name)
     if not os.path.isfile(path) or not viewer.shelf.is_inside(path):
-        raise NotFoundError("There is no such media file.", where=name)
+        raise NotFoundError("The media file does not exist.", where=name)
     with path.open("rb") as file:
         kind = media_kind(file.read(_HEAD_BYTES))
     headers = {"cache-control": "private, max-age=31536000, immutable"}

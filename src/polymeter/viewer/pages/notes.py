@@ -1,4 +1,4 @@
-"""Takes the notes that people leave on samples, and what they take back, and leads to where they were."""
+"""Adds and deletes the notes on samples, and leads back to the page of the form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def post(viewer: Viewer, asked: PageRequest) -> Response:
-    """Leave a note, or take one back."""
+    """Add a note, or delete one."""
     run = viewer.run(asked)
     viewer.shelf.check(run.path)
     by = asked.posted("by")

@@ -1,4 +1,4 @@
-"""Plots of a task: how its numbers are distributed, how sure the model was, what it confuses, what it took."""
+"""Plots of a task: the distribution of its numbers, the model's confidence, its confusions, and its usage."""
 
 from __future__ import annotations
 

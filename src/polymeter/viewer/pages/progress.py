@@ -1,4 +1,4 @@
-"""How far a run is that goes on: how many samples have ended, and how. A script asks for it again and again."""
+"""The progress of a running run: the number of ended samples by status. A script requests it again and again."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _PATH = "/run/{run}/progress"
 _QUIET_S = 60
-"""A run that calls itself running and has written nothing for this long may have been killed."""
+"""The number of seconds after which a run with the status ``running`` that writes nothing may have been killed."""
 
 
 def show(viewer: Viewer, asked: PageRequest) -> Response:
-    """How far each task is; a page of its own where no script asks."""
+    """Show the progress of each task; a page of its own without a script."""
     run = viewer.run(asked)
     folder = viewer.shelf.open(run)
     results = viewer.results(run, folder)
@@ -34,7 +34,7 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
 
 
 def _of_task(folder: RunFolder, results: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, Any]:
-    """How far a task is."""
+    """The progress of a task."""
     name = str(task["name"])
     statuses = _statuses(folder, name)
     ended = sum(statuses.values())
@@ -48,7 +48,7 @@ def _of_task(folder: RunFolder, results: Mapping[str, Any], task: Mapping[str, A
 
 
 def short(viewer: Viewer, asked: PageRequest) -> Response:
-    """How far a run is, in the list of runs."""
+    """Show the progress of a run, in the list of runs."""
     run = viewer.run(asked)
     folder = viewer.shelf.open(run)
     ended = sum(sum(_statuses(folder, task).values()) for task in run.tasks)
@@ -56,7 +56,7 @@ def short(viewer: Viewer, asked: PageRequest) -> Response:
 
 
 def quiet_s(run: RunInShort, folder: RunFolder) -> float:
-    """For how many seconds nothing has been written to a run's journal."""
+    """Return the number of seconds since something was written to a run's journal."""
     journal = folder.journal
     times = [path.stat().st_mtime for path in (journal, journal.with_name(f"{journal.name}-wal")) if path.exists()]
     return max(0.0, time.time() - max(times, default=(run.path / "run.json").stat().st_mtime))

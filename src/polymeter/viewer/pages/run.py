@@ -1,4 +1,4 @@
-"""One run: its numbers with intervals, its subsets, why samples failed, what it took, and how far it is."""
+"""One run: its numbers with intervals, its subsets, its failures, its usage, and its progress."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PATH = "/run/{run}"
 _MOST_SUBSETS = 400
 _MOST_MADE = 6
-"""Tasks whose indexes are made for what they took."""
+"""The most tasks whose indexes are made to show their usage."""
 
 
 def show(viewer: Viewer, asked: PageRequest) -> Response:
@@ -71,7 +71,7 @@ def _subsets(results: Mapping[str, Any], drawn: list[tuple[Line, Bar | None]]) -
 
 
 def _failures(run: RunInShort, folder: RunFolder, results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Why samples have no score: each kind once, with its count and links to the samples."""
+    """Return the reasons of samples without a score: each kind once, with its count and links to the samples."""
     if results.get("status") == "partial":
         kinds = failures_of_run(folder)
     else:
@@ -96,12 +96,12 @@ def _failures(run: RunInShort, folder: RunFolder, results: Mapping[str, Any]) ->
 
 
 def _costs(viewer: Viewer, run: RunInShort, folder: RunFolder, results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the samples of each task took, as far as their index is there. Those of many tasks are not made for it."""
+    """Return the usage of the samples of each task that has an index. Indexes of many tasks are not made for it."""
     is_made = len(run.tasks) <= _MOST_MADE
     for task in run.tasks:
         try:
             index = viewer.indexes.find(folder, task).index if is_made else viewer.indexes.known(folder, task)
-        except PolymeterError:  # this page has other things to say; the page of samples says what is wrong
+        except PolymeterError:  # this page shows the rest; the page of samples reports what is wrong
             continue
         if index is not None and index.n and any((cost := _cost(index)).values()):
             yield {"title": title_of(results, "task", task), "n": index.n, **cost}

@@ -1,4 +1,4 @@
-"""The list of all runs: search, status, their first numbers, and what is ticked to be compared or ranked."""
+"""The list of all runs: search, status, their first numbers, and check boxes to compare or rank them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
 
 
 def _has(run: RunInShort, words: str) -> bool:
-    """Return whether each word occurs in what the list says of a run."""
+    """Return whether each word occurs in the list's texts on a run."""
     said = " ".join((run.name, run.model, run.status, run.imported, *run.tasks)).lower()
     return all(word in said for word in words.lower().split())
 

@@ -1,4 +1,4 @@
-"""One sample with everything that is known of it, and steps to the previous and next one that pass the filters."""
+"""One sample with everything that is known about it, and links to the previous and next one that pass the filters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
     index = asked.number("index")
     position, read = own.position(index), _read(own, index)
     if not read or position is None:
-        raise NotFoundError(f"No sample number {index} has ended in {own.title}.", hint="See the list of samples.")
+        raise NotFoundError(
+            f"No sample number {index} has ended in {own.title}.", hint="Choose one in the list of samples."
+        )
     sample = read[0]
     name = str(sample["id"])
     here = own.address("sample", (("index", str(index)),))
@@ -60,7 +62,9 @@ def raw(viewer: Viewer, asked: PageRequest) -> Response:
     index = asked.number("index")
     read = read_some(own.folder, own.task, [index]) if own.found.index is None else _read(own, index)
     if not read:
-        raise NotFoundError(f"No sample number {index} has ended in {own.title}.", hint="See the list of samples.")
+        raise NotFoundError(
+            f"No sample number {index} has ended in {own.title}.", hint="Choose one in the list of samples."
+        )
     text = json_text(read[0], indent=2) + "\n"
     headers = {"content-disposition": f'attachment; filename="sample-{index}.json"', "cache-control": "no-store"}
     return Response(text.encode("utf-8", "replace"), media_type="application/json", headers=headers)
@@ -72,12 +76,12 @@ def _read(own: Browsed, index: int) -> list[dict[str, Any]]:
 
 
 def shown_blocks(own: Browsed, sample: Mapping[str, Any], key: str = "") -> list[Block]:
-    """What is shown of a sample.
+    """Return the blocks of a sample.
 
     Args:
-        own: Where it is from.
+        own: Its task in its run.
         sample: The sample.
-        key: What sets it apart from others on the same page.
+        key: A word that distinguishes it from others on the same page.
     """
     media = RunMedia(own.folder.media, lambda name: address_of(own.run.key, name))
     return blocks(BlockView(own.task, sample, media, own.of_task, own.folder.read_manifest(), key))
@@ -87,12 +91,12 @@ def _index_of(own: Browsed, name: str) -> int:
     assert own.found.index is not None
     place = pc.index(own.found.index.texts("id"), name).as_py()
     if place < 0:
-        raise NotFoundError(f"No sample {name!r} has ended in {own.title}.", hint="See the list of samples.")
+        raise NotFoundError(f"No sample {name!r} has ended in {own.title}.", hint="Choose one in the list of samples.")
     return own.indices([place])[0]
 
 
 def _steps(own: Browsed, position: int) -> dict[str, Any]:
-    """Where the sample is among those that pass the filters, and what is before and after it."""
+    """Return the place of the sample among those that pass the filters, and the links to its neighbours."""
     try:
         selection = own.selection()
     except PlanError:  # such as a run that was deleted, to which a filter compares

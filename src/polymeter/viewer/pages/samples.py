@@ -64,7 +64,7 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
 
 
 def _choices(viewer: Viewer, own: Browsed) -> Mapping[str, Any]:
-    """What the filters offer."""
+    """Return the values that the filters offer."""
     index = own.found.index
     assert index is not None
     fields = sorted(index.fields.items(), key=lambda entry: len(entry[1]))[:_MOST_SHOWN_FIELDS]

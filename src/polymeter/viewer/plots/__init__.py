@@ -1,7 +1,7 @@
 """Plots of one task of a run: each made by a module of this package from arrays, and drawn by one partial and script.
 
-A module that has ``ORDER`` and ``make(columns, results) → plots`` is found by being here; it yields nothing where it
-does not apply. Adding a plot is one file.
+A module that has ``ORDER`` and ``make(columns, results) → plots`` is found by being here; it yields nothing if it does
+not apply. Adding a plot is one file.
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ def plots_of(columns: Columns, results: Mapping[str, Any]) -> list[PlotView]:
 
 
 def _makers() -> tuple[_Make, ...]:
-    """What makes the plots, in their order."""
+    """Return the functions that make the plots, in their order."""
     found = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
     return tuple(one.make for one in sorted((one for one in found if hasattr(one, "make")), key=lambda one: one.ORDER))

@@ -1,4 +1,4 @@
-"""Bins: where a metric's values fall, and groups of equally many samples along a quantity."""
+"""Bins of a metric's values, and groups of equally many samples along a quantity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polymeter.report.scales import Scale
 from polymeter.viewer.plots.columns import Codes, Floats
 
 MOST_VALUES = 11
-"""A metric with at most so many different values has a bar for each of them."""
+"""The most different values of a metric for which each gets a bar."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Bins:
     """Bins of a metric.
 
     Attributes:
-        labels: What each holds.
-        middles: Where each stands.
-        width: How wide one is; 0: each stands for a single value.
+        labels: The content of each.
+        middles: The place of each.
+        width: The width of one; 0: each stands for a single value.
         codes: For each value given the bin that it is in.
     """
 
@@ -32,7 +32,7 @@ class Bins:
     codes: Codes
 
     def counts(self, chosen: Codes | None = None) -> Codes:
-        """How many values each bin has; of those that are chosen by a mask, if there is one."""
+        """Return the number of values in each bin; with a mask, only of those that it selects."""
         codes = self.codes if chosen is None else self.codes[chosen]
         return np.bincount(codes, minlength=len(self.labels))
 
@@ -43,7 +43,7 @@ def bins_of(values: Floats, scale: Scale | None, most: int) -> Bins:
     Args:
         values: At least one.
         scale: The scale of the metric, if it is known; bins of equal width then cover it.
-        most: How many bins there are at most.
+        most: The most bins.
     """
     # A metric of few values shows so within its first samples; only then are all of them sorted.
     some = np.unique(values[:10_000])
@@ -66,7 +66,7 @@ def quantile_groups(values: Floats, most: int) -> list[Codes]:
 
     Args:
         values: Finite values.
-        most: How many groups there are at most.
+        most: The most groups.
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]

@@ -1,4 +1,4 @@
-"""The columns of an index that plots of choices need: what was expected and answered as labels, and how sure it was."""
+"""The columns of an index that plots of choices need: the labels of target and answer, and the model's confidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polymeter.report.formatting import one_line
 from polymeter.viewer.plots.columns import LABEL
 
 MOST_LABELS = 200
-"""Of a column with more different labels no new ones are kept: it is not one of labels."""
+"""The most labels that a column keeps: a column with more is not one of labels."""
 _LONGEST_LABEL = 60
 _NONE, _OTHER = -1, -2
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
@@ -62,7 +62,7 @@ class ChoiceColumns:
         return {**labels, **({"confidence": self._confidence} if self._has_confidence else {})}
 
     def facts(self) -> dict[str, Any]:
-        """What the codes of the columns stand for."""
+        """The labels that the codes of the columns stand for."""
         labels = {name: [*column.places] for name, column in self._columns.items()}
         return {"labels": labels, **({"confidence": True} if self._has_confidence else {})}
 

@@ -1,4 +1,4 @@
-"""The numbers of a task's samples as arrays: what plots are made from, a million samples or ten.
+"""The numbers of a task's samples as arrays, from which plots are made, for ten samples or a million.
 
 They come from the viewer's index, whose columns are mapped into memory. A plot reads arrays and leaves a few bins.
 """
@@ -19,15 +19,15 @@ COUNTS = ("answer_chars", "output_tokens", "latency_ms")
 
 
 class PlottedIndex(Protocol):
-    """What an index of samples must have."""
+    """The interface of an index of samples."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What its columns hold."""
+        """The facts on its columns."""
 
     @property
     def n(self) -> int:
-        """How many samples it has."""
+        """The number of its samples."""
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """A column of numbers."""
@@ -48,7 +48,7 @@ class Columns:
     Attributes:
         n: Their number.
         scores: By metric (``metric`` or ``metric,filter``) the value of each sample; NaN: it has none.
-        counts: By name what each sample took (``answer_chars``, ``output_tokens``, ``latency_ms``); NaN: not known.
+        counts: By name the usage of each sample (``answer_chars``, ``output_tokens``, ``latency_ms``); NaN: not known.
         subset: The subset of each; without names if there are none.
         confidence: The probability, among its choices, of the one that each took; NaN: not known. Empty if no sample
             has log-probabilities.
@@ -64,7 +64,7 @@ class Columns:
 
 
 def columns_of_index(index: PlottedIndex) -> Columns:
-    """The columns of an index. What an older index does not have is left out."""
+    """The columns of an index. Columns that an older index does not have are left out."""
     facts = index.facts
     counts = {}
     for name in COUNTS:

@@ -1,4 +1,4 @@
-"""Which labels are taken for which: targets against answers, for tasks that have a few labels."""
+"""Confusions of labels: targets against answers, for tasks that have a few labels."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from polymeter.viewer.plots.view import PlotCell, PlotTable, PlotView, percent, 
 ORDER = 30
 MOST_SHOWN = 16
 _LEAST_BY_LABEL = 3
-"""With fewer samples for each label the targets are texts that hardly repeat."""
+"""The fewest samples for each label: with fewer, the targets are texts that hardly repeat."""
 _LEAST_KNOWN = 0.5
-"""At least this share of answers must be labels; otherwise they are texts."""
+"""The least share of answers that must be labels; with fewer, they are texts."""
 _OTHER = "something else"
 
 
@@ -100,7 +100,7 @@ def _reading(names: Sequence[str], counts: Codes) -> str:
     wrong[np.arange(len(names)), np.arange(len(names))] = 0
     row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
     if wrong[row, column] == 0:
-        return f"{said}: nothing was mistaken."
+        return f"{said}: there are no mistakes."
     taken, most = [*names, _OTHER][int(column)], int(wrong[row, column])
     n_as_often = int((wrong == most).sum())
     times = "once" if most == 1 else f"{most:,} times"

@@ -1,4 +1,4 @@
-"""How the values of each metric are spread over the samples, and over those of each subset."""
+"""The distribution of each metric's values over the samples, and over those of each subset."""
 
 from __future__ import annotations
 

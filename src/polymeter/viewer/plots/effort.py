@@ -1,4 +1,4 @@
-"""True if longer answers are better ones: the score against the length, tokens and time of answers."""
+"""Plots of the score against the length, tokens and time of answers: they show whether longer answers are better."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from polymeter.viewer.plots.view import PlotTable, PlotView, row
 ORDER = 40
 MOST_GROUPS = 10
 LEAST_IN_GROUP = 20
-"""Fewer samples have no interval."""
+"""The fewest samples with an interval."""
 _QUANTITIES = {
     "answer_chars": ("length of the answer", "characters", 1.0),
     "output_tokens": ("tokens of the answer", "tokens", 1.0),
@@ -95,13 +95,13 @@ def _plot(key: str, name: str, title: str, unit: str, x: Floats, y: Floats, boun
 
 
 def _of_time(key: str) -> str:
-    return " Times depend on the machine and on what ran beside." if key == "latency_ms" else ""
+    return " Times depend on the machine and on other programs." if key == "latency_ms" else ""
 
 
 def _reading(points: Sequence[tuple[float, ...]], correlation: float | None, unit: str, name: str, n: int) -> str:
     first, last = points[0], points[-1]
     if len(points) == 1:
-        return f"Nearly all of {count(n, 'sample')} took the same number of {unit}, so nothing can be compared."
+        return f"Nearly all of {count(n, 'sample')} need the same number of {unit}, so nothing can be compared."
     said = (
         f"From about {first[0]:.4g} to about {last[0]:.4g} {unit}, mean {name} goes from {number(first[1])} to "
         f"{number(last[1])}"

@@ -1,4 +1,4 @@
-"""True if a model is as sure of its choices as it is right: the reliability diagram, and the calibration error.
+"""The reliability diagram and the calibration error: they compare a model's confidence with its accuracy.
 
 The confidence is the probability, among the choices of a sample, of the one that was taken. The expected calibration
 error is that of Naeini et al. (2015), section "Experiments", with ten bins of equal width as in Guo et al. (2017).
@@ -23,7 +23,7 @@ LEAST_SAMPLES = 10
 
 
 def make(columns: Columns, results: Mapping[str, Any]) -> Iterator[PlotView]:
-    """One plot, for tasks whose model weighed choices and whose samples are right or wrong."""
+    """Make one plot, for tasks whose model scored choices and whose samples are right or wrong."""
     found = _right(columns, results)
     if found is None:
         return
@@ -65,7 +65,7 @@ def make(columns: Columns, results: Mapping[str, Any]) -> Iterator[PlotView]:
 
 
 def _right(columns: Columns, results: Mapping[str, Any]) -> tuple[str, Floats] | None:
-    """The first metric that says of each sample that it is right (1) or wrong (0); ``None``: there is none."""
+    """Return the first metric that marks each sample as right (1) or wrong (0); ``None``: none does."""
     if not len(columns.confidence) or not np.isfinite(columns.confidence).any():
         return None
     declared = [

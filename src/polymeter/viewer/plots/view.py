@@ -1,4 +1,4 @@
-"""A plot as pages show it: a sentence that says what to see, what a script draws, and the same numbers as tables."""
+"""A plot as pages show it: a sentence, the drawing of a script, and the same numbers as tables."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class PlotView:
     Attributes:
         name: A word that is unique on the page.
         title: Its heading.
-        reading: What it says, in a sentence with its numbers.
+        reading: Its result, in a sentence with its numbers.
         tables: The same as tables.
-        chart: What the script draws (``static/plots.js`` says what it reads); ``None``: the tables are the plot.
-        note: How it was made; may be empty.
+        chart: The data of the drawing (``static/plots.js`` describes it); ``None``: the tables are the plot.
+        note: A sentence on its method; may be empty.
     """
 
     name: str
