@@ -1127,11 +1127,11 @@ SETTINGS = [
     Mistake("a file in place of the run folder", RUN, ("There is a file in its place",), "run", {"run": "x"}),
     Mistake("a run that is not there", "resume run", ("There is no run folder at run",)),
     Mistake("a run to show that is not there", "show run", ("There is no run folder at run",)),
-    Mistake("a folder that is no run", "show mine", ("The folder mine holds no run.", "with a run.json")),
+    Mistake("a folder that is no run", "show mine", ("The folder mine is not a run folder.", "with a run.json")),
     Mistake(
         "the folder of all runs",
         "show runs",
-        ("The folder runs holds no run.", "Name one of the run folders in it: runs/one."),
+        ("The folder runs is not a run folder.", "Name one of its run folders: runs/one."),
         files={"runs/one/run.json": "{}"},
     ),
 ]

@@ -128,7 +128,7 @@ def test_a_broken_image_ends_before_anything_is_sent(stub: ProviderStub) -> None
 
 
 @pytest.mark.parametrize(
-    ("part", "message"), [(Audio(b"x"), "takes no sounds"), (Video(b"x"), "takes no videos.*video=frames")]
+    ("part", "message"), [(Audio(b"x"), "accepts no audio"), (Video(b"x"), "accepts no videos.*video=frames")]
 )
 def test_sounds_and_videos_are_refused(stub: ProviderStub, part: Part, message: str) -> None:
     with pytest.raises(ModelError, match=message):
@@ -365,7 +365,7 @@ def test_a_hanging_request_can_be_cancelled(stub: ProviderStub, caplog: pytest.L
 def test_other_asks_are_refused(stub: ProviderStub) -> None:
     model = AnthropicModel("claude-test", stub.url)
     assert model.traits.requests["loglikelihood"] is False
-    with pytest.raises(ModelError, match="gives text only, not loglikelihood"):
+    with pytest.raises(ModelError, match="returns text only, not loglikelihood"):
         model.prepare(Request((Message("user", (Text("?"),)),), Loglikelihood((" a",))))
 
 

@@ -181,7 +181,7 @@ def test_the_kind_of_a_file_by_address_is_told_by_its_name_whatever_the_machine_
 
 def test_what_is_too_large_to_send_inline_says_so(stub: ProviderStub) -> None:
     clip = Video(MP4 + bytes(3 << 20))
-    with pytest.raises(DataError, match=r"take 4\.0 MiB, and Gemini's API takes 3 in one request.*max_image_side"):
+    with pytest.raises(DataError, match=r"need 4\.0 MiB\. Gemini's API accepts 3 MiB in one request.*max_image_side"):
         GeminiModel("gemini-test", stub.url, max_request_mb=3).prepare(question(clip))
     assert not stub.seen
 

@@ -73,7 +73,7 @@ def test_verify_finds_changed_and_missing_media(tmp_path: Path) -> None:
     first.unlink()
     code, said = verified(tmp_path)
     assert code == 1
-    assert f"{second.name} has another content than its name says" in said
+    assert f"{second.name} does not match its name" in said
     assert f"{first.name} of an answer is missing" in said
 
 

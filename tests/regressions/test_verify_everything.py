@@ -113,7 +113,7 @@ def test_a_report_that_was_edited(done: Path) -> None:
     said = command("verify", "run", "--quiet", cwd=done.parent)
     assert (said.returncode, said.stdout) == (
         1,
-        "wrong        report.html is not what was written: its checksum differs.\n",
+        "wrong        report.html was changed after it was written: its checksum differs.\n",
     )
     assert command("report", "run", cwd=done.parent).returncode == 0
     assert command("verify", "run", cwd=done.parent).returncode == 0

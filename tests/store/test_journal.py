@@ -172,7 +172,9 @@ def test_tasks_keep_their_numbers_when_a_run_goes_on_with_more(path: Path) -> No
 def test_a_journal_of_another_schema_is_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE tasks (name TEXT)")
-    with pytest.raises(PlanError, match="journal has schema version 0; this Polymeter writes version") as caught:
+    with pytest.raises(
+        PlanError, match="journal has schema version 0; this version of Polymeter writes schema version"
+    ) as caught:
         JournalWriter(path, TASKS)
     assert caught.value.where == str(path)
 

@@ -202,8 +202,7 @@ def _noticed(np: Any, shared: Any) -> Any:
 
 
 def _is_held_elsewhere(np: Any) -> bool:
-    """Return whether somebody holds a module-level function, or NumPy's generator, by another name than the usual ones.
-    """
+    """Return whether somebody holds a module-level function, or NumPy's generator, by another name than the usual ones."""
     of_one_name = max(_n_references({"name": random.Random().random}))
     of_random = max(_n_references(_bound(random, random._inst)))
     bound = _bound(np.random, np.random.mtrand._rand)

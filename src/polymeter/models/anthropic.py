@@ -219,7 +219,7 @@ class AnthropicModel(HostedModel):
             return [_image(self._encoder.image(part))]
         if isinstance(part, Video) and self.traits.modalities["video"]:
             return [_image(frame) for frame in self._encoder.frames(part)]
-        kind = "sounds" if isinstance(part, Audio) else "videos"
+        kind = "audio" if isinstance(part, Audio) else "videos"
         hint = "" if isinstance(part, Audio) else "Send them as frames: --model-args video=frames."
         raise ModelError(f"{_TITLE}'s API accepts no {kind}.", where=self._label, hint=hint)
 

@@ -1,4 +1,4 @@
-"""Connections to SQLite files whose errors say what happened to which file, and what to do."""
+"""Connections to SQLite files. Their errors name the file, the fault and the fix."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from urllib.parse import quote
 from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.machine.places import FREE_SPACE
 
-_RESTORE = "'polymeter verify' says what is wrong. Restore a copy, or give the original command again with --restart."
+_RESTORE = "'polymeter verify' shows the damage. Restore a copy, or run the original command again with --restart."
 _HINTS = (
     ("disk is full", FREE_SPACE),
-    ("disk I/O error", "Check the disk: it may be full, or gone."),
-    ("readonly", "Its place cannot be written: change its permissions, or name another one."),
+    ("disk I/O error", "Check the disk: it may be full or disconnected."),
+    ("readonly", "Its folder cannot be written: change its permissions, or name another folder."),
     ("not a database", _RESTORE),
     ("malformed", _RESTORE),
     ("no such table", _RESTORE),
     ("no such column", _RESTORE),
-    ("unable to open", "It was deleted or moved, or its place cannot be read or written."),
-    ("locked", "Another program holds it open: close that."),
+    ("unable to open", "It was deleted or moved, or its folder cannot be read or written."),
+    ("locked", "Another program has locked it: close that program."),
 )
 
 
 _ROWS_AT_ONCE = 64
 _CACHE_KB = 16_384
-"""Requests are kept in the order of their fingerprints, which is none. SQLite's own 2 MB hold fewer pages than a
-transaction of requests touches, or than the requests of neighbouring samples lie on, so that each is read, and written,
-several times.
+"""Requests are kept in the order of their fingerprints, which is random. SQLite's default of 2 MB holds fewer pages
+than a transaction of requests touches, so that each would be read, and written, several times.
 """
 
 
@@ -48,7 +47,8 @@ def connect(path: Path, *, may_create: bool = False) -> sqlite3.Connection:
             would look like one without answers.
 
     Raises:
-        JournalError: if there is none, or it is none. So do all errors of SQLite through this connection.
+        JournalError: if it does not exist, or is not a journal. All errors of SQLite through this connection become one
+            too.
     """
     place = f"file:{quote(str(path))}?mode={'rwc' if may_create else 'rw'}"
     with journal_at(path):
@@ -64,7 +64,7 @@ def connect(path: Path, *, may_create: bool = False) -> sqlite3.Connection:
 
 @contextmanager
 def journal_at(path: Path) -> Iterator[None]:
-    """Use a journal inside this, and an error of SQLite says which file it concerns.
+    """Use a journal inside this, and an error of SQLite names its file.
 
     Raises:
         JournalError: if SQLite fails.
@@ -76,7 +76,7 @@ def journal_at(path: Path) -> Iterator[None]:
 
 
 def journal_error(error: BaseException, path: Path) -> JournalError:
-    """A new error that stands for one of SQLite or of the file system, or for one that does already."""
+    """Return a new error for one of SQLite or of the file system, or for such a new error."""
     if isinstance(error, JournalError):  # not itself: raised from itself it would be its own cause
         return JournalError(error.what, where=error.where, hint=error.hint)
     hint = next((hint for sign, hint in _HINTS if sign in str(error)), "Check the disk and the file system.")
@@ -84,13 +84,13 @@ def journal_error(error: BaseException, path: Path) -> JournalError:
 
 
 def check_readable(path: Path) -> None:
-    """Check that there is a journal to read.
+    """Check that a journal to read exists.
 
     Raises:
         PlanError: if there is none.
     """
     if not path.exists():
-        raise PlanError("The run has no journal: it was deleted, or lies elsewhere.", where=str(path))
+        raise PlanError("The run has no journal: it was deleted, or is in another folder.", where=str(path))
 
 
 class _Cursor(sqlite3.Cursor):

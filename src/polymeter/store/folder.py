@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 RUNS = Path("runs")
-"""The folder of the runs whose users named none, in the working directory."""
+"""The default folder of runs, in the working directory."""
 CHECKSUMS = "checksums"
 """The entry of the manifest that ``verify`` reads, and nobody else."""
 N_SESSIONS = "sessions"
-"""Of how many sessions the checksums are. A version that knows no checksums keeps them, and adds a session."""
+"""The number of sessions that the checksums cover. A version without checksums keeps them, and adds a session."""
 _MOST_NAMED = 3
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "lustre", "gpfs", "ceph", "beegfs", "fuse.sshfs", "9p"}
@@ -57,7 +57,7 @@ _MANIFEST_SHAPE = {
     ],
 }
 _RESULTS_SHAPE = {"tasks": {"": {"results": [dict]}}, "groups": {"": {"results": [dict]}}}
-"""What every reader of these files relies on; whatever else they hold is checked by whoever uses it."""
+"""The entries that every reader of these files relies on; users of other entries check them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class RunFolder:
 
     @property
     def journal(self) -> Path:
-        """``journal.db``: what every other file is written from."""
+        """``journal.db``, from which every other file is written."""
         if self.journal_dir is None:
             return self.path / "journal.db"
         return self.journal_dir / f"{self.path.name}-{digest(str(self.path.resolve()).encode())[:12]}.db"
@@ -111,17 +111,17 @@ class RunFolder:
 
     @property
     def logs(self) -> Path:
-        """The folder for what servers that the run started print."""
+        """The folder for the output of servers that the run started."""
         return self.path / "logs"
 
     def read_manifest(self, *, is_whole: bool = False) -> dict[str, Any]:
         """The manifest.
 
         Args:
-            is_whole: Whether everything must be there that a run needs to go on or to be scored again.
+            is_whole: Whether it must have everything that a run needs to continue or to be scored again.
 
         Raises:
-            PlanError: if there is none, it is damaged, or it has another schema version.
+            PlanError: if it is missing or damaged, or has another schema version.
             StorageError: if it cannot be read.
         """
         manifest = _read_document(self.manifest, "run folder")
@@ -133,7 +133,7 @@ class RunFolder:
         """The results of a finished run.
 
         Raises:
-            PlanError: if there are none yet, or they are damaged.
+            PlanError: if they are missing or damaged.
             StorageError: if they cannot be read.
         """
         document = _read_document(self.results, "finished run")
@@ -146,19 +146,19 @@ class RunFolder:
         return document
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Replace the manifest, leaving out the values of keys and tokens. It holds the checksums of itself, of the
-        results and of what tasks wrote, as these files are now.
+        """Replace the manifest, leaving out the values of keys and tokens. It holds the current checksums of itself, of
+        the results and of the files that tasks wrote.
         """
         content = without_secrets({"schema_version": SCHEMA_VERSION, **manifest})
-        with stored_at(self.path, "Reading what the run wrote"):
+        with stored_at(self.path, "Reading the files of the run"):
             sums: dict[str, Any] = self.digests([self.results.name, *(content.get("artifacts") or ())])
         n_sessions = len(content.get("sessions") or ())
         sums |= {self.manifest.name: content_digest([content, n_sessions]), N_SESSIONS: n_sessions}
         write_json(self.manifest, {**content, CHECKSUMS: sums})
 
     def digests(self, names: Iterable[str]) -> dict[str, str]:
-        """The digests of the files with these names, of those that are there. A folder that somebody else made may name
-        files outside of it, which are left out.
+        """Return the digests of the existing files with these names. A folder that somebody else made may name files
+        outside of it; these are left out.
         """
         root, paths = self.path.resolve(), {name: self.path / name for name in names}
         inside = {name: path for name, path in paths.items() if path.is_file() and path.resolve().is_relative_to(root)}
@@ -175,11 +175,11 @@ class RunFolder:
         return manifest["status"] == "complete" and not manifest.get("n_failed")
 
     def sweep(self) -> None:
-        """Delete the temporary files of processes that were killed while they wrote into this folder. Only for whoever
-        holds the lock.
+        """Delete the temporary files of processes that were killed while they wrote into this folder. Only for the
+        holder of the lock.
         """
         sweep([self.samples, *self.media.glob("*/")], has_other_writers=False)
-        # A report is written when the lock is free again, and tasks write artifacts by whatever means they like.
+        # A report is written after the lock is released, and tasks write artifacts by any means.
         sweep([self.path, self.artifacts, *(path for path in self.artifacts.rglob("*/") if path.is_dir())])
 
     def lock(self) -> BaseFileLock:
@@ -191,9 +191,9 @@ class RunFolder:
         """
         from filelock import FileLock, Timeout
 
-        with stored_at(self.path, "Making the run folder"):
+        with stored_at(self.path, "Creating the run folder"):
             self.path.mkdir(parents=True, exist_ok=True)
-        with stored_at(self.journal.parent, "Making the folder of the journal"):
+        with stored_at(self.journal.parent, "Creating the folder of the journal"):
             self.journal.parent.mkdir(parents=True, exist_ok=True)
         kind = file_system(self.journal.parent)
         if kind in NETWORK_FILE_SYSTEMS:
@@ -208,13 +208,15 @@ class RunFolder:
                 lock.acquire(timeout=0)
             except Timeout:
                 raise PlanError(
-                    "Another process is running this run.", where=str(self.path), hint="Wait for it, or stop it."
+                    "Another process is writing to this run folder.",
+                    where=str(self.path),
+                    hint="Wait for it, or stop it.",
                 ) from None
         return lock
 
 
 def open_folder(path: Path) -> RunFolder:
-    """The run folder at a path, for reading, with its journal where the manifest says.
+    """Open the run folder at a path, for reading, with its journal at the place in the manifest.
 
     Raises:
         PlanError: if there is no run.
@@ -225,13 +227,13 @@ def open_folder(path: Path) -> RunFolder:
 
 
 def content_digest(content: Any) -> str:
-    """The digest of plain data, the same however it is laid out as JSON."""
+    """The digest of plain data, the same for every layout as JSON."""
     read = json.loads(json_text(content))
     return digest(json.dumps(read, sort_keys=True).encode())
 
 
 def file_system(path: Path) -> str:
-    """The type of the file system that holds a path (``ext4``, ``nfs4``, …); empty if the system does not say."""
+    """The type of the file system that holds a path (``ext4``, ``nfs4``, …); empty if the system does not report it."""
     mounts = Path("/proc/mounts")
     if not mounts.exists():
         return ""
@@ -276,7 +278,8 @@ def _read_document(path: Path, what: str) -> dict[str, Any]:
     version = content.get("schema_version") if isinstance(content, dict) else None
     if version != SCHEMA_VERSION:
         raise PlanError(
-            f"{path.name} has schema version {version!r}; this Polymeter reads version {SCHEMA_VERSION}.",
+            f"{path.name} has schema version {version!r}; this version of Polymeter reads schema version "
+            f"{SCHEMA_VERSION}.",
             where=str(path),
             hint="Use the version of Polymeter that wrote it.",
         )
@@ -284,17 +287,17 @@ def _read_document(path: Path, what: str) -> dict[str, Any]:
 
 
 def _absent(place: Path, what: str) -> PlanError:
-    """The error for a folder that is not there, is not a run folder, or is that of a run without results."""
+    """Return the error for a folder that is missing, is not a run folder, or belongs to a run without results."""
     if not place.exists():
-        hint = f"'polymeter run' makes one in {RUNS}/, or where its --output says."
+        hint = f"'polymeter run' creates one in {RUNS}/ or in its --output."
         return PlanError(f"There is no {what} at {place}.", hint=hint)
     if RunFolder(place).manifest.exists():
         hint = f"Continue it with: polymeter resume {shlex.quote(str(place))}"
         return PlanError(f"There is no {what} at {place}.", hint=hint)
     runs = sorted(found.parent for found in place.glob(f"*/{RunFolder(place).manifest.name}"))
     names = ", ".join(str(run) for run in runs[-_MOST_NAMED:])
-    hint = f"Name one of the run folders in it: {names}." if runs else "Name a folder with a run.json."
-    return PlanError(f"The folder {place} holds no run.", hint=hint)
+    hint = f"Name one of its run folders: {names}." if runs else "Name a folder with a run.json."
+    return PlanError(f"The folder {place} is not a run folder.", hint=hint)
 
 
 def _check_shape(value: Any, shape: Any, path: Path, place: str = "", *, is_whole: bool) -> None:
@@ -302,10 +305,10 @@ def _check_shape(value: Any, shape: Any, path: Path, place: str = "", *, is_whol
 
     Args:
         value: What was read.
-        shape: A type, or a tuple of shapes of which one must fit; a mapping of the entries that must be there (or
-            may: ``name?``), or with the key ``""`` of all entries; a list with the shape of each item.
+        shape: A type, or a tuple of shapes of which one must fit; a mapping of required entries (optional ones:
+            ``name?``), or with the key ``""`` of all entries; a list with the shape of each item.
         path: The file.
-        place: Where in the file the value stands.
+        place: The place of the value in the file.
         is_whole: Whether no entry may be missing.
 
     Raises:
@@ -341,5 +344,5 @@ def _damaged(path: Path, how: str) -> PlanError:
     return PlanError(
         f"{path.name} is damaged: {how}.",
         where=str(path),
-        hint="Restore it from a copy, or give the original command again with --restart.",
+        hint="Restore it from a copy, or run the original command again with --restart.",
     )

@@ -1,6 +1,6 @@
 """The journal: every request, response, score and end of a sample, in one SQLite file.
 
-What its rows are, and how they are read. ``polymeter.store.journal_writer`` writes them.
+This module defines its rows and reads them. ``polymeter.store.journal_writer`` writes them.
 
 SQLite's WAL needs a local disk: a journal on a network file system is refused, and ``--journal-dir`` puts it
 elsewhere.
@@ -46,7 +46,7 @@ class Session:
     Attributes:
         id: Unique among the parts of all runs, because ``score`` copies answers from one journal to another.
         code: Digest of Polymeter's code between a row and its score.
-        facts: When and where it ran, and at which endpoints, as plain data.
+        facts: The time, the place and the endpoints of the run, as plain data.
     """
 
     id: int
@@ -71,8 +71,8 @@ class SampleRow:
 
 
 STALE = -1
-"""The turn of an answer that its sample no longer rests on, because the request has changed. It is kept in case the
-request comes up again.
+"""The turn of an answer that its sample no longer uses, because the request has changed. It is kept in case the request
+recurs.
 """
 SEAL_SEPARATOR = " "
 """Between the completion digest of a sample and the states of the files that it rests on, in one cell: so both are
@@ -150,7 +150,7 @@ class Journal:
         return {number: Session(number, code, json.loads(body)) for number, code, body in rows}
 
     def answering_parts(self, task: str) -> Iterator[tuple[int, str, int | None]]:
-        """Which parts of the run answered which samples of a task: sample, role and part; ``None``: one of an older
+        """The parts of the run that answered samples of a task: sample, role and part; ``None``: a part of an older
         version.
         """
         part = "part" if self._has_parts else "NULL"
@@ -168,8 +168,8 @@ class Journal:
         return {AnswerKey(*key): body for *key, body in answers}
 
     def part_of(self, task: str, index: int, key: AnswerKey) -> int | None:
-        """The part of the run that wrote an answer which counts for a sample; ``None`` if it is not known, -1 if the
-        answer does not count.
+        """The part of the run that wrote an answer of a sample; ``None`` if it is unknown, -1 if the answer does not
+        count.
         """
         part = "part" if self._has_parts else "NULL"
         row = self._db.execute(
@@ -180,7 +180,7 @@ class Journal:
         return -1 if row is None else row[0]
 
     def scored_by(self, task: str, index: int) -> int | None:
-        """The part of the run that ended a sample with a score; ``None`` if it is not known, -1 if it has none."""
+        """The part of the run that ended a sample with a score; ``None`` if it is unknown, -1 if it has none."""
         part = "part" if self._has_parts else "NULL"
         row = self._db.execute(
             f"SELECT {part} FROM samples WHERE status='ok' AND task=? AND sample=?", (self.task_ids.get(task), index)
@@ -212,7 +212,7 @@ class Journal:
         return found
 
     def asked(self, task: str, index: int) -> list[tuple[str, str, str | None, str]]:
-        """What a sample asked and was answered, by role and turn: role, fingerprint of the request, bodies of both."""
+        """The requests and answers of a sample, by role and turn: role, fingerprint of the request, bodies of both."""
         return self._db.execute(
             "SELECT r.role, r.fingerprint, q.body, r.body"
             " FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
@@ -221,7 +221,7 @@ class Journal:
         ).fetchall()
 
     def returned(self, task: str, index: int) -> str | None:
-        """What the sample's rollout returned, as text."""
+        """The text that the sample's rollout returned."""
         row = self._db.execute(
             "SELECT returned FROM samples WHERE task=? AND sample=?", (self.task_ids.get(task), index)
         ).fetchone()
@@ -311,8 +311,8 @@ class Journal:
         )
 
     def all_answers(self) -> Iterator[tuple[str, str, int | None, bytes]]:
-        """All answers of all tasks, those that no sample rests on any more as well: role, fingerprint of the model,
-        part of the run and body, which may be damaged. Models' own prompts are not answers.
+        """All answers of all tasks, also those that no sample uses any more: role, fingerprint of the model, part of
+        the run and body, which may be damaged. Models' own prompts are not answers.
         """
         part = "part" if self._has_parts else "NULL"
         yield from self._db.cursor().execute(
@@ -320,7 +320,7 @@ class Journal:
         )
 
     def failed_tries(self) -> list[tuple[str, str, int]]:
-        """How many tries failed: role, fingerprint of the model and number."""
+        """The number of failed tries: role, fingerprint of the model and number."""
         if not has_failed_tries(self._db):
             return []
         return self._db.execute("SELECT role, model, count(*) FROM failed_tries GROUP BY role, model").fetchall()
@@ -357,7 +357,7 @@ class Journal:
     def _exchanges(self, task: str, columns: str, only: Sequence[int] | None = None) -> Iterator[Any]:
         yield from self._db.cursor().execute(
             f"SELECT {columns} FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
-            # Beside a list of samples, a range of all of them would be what SQLite walks along.
+            # Beside a list of samples, SQLite would scan a range of all of them.
             f" WHERE r.task=?{' AND r.sample>=0' if only is None else _among('r.sample', only)}"
             " AND r.turn>=0 AND r.role!=?"
             " ORDER BY r.sample, r.role, r.turn",
@@ -366,5 +366,5 @@ class Journal:
 
 
 def _among(column: str, only: Sequence[int] | None) -> str:
-    """The condition that a column is one of some numbers; empty if all are wanted."""
+    """Return the condition that a column is one of some numbers; empty if all are requested."""
     return "" if only is None else f" AND {column} IN ({','.join('?' * len(only))})"

@@ -6,7 +6,7 @@ journal that a later run continues. The journal survives the death of the proces
 requests may have to be sent again (WAL, ``synchronous=NORMAL``).
 
 While rows come by the thousand each second, a transaction gathers them for a moment: many small ones would write the
-same pages again and again. Answers that cost money come far more slowly, and are written at once.
+same pages again and again. Paid answers come far more slowly, and are written at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INSERT = {
     "samples": ("INSERT OR REPLACE INTO samples VALUES", 12),
     "failed_tries": ("INSERT INTO failed_tries VALUES", 7),
 }
-"""Each table's statement, and how many columns it has."""
+"""Each table's statement, and its number of columns."""
 _TURN = (
     "UPDATE responses SET turn=?1, checksum=CASE WHEN checksum IS NULL THEN NULL ELSE"
     " row_checksum(task, sample, role, model, fingerprint, occurrence, ?1, body, part) END"
@@ -45,13 +45,13 @@ _TURN = (
 _ROWS_PER_STATEMENT = (256, 16) if sqlite3.sqlite_version_info >= (3, 32) else (64, 16)
 """Rows that one call of SQLite inserts, as long as there are so many. Other threads run during each call, and
 afterwards this one waits until they let go of the interpreter, so few large calls are done sooner. Older versions of
-SQLite take at most 999 values.
+SQLite accept at most 999 values.
 """
 _MAX_PENDING = 16_384
 _MAX_AT_ONCE = 8_192
 _BUSY_ROWS = 512
 _GATHER_S = 0.05
-"""After a transaction of so many rows, the next one gathers rows for so long."""
+"""After a transaction of this many rows, the next one gathers rows for a moment."""
 
 
 class JournalWriter:
@@ -157,8 +157,8 @@ class JournalWriter:
         return db
 
     def _checksum(self, task: int, *values: Any) -> int:
-        """The checksum of a row that belongs to a task. It holds the task's name and not its number, which is another
-        one in a journal that the row is copied to.
+        """The checksum of a row that belongs to a task. It holds the task's name and not its number, which differs in a
+        journal that the row is copied to.
         """
         return checksum((self._names.get(task, task), *values))
 
@@ -172,13 +172,13 @@ class JournalWriter:
             with db:
                 for table, rows in _by_table(batch):
                     self._put(db, table, [tuple(map(_encodable, row)) for row in rows])
-        # SQLite goes on writing into a file that was deleted, where nobody finds the rows. So this is looked at after
-        # each transaction; a reader never creates the file either.
+        # SQLite continues to write into a deleted file, where nobody finds the rows. So this is checked after each
+        # transaction; a reader never creates the file either.
         if _identity(self._path) != self._file:
             raise JournalError(
                 "The journal was deleted or replaced while the run was writing it.",
                 where=str(self._path),
-                hint="Its answers are lost: start the run again, with --restart if its folder is still there.",
+                hint="Its answers are lost: start the run again, with --restart if its folder still exists.",
             )
 
     def _put(self, db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -197,8 +197,8 @@ class JournalWriter:
         db.executemany(f"{statement} {row_of_values}", whole[start:])
 
     def _whole(self, table: str, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
-        """Rows of a table other than ``turns`` with the part that writes them, and their checksums, which are made of a
-        text with all values: to write it by one format takes half as long as to join the values.
+        """Rows of a table other than ``turns`` with the part that writes them, and their checksums, which are made from
+        a text with all values: one format takes half as long as joining the values.
         """
         n_columns, part = _INSERT[table][1], self._part
         if table == "requests":
@@ -212,10 +212,10 @@ class JournalWriter:
         self, gather_s: float
     ) -> tuple[list[tuple[str, Sequence[tuple[Any, ...]]]], list[threading.Event], bool]:
         """The rows for one transaction: all that have arrived, up to a limit; the events to set afterwards; and whether
-        to go on.
+        to continue.
 
         Args:
-            gather_s: How long more rows are waited for, unless somebody waits for those that are there.
+            gather_s: The time to wait for more rows, unless somebody waits for the queued ones.
         """
         batch: list[tuple[str, Sequence[tuple[Any, ...]]]] = []
         waiting: list[threading.Event] = []
@@ -262,7 +262,9 @@ def _encodable(value: Any) -> Any:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells the file at a path from another one that takes its place; ``None`` if there is none."""
+    """Return the identity of the file at a path, which another file in its place does not have; ``None`` if there is
+    none.
+    """
     try:
         found = os.stat(path)
     except OSError:

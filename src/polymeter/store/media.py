@@ -27,16 +27,18 @@ if TYPE_CHECKING:
 
 UNCHANGED_BYTES = 64 * 1024
 UNCHANGED_BYTES_IF_SMALL = 256 * 1024
-"""An image whose sides are no longer than a preview's is kept unchanged up to this size: encoding it again would cost
-more time than it is worth in space.
+"""An image whose sides are no longer than a preview's is kept unchanged up to this size: encoding it again takes more
+time than the space is worth.
 """
 AUDIO_BYTES = 256 * 1024
 VIDEO_BYTES = 1024 * 1024
 PREVIEW_SIDE_PX = 768
 _REDUCING_GAP = 1.01
-"""A preview is scaled smoothly from the next larger fraction of the image, which costs a third of scaling the image."""
+"""A preview is scaled smoothly from the next larger fraction of the image, which costs a third of the time of scaling
+the image.
+"""
 _OWN_NAME = re.compile(r"[0-9a-f]{32}[.0-9a-z]*")
-"""How a digest with an ending looks, as media files are named."""
+"""The form of a digest with an ending, the names of media files."""
 _PNG_LEVEL = 1  # generated images are written beside the model: time counts more than space
 _SUFFIX = {"image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp"}
 _LOSSLESS = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
@@ -66,7 +68,7 @@ class MediaStore:
         self._failure: StorageError | None = None
 
     def check(self) -> None:
-        """Check that no file could not be written: whoever asked for it may have gone on without.
+        """Check that every file was written: the caller may have continued without it.
 
         Raises:
             StorageError: if one could not.
@@ -76,7 +78,7 @@ class MediaStore:
 
     def keep_preview(self, image: Image) -> None:
         """Write a preview of an input image and annotate the image with it: its own bytes if they are few and every
-        browser shows them as models see them, else a JPEG of what models see, which may be smaller.
+        browser shows them as models see them, otherwise a JPEG of the image that models see, which may be smaller.
 
         Bytes that are kept unchanged are not decoded; a large JPEG is decoded at the nearest fraction of its size,
         unless it has already been decoded in full.
@@ -143,7 +145,7 @@ class MediaStore:
     def keep_generated(self, image: PILImage) -> StoredImage:
         """Write a generated image losslessly; returns a reference to its file. Durable before this returns.
 
-        The file is named by what the image shows, not by how it is encoded, so equal pixels are written once.
+        The name of the file is a digest of the pixels, not of the encoding, so equal pixels are written once.
 
         Raises:
             DataError: if a PNG cannot hold its mode exactly, or it has more pixels than the run allows.
@@ -151,7 +153,7 @@ class MediaStore:
         if image.mode not in _LOSSLESS:
             raise DataError(
                 f"An image of mode {image.mode!r} cannot be stored without loss.",
-                hint=f"The model should give one of {', '.join(_LOSSLESS)}: image.convert('RGB').",
+                hint=f"The model should return one of {', '.join(_LOSSLESS)}: image.convert('RGB').",
             )
         from polymeter.core.stored_image import stored_image
 
@@ -162,7 +164,7 @@ class MediaStore:
     def keep_input(self, medium: Media) -> Media:
         """Write a medium of a model's own prompt, byte for byte; returns it with the written file as its source.
 
-        A medium at a URL stays there. The file is durable before this returns.
+        A medium at a URL is not copied. The file is durable before this returns.
 
         Raises:
             DataError: if it cannot be read.
@@ -260,8 +262,8 @@ def _pixel_digest(image: PILImage) -> str:
 
 
 def shows(path: Path) -> str | None:
-    """The digest of what the image in a file shows, by which generated images are named; ``None`` if it is not readable
-    as an image.
+    """The digest of the pixels in an image file, the name of generated images; ``None`` if the file is not a readable
+    image.
     """
     try:
         with boundary(DataError, "Decoding a media file"), opened_image(path) as image:
@@ -292,10 +294,10 @@ def media_size(folder: Path, name: str) -> int | None:
 
 
 def _stored_file(folder: Path, name: str) -> os.stat_result | None:
-    """What the system says of a media file; ``None`` if it does not exist or its name leads out of the folder."""
+    """Return the system's status of a media file; ``None`` if it does not exist or its name leads out of the folder."""
     path = media_path(folder, name)
     if _OWN_NAME.fullmatch(name):
-        # Such a name leads out only by a link. To look for one takes a fifth of the time that resolving paths takes.
+        # Such a name leads out only by a link. Checking for one takes a fifth of the time of resolving paths.
         with suppress(OSError):
             shelf, file = os.lstat(path.parent), os.lstat(path)
             if stat.S_ISDIR(shelf.st_mode) and stat.S_ISREG(file.st_mode):

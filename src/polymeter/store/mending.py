@@ -1,8 +1,7 @@
-"""Damage in a journal: finding the rows that do not match their checksums, and writing the journal anew without them.
-
-A damaged row cannot be trusted in its key either, so it is not known which sample it belonged to. Therefore a mended
-journal holds all intact requests, answers and failed tries, and no scores and ends: every sample is run again over the
-answers that are left, and exactly what is missing is asked for.
+"""Damage in a journal: this module finds rows that do not match their checksums, and writes the journal anew without
+them. The key of a damaged row cannot be trusted either, so its sample is unknown. Therefore a repaired journal holds
+all intact requests, answers and failed tries, but no scores and ends: every sample is run again over the remaining
+answers, and only missing ones are requested.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ _TEXTS = {
     "responses": ("role", "model", "fingerprint", "body"),
     FAILED_TRIES: ("role", "model"),
 }
-"""The columns that hold text in the tables that a mended journal keeps."""
+"""The columns that hold text in the tables that a repaired journal keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is wrong with a journal.
+    """The damage in a journal.
 
     Attributes:
         rows: Rows that do not match their checksums, by table.
-        structure: What SQLite says of the file; empty if it is in order.
+        structure: SQLite's message on the file; empty if it is intact.
         n_rows: All rows that were read.
         n_unchecked: Of these, the rows of an older version, which have no checksum.
     """
@@ -55,17 +54,17 @@ class Damage:
     n_unchecked: int = 0
 
     def __bool__(self) -> bool:
-        """Return whether there is any."""
+        """Return whether any damage exists."""
         return bool(self.rows or self.structure)
 
     def describe(self) -> str:
-        """What is wrong, as the beginning of a sentence about the journal."""
+        """The damage, as the beginning of a sentence about the journal."""
         counted = []
         for table, n in self.rows.items():
             noun = _NOUNS[table]
             counted.append(f"{n:,} {noun if n == 1 else _PLURALS.get(noun, noun + 's')}")
         found = [f"{', '.join(counted)} not matching {'its' if self._is_one else 'their'} checksum"] if counted else []
-        return "; ".join([*found, *([f"SQLite says: {self.structure}"] if self.structure else [])])
+        return "; ".join([*found, *([f"SQLite reports: {self.structure}"] if self.structure else [])])
 
     @property
     def _is_one(self) -> bool:
@@ -116,7 +115,7 @@ def mend(path: Path) -> None:
                         marks = ",".join("?" * len(row))
                         new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", [*map(_as_text, row)])
         old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    # What the log held is in the new file. With it in place, SQLite would play the log back into the new file.
+    # The content of the log is in the new file. If the log stayed, SQLite would replay it into the new file.
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     os.replace(fresh, path)
@@ -128,7 +127,7 @@ def _tables(db: sqlite3.Connection, names: Iterable[str]) -> list[str]:
 
 
 def _checked_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[Any, ...], bool | None]]:
-    """The rows of a table, each with whether it is intact; ``None``: it has no checksum to tell."""
+    """The rows of a table, each with whether it is intact; ``None``: it has no checksum."""
     named = table not in ("parts", "requests")
     names: dict[Any, Any] = dict(db.execute("SELECT id, name FROM tasks")) if named else {}
     columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
@@ -146,7 +145,7 @@ def _checked_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[An
 
 
 def _is_text(value: Any) -> bool:
-    """Return whether a value is text that can be read. It is asked only of rows of an older version."""
+    """Return whether a value is readable text. Only rows of an older version are checked."""
     try:
         return type(value) is JournalText and value.decode() is not None
     except UnicodeDecodeError:

@@ -1,8 +1,7 @@
-"""The tables of a journal, and how one of an older version gets those that it lacks.
-
-Each row carries a checksum (``polymeter.store.checksums``) and the part of the run that wrote it, by which it is known
-with which code and at which endpoint it came about. Journals of schema version 2 have neither; they are read as they
-are and get the columns, empty, when a run goes on in them. So does the table of failed tries in those of earlier days.
+"""The tables of a journal, and the upgrade of one of an older version. Each row has a checksum
+(``polymeter.store.checksums``) and the part of the run that wrote it, which records the code and the endpoint. Journals
+of schema version 2 have neither. They are read unchanged, and get the empty columns when a run continues in them. Early
+journals also get the table of failed tries.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ CREATE TABLE IF NOT EXISTS failed_tries (
     PRIMARY KEY (part, number)) WITHOUT ROWID;
 """
 FAILED_TRIES = "failed_tries"
-"""The table of tries that failed. A journal of version 3 may lack it: what reads that version needs none."""
+"""The table of tries that failed. A journal of version 3 may not have it: readers of that version do not need it."""
 SCHEMA_VERSION = 3
 WITHOUT_PARTS = 2
 """The schema version of journals whose rows have neither part nor checksum."""
@@ -60,9 +59,10 @@ def check_schema(db: sqlite3.Connection, path: Path) -> int:
         return 0
     if version not in (WITHOUT_PARTS, SCHEMA_VERSION):
         raise PlanError(
-            f"The journal has schema version {version}; this Polymeter writes version {SCHEMA_VERSION}.",
+            f"The journal has schema version {version}; this version of Polymeter writes schema version "
+            f"{SCHEMA_VERSION}.",
             where=str(path),
-            hint="Continue with the version that started the run, or start a new run.",
+            hint="Continue with the version of Polymeter that started the run, or start a new run.",
         )
     return version
 
@@ -74,7 +74,7 @@ def has_failed_tries(db: sqlite3.Connection, schema: str = "main") -> bool:
 
 
 def upgrade(path: Path) -> None:
-    """Make an empty journal, or give an older one the columns and the table that it lacks.
+    """Make an empty journal, or add the missing columns and table to an older one.
 
     Raises:
         PlanError: if it has a schema version that this Polymeter does not read.

@@ -1,5 +1,5 @@
-"""What of a run folder can be checked without the benchmark's code: media against the hashes that name them, and the
-files of samples against the rows of the journal.
+"""Checks of a run folder without the benchmark's code: media against the hashes in their names, and the files of
+samples against the rows of the journal.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from polymeter.store.journal import Journal
 from polymeter.store.media import media_path, shows
 
 REPORT_CHECKSUM = "\n<!-- checksum of all before: "
-"""What stands before the digest at the end of a report."""
+"""The text before the digest at the end of a report."""
 _NOT_COMPARED = frozenset({"n_nondeterministic", "failures", "n_failure_kinds"})
 _OF_CHANGED_ITEMS = ("item_errors", "stderr", "interval", "stderr_method", "ci_method", "no_interval")
-"""What versions that stated no ``item_errors`` could not know of items that an aggregation changed."""
+"""Keys of results that versions without ``item_errors`` could not compute for items that an aggregation changed."""
 _BY_SOURCE = (".preview.jpg",)
-"""Endings of files that are named by the hash of what they were made from: that they can be decoded is all that can be
-checked.
+"""Endings of files whose names are hashes of their sources: the only possible check is to decode them.
 """
 
 
@@ -33,9 +32,7 @@ def report_end(checksum: str) -> str:
 
 
 def is_manifest_changed(folder: RunFolder) -> bool | None:
-    """Return whether ``run.json`` is not what was written; ``None`` if an older version wrote it last, which knows no
-    checksums.
-    """
+    """Return whether ``run.json`` was changed; ``None`` if an older version without checksums wrote it last."""
     manifest, sums = _with_checksums(folder)
     if sums is None:
         return None
@@ -44,8 +41,8 @@ def is_manifest_changed(folder: RunFolder) -> bool | None:
 
 
 def changed_files(folder: RunFolder, *, is_complete: bool) -> Iterator[str]:
-    """The files that are not what was written, by the checksums in ``run.json`` and the one at the end of the report;
-    one sentence for each. Of files without one nothing is said; nor of those of a run that goes on.
+    """Report files that were changed, by the checksums in ``run.json`` and the one at the end of the report; one
+    sentence for each. Files without a checksum are not reported, nor are those of a running run.
     """
     sums = _with_checksums(folder)[1] or {}
     files = {name: written for name, written in sums.items() if name not in (folder.manifest.name, N_SESSIONS)}
@@ -54,17 +51,17 @@ def changed_files(folder: RunFolder, *, is_complete: bool) -> Iterator[str]:
         if name not in there:
             yield f"{name} is missing."
         elif there[name] != written:
-            yield f"{name} is not what was written: its checksum differs."
+            yield f"{name} was changed after it was written: its checksum differs."
     if folder.report.is_file():
         text, mark, written = folder.report.read_bytes().rpartition(REPORT_CHECKSUM.encode())
         if mark and REPORT_CHECKSUM.encode() + written != report_end(digest(text)).encode():
-            yield f"{folder.report.name} is not what was written: its checksum differs."
+            yield f"{folder.report.name} was changed after it was written: its checksum differs."
         elif sums and not mark:
             yield f"{folder.report.name} has no checksum at its end."
 
 
 def _with_checksums(folder: RunFolder) -> tuple[dict[str, Any], Any]:
-    """The manifest, and the checksums in it; ``None`` for those that a version without checksums kept as they were."""
+    """The manifest, and the checksums in it; ``None`` for those that a version without checksums kept unchanged."""
     manifest = json.loads(folder.manifest.read_bytes())
     sums, sessions = manifest.pop(CHECKSUMS, None), manifest.get("sessions")
     n_known = sums.get(N_SESSIONS) if isinstance(sums, dict) else None
@@ -73,7 +70,7 @@ def _with_checksums(folder: RunFolder) -> tuple[dict[str, Any], Any]:
 
 
 def damaged_media(folder: RunFolder) -> Iterator[str]:
-    """The media files whose content is not what their name says, one sentence for each."""
+    """Report media files whose content does not match their name, one sentence for each."""
     for path in sorted(folder.media.rglob("*")):
         if not path.is_file() or path.name.startswith("."):
             continue
@@ -82,11 +79,11 @@ def damaged_media(folder: RunFolder) -> Iterator[str]:
             if shows(path) is None:
                 yield f"media/{path.parent.name}/{path.name} cannot be decoded."
         elif name != digest(path.read_bytes()) and not (ending == "png" and name == shows(path)):
-            yield f"media/{path.parent.name}/{path.name} has another content than its name says: the hash differs."
+            yield f"media/{path.parent.name}/{path.name} does not match its name: the hash differs."
 
 
 def missing_media(folder: RunFolder, journal: Journal, task: str) -> Iterator[str]:
-    """The media files that answers of a task refer to and that are not there, one sentence for each."""
+    """Report missing media files that answers of a task refer to, one sentence for each."""
     for sample, _, _, _, response in journal.exchanges(task):
         if '"images"' not in response:
             continue
@@ -97,7 +94,7 @@ def missing_media(folder: RunFolder, journal: Journal, task: str) -> Iterator[st
 
 
 def differing_samples(folder: RunFolder, journal: Journal, task: str, address_of: AddressOf | None) -> Iterator[str]:
-    """Where ``samples/<task>.jsonl`` differs from the rows of the journal, one sentence for the first place."""
+    """Report the first place where ``samples/<task>.jsonl`` differs from the rows of the journal, in one sentence."""
     path = sample_file(folder, task)
     if not path.is_file():
         yield f"samples/{path.name} is missing."
@@ -115,12 +112,12 @@ def differing_samples(folder: RunFolder, journal: Journal, task: str, address_of
 
 
 def differing_results(written: Mapping[str, Any], again: Mapping[str, Any], left_out: frozenset[str]) -> Iterator[str]:
-    """Where ``results.json`` differs from the rows reduced again, one sentence for each task and group.
+    """Report differences of ``results.json`` from the rows reduced again, one sentence for each task and group.
 
     Args:
         written: The results in the run folder.
         again: The results of the rows.
-        left_out: Tasks that cannot be compared; groups that hold them are left out too.
+        left_out: Tasks that cannot be compared; groups that contain them are left out too.
     """
     for kind in ("tasks", "groups"):
         for name in [*written[kind], *(name for name in again[kind] if name not in written[kind])]:
@@ -137,7 +134,7 @@ def _as_written(line: str) -> str:
 
 
 def _comparable(entry: Mapping[str, Any] | None) -> Any:
-    """An entry as plain data. How many samples a replay found nondeterministic is not a fact of the rows, and the messages
+    """Return an entry as plain data. The number of nondeterministic samples is not a fact of the rows, and the messages
     of failures follow from them.
     """
     if entry is None:
@@ -146,7 +143,7 @@ def _comparable(entry: Mapping[str, Any] | None) -> Any:
 
 
 def _leave_out_newer(one: Any, other: Any) -> None:
-    """Remove from results what the version that wrote the first ones could not know."""
+    """Remove from results the entries that the version of the first ones could not compute."""
     for before, now in zip((one or {}).get("results") or (), (other or {}).get("results", ()), strict=False):
         if isinstance(before, dict) and "item_errors" in now and "item_errors" not in before:
             for name in _OF_CHANGED_ITEMS:

@@ -1,6 +1,6 @@
 """Requests, responses and scores as JSON text in the journal, and back.
 
-Requests are written to be read and exported, with media as references; only their fingerprint is ever compared.
+Requests are written for readers and exports, with media as references; only their fingerprint is ever compared.
 Responses and scores are restored exactly.
 """
 
@@ -126,8 +126,8 @@ def write_response(
 
 
 def _written_text(response: Response) -> str | None:
-    """An answer that is one text and no more, as most are, which takes half the time; ``None`` if it is not, or holds
-    numbers that are not Python's.
+    """Write an answer that is only one text, as most are, in half the time; ``None`` if it is not, or has numbers that
+    are not Python's.
     """
     if len(response.outputs) != 1 or type(response.latency_ms) is not float:
         return None
@@ -251,7 +251,7 @@ def _write_parameters(parameters: Parameters) -> str:
 
 
 def _write_around_seeds(parameters: Generate) -> tuple[str, str]:
-    """What stands before and behind the seeds in parameters as JSON."""
+    """Return the parts before and behind the seeds in parameters as JSON."""
     body: dict[str, Any] = {"kind": parameters.kind}
     for name in ("max_new_tokens", "temperature", "top_p"):
         value = getattr(parameters, name)
@@ -326,7 +326,7 @@ def _write_usage(usage: Usage) -> list[int | None]:
 
 
 def _plain_number(value: Any) -> Any:
-    """A number of NumPy or torch, which models often leave in log-probabilities and counts, as Python's."""
+    """Convert a number of NumPy or torch, which models often leave in log-probabilities and counts, to Python's."""
     if hasattr(value, "item") and hasattr(value, "dtype"):
         return value.item()
     raise TypeError(f"A {type(value).__name__} cannot be part of an answer.")

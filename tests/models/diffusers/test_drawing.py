@@ -141,8 +141,8 @@ def test_one_that_cannot_be_read_fails_alone(loaded: Callable[..., Any], tmp_pat
 @pytest.mark.parametrize(
     ("name", "parts", "told"),
     [
-        ("pix2pix", ("a star",), "InstructPix2PixPipeline edits images, and the request shows none"),
-        ("pix2pix", (picture(8, 8), picture(8, 8), "a star"), "takes one image, and the request shows 2"),
+        ("pix2pix", ("a star",), "InstructPix2PixPipeline edits images, but the request has none"),
+        ("pix2pix", (picture(8, 8), picture(8, 8), "a star"), "accepts one image, but the request has 2"),
         ("stable_diffusion", (), "neither a prompt nor an image"),
         ("stable_diffusion", (Audio(b"x"), "a star"), "the request holds audio"),
     ],

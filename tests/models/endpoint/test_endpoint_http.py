@@ -51,7 +51,7 @@ def test_what_never_helps_is_not_asked_again() -> None:
     assert (type(error), error.kind) == (ModelError, "permanent")
     assert error.what.startswith("The server's certificate is not trusted: ")
     error = connections._error(aiohttp.InvalidURL("http://a b"))
-    assert (error.kind, error.what) == ("permanent", "The base URL is none: http://a b.")
+    assert (error.kind, error.what) == ("permanent", "The base URL is not valid: http://a b.")
 
 
 def test_secrets_of_an_address_are_not_shown() -> None:

@@ -67,19 +67,19 @@ def test_a_status_alone(status: int, kind: str) -> None:
             400,
             {"message": "Too long.", "code": "context_length_exceeded"},
             "permanent",
-            "The request is longer than the model takes: Too long.",
+            "The request is longer than the model accepts: Too long.",
         ),
         (
             429,
             {"message": "Request too large for m on TPM: Limit 3, Requested 4.", "code": "rate_limit_exceeded"},
             "permanent",
-            "The request is longer than the model takes: Request too large for m on TPM: Limit 3, Requested 4.",
+            "The request is longer than the model accepts: Request too large for m on TPM: Limit 3, Requested 4.",
         ),
         (
             400,
             {"message": "This model's maximum context length is 8 tokens."},
             "permanent",
-            "The request is longer than the model takes: This model's maximum context length is 8 tokens.",
+            "The request is longer than the model accepts: This model's maximum context length is 8 tokens.",
         ),
     ],
 )
@@ -201,7 +201,7 @@ def test_whom_an_error_concerns(status: int, error: dict[str, Any], scope: str) 
 
 def test_what_an_error_means_is_read_before_anything_is_hidden() -> None:
     error = found(400, {"message": "The context length is 4096."}, secrets=["context"])
-    assert str(error).startswith("The request is longer than the model takes: The *** length is 4096.")
+    assert str(error).startswith("The request is longer than the model accepts: The *** length is 4096.")
     assert "declined: " in str(found(400, {"message": "By the content policy"}, secrets=["policy"]))
     assert "quota" in str(found(400, {"message": "Your credit balance is too low"}, secrets=["credit"]))
 

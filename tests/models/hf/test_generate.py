@@ -186,7 +186,7 @@ def test_too_long_prompt_fails_alone(model: Callable[..., Any]) -> None:
     short, long = request("Hi", ask=ask), request(LONG * 40, ask=ask)
     responses = made.respond([short, long, short])
     assert responses[0] == responses[2] == made.respond([short])[0]
-    assert "and 8 are wanted for the answer: more than 512." in responses[1].error.message
+    assert "and the answer may have 8: together more than 512." in responses[1].error.message
     none_fits = made.respond([long])
     assert none_fits[0].error == responses[1].error
 
@@ -211,7 +211,7 @@ def test_without_a_limit_the_fallback_leaves_room(checkpoint: Callable[..., Path
     made.load()
     assert answer(made, Generate(None, 0.0)).outputs[0].usage.output_tokens <= 32
     refused = made.respond([request(LONG, ask=Generate(None, 0.0))])[0]
-    assert "32 are wanted for the answer: more than 64" in refused.error.message
+    assert "the answer may have 32: together more than 64" in refused.error.message
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_speech_is_written_down(model: Callable[..., Any]) -> None:
     given, refused = made.respond([request(sound(8000), ask=Generate(6, 0.0)), request("Hi", ask=Generate(6, 0.0))])
     assert given.outputs[0].usage.output_tokens <= 6
     assert given.outputs[0].usage.input_tokens is None
-    assert "takes one sound, not 0" in refused.error.message
+    assert "accepts one audio, not 0" in refused.error.message
 
 
 def test_speech_leaves_room_for_what_its_decoder_begins_with(checkpoint: Callable[..., Path], tmp_path: Path) -> None:

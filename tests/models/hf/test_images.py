@@ -169,8 +169,8 @@ def test_emu3_draws_the_size_that_is_asked_for(unified: Callable[[str], HfModel]
     [
         ("janus", ("a star",), (64, 64), r"Janus draws images of 16 x 16 pixels, not (64, 64)"),
         ("emu3", (picture(8, 8), "a star"), (32, 32), "Emu3 draws from text alone"),
-        ("emu3", ("a star",), (512, 512), "The prompt has 10 tokens, and the image has 4160: together more than 1024"),
-        ("emu3", ("a star",), (2, 2), "in patches of 8 pixels; (2, 2) has none"),
+        ("emu3", ("a star",), (512, 512), "The prompt has 10 tokens and the image has 4160: together more than 1024"),
+        ("emu3", ("a star",), (2, 2), "in patches of 8 pixels. (2, 2) is smaller than one patch"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(

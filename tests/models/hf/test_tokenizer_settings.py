@@ -83,7 +83,7 @@ def test_another_tokenizer_may_be_named(checkpoint: Callable[..., Path], tmp_pat
 @pytest.mark.parametrize(
     ("architecture", "options", "message"),
     [
-        ("llama", {"prefix_token_id": 100_000}, "none with the number 100000"),
+        ("llama", {"prefix_token_id": 100_000}, "None has the number 100000"),
         ("llama", {"prefix_token_id": -1}, "at least 0"),
         ("llama", {"add_bos_token": "no"}, "must be true or false"),
         ("llama", {"tokenizer": "/no/such/folder"}, "Reading the tokenizer of '/no/such/folder'"),
@@ -106,5 +106,5 @@ def test_a_tokenizer_that_decides_by_itself_is_refused(
     folder = checkpoint("llama", has_template=False)
     fixed = transformers.AutoTokenizer.from_pretrained(folder)
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *_, **__: fixed)
-    with pytest.raises(PlanError, match="puts its first token before every text, whatever add_bos_token says"):
+    with pytest.raises(PlanError, match="puts its first token before every text with any value of add_bos_token"):
         HfModel(str(folder), add_bos_token=False)

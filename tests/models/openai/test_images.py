@@ -331,7 +331,7 @@ def test_what_is_no_image_may_pass(reply: Any, words: str) -> None:
 
 def test_what_cannot_be_drawn() -> None:
     model = OpenAIModel("flux", base_url="http://localhost:1/v1")
-    with pytest.raises(ModelError, match="no prompt"):
+    with pytest.raises(ModelError, match="The prompt is missing"):
         model.prepare(drawing(Image(RED)))
     with pytest.raises(ModelError, match="cannot be made of audio"):
         model.prepare(drawing(Audio(b"ID3"), "x"))

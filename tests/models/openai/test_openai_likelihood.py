@@ -316,7 +316,7 @@ def test_first_tokens_speak_for_words_that_they_alone_begin() -> None:
         model = at(stub, logprobs="first_token")
         [output] = score(model, about("Where?", ask=("Paris", "London", "Lisbon")))
         assert [choice.logprob for choice in output.logprobs] == [-0.1, -2.0, -4.0]
-        with pytest.raises(ModelError, match="None of the 3 likeliest first tokens begins one of the choices alone"):
+        with pytest.raises(ModelError, match="None of the 3 likeliest first tokens begins exactly one choice"):
             score(model, about("Where?", ask=("(A)", "(B)")))
         with pytest.raises(ModelError, match="cannot distinguish choices"):
             score(model, about("Where?", ask=("A", " A")))

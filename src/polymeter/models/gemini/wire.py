@@ -100,7 +100,7 @@ def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = F
         if calls and not offers_tools:
             raise only_calls(where=where)
         if reason is None:
-            raise incomplete("neither a text nor the reason why the model stopped", where=where)
+            raise incomplete("neither a text nor why the model stopped", where=where)
         if reason not in _FINISHES and not calls:
             raise ModelError(f"The model stopped without an answer: {why}", where=where)
         if not offers_tools and not all("text" in part or part.get("thought") for part in parts):

@@ -1,4 +1,4 @@
-"""Copying the answers of one run into another run's folder, to score them again."""
+"""Copies of the answers of one run in another run's folder, to score them again."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ INSERT OR IGNORE INTO main.failed_tries SELECT here.id, r.sample, r.role, r.mode
 
 
 def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = True) -> None:
-    """Copy all answers that ``target`` does not have yet, of models and of judges, the media they refer to, and what
-    tries failed.
+    """Copy all answers that ``target`` does not have yet, of models and of judges, the media they refer to, and the
+    failed tries.
 
     Scores and completion digests are not copied. The source may be in use; it is not changed.
 

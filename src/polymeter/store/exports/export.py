@@ -1,7 +1,7 @@
 """The files that are written from the journal for others to read: ``results.json`` and ``samples/*.jsonl``.
 
-Rows and exchanges are copied into ``samples/*.jsonl`` as the texts that the journal holds, so that nothing is
-parsed only to be written again. Only what is not strict JSON (a NaN in a row) is parsed and written again.
+Rows and exchanges are copied into ``samples/*.jsonl`` as the texts that the journal holds, so that nothing is parsed
+only to be written again. Only text that is not strict JSON (a NaN in a row) is parsed and written again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ AddressOf = Callable[[str, "int | None"], str]
 BEFORE_EXCHANGES = ',"exchanges":'
 """Stands in a line before the requests with their responses, which end it."""
 _AT_ONCE = 500
-"""Samples of one query of a reader that takes its time."""
+"""Samples of one query of a slow reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class TaskSummary:
     n_length: int = 0
     scorers: Sequence[Mapping[str, str]] = ()
     n_scored: int | None = None
-    """How many samples have a score; ``None``: all that did not fail."""
+    """The number of samples with a score; ``None``: all that did not fail."""
     why_unscored: str | None = None
-    """Why nothing of it is scored, in a sentence or empty; ``None``: something is, or nothing is meant to be."""
+    """The reason why none of its samples is scored, in a sentence or empty; ``None``: some are, or none should be."""
     failures: Sequence[FailureKind] = ()
     judges: Mapping[str, Any] | None = None
-    """Of several judges, what each of them gave and how well they agree; ``None``: there is one, or none was asked."""
+    """The verdicts of each of several judges, and their agreement; ``None``: there is only one, or none was asked."""
     n_unfinished: int = 0
-    """How many answers ended inside their reasoning and were read as empty."""
+    """The number of answers that ended inside their reasoning and were read as empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,8 @@ def sample_file(folder: RunFolder, task: str) -> Path:
 
 
 def read_samples(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
-    """The samples of a task: from the journal, which alone tells a NaN of a row from a missing value; from their file
-    where the journal is gone.
+    """Read the samples of a task: from the journal, which alone distinguishes a NaN of a row from a missing value; from
+    their file if the journal is missing.
     """
     if folder.journal.exists():
         with closing(Journal(folder.journal)) as journal:
@@ -159,7 +159,7 @@ def read_some(
         folder: The run.
         task: The task.
         indices: The indices of the samples; those that have not ended are left out.
-        offsets: Where their lines begin in the file of samples, for a run whose journal is gone.
+        offsets: Where their lines begin in the file of samples, for a run whose journal is missing.
 
     Raises:
         StorageError: if they cannot be read.
@@ -177,10 +177,9 @@ def read_some(
 
 
 def read_samples_at(folder: RunFolder, task: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """As ``read_samples``, each with where its line begins in the file of samples; -1 where they are in the journal.
-
-    For a reader that takes its time while the run goes on: the journal is read some samples at a time, because what is
-    written during one long query stays beside the journal, and soon takes several times its size.
+    """Read like ``read_samples``, each with the place of its line in the file of samples; -1 if they are in the
+    journal. For a slow reader while the run continues: the journal is read some samples at a time, because rows written
+    during one long query stay beside the journal, and soon need several times its size.
     """
     if folder.journal.exists():
         with closing(Journal(folder.journal)) as journal:
@@ -220,7 +219,7 @@ def sample_lines(
     is_strict: bool = False,
     only: Sequence[int] | None = None,
 ) -> Iterator[str]:
-    """The samples of a task as JSON texts. Rows and exchanges are copied from the journal as they are.
+    """The samples of a task as JSON texts. Rows and exchanges are copied from the journal unchanged.
 
     Args:
         journal: The journal.
@@ -241,7 +240,7 @@ def sample_lines(
 
 
 def _samples_with_exchanges(journal: Journal, task: str) -> Iterator[dict[str, Any]]:
-    """What parsing ``sample_lines`` gives, without putting the lines together first."""
+    """Return the same as parsing ``sample_lines``, without putting the lines together first."""
     for row, own in _with_exchanges(journal.rows(task), journal.exchanges(task)):
         sample = _head_values(row)
         sample["doc"] = parse_json(row.doc) if row.doc else None
@@ -277,7 +276,7 @@ def _strict_exchange(exchange: Sequence[Any]) -> Sequence[Any]:
 
 
 def _exchange(exchange: Sequence[Any], address_of: AddressOf | None) -> str:
-    """One exchange; for a judge also which model it was, since a journal may hold the verdicts of several."""
+    """Return one exchange; for a judge also its model, since a journal may hold the verdicts of several."""
     _, role, model, request, response, *part = exchange
     if role == "model" and address_of is None:
         return f'{{"role":"model","request":{request or "null"},"response":{response}}}'
@@ -287,13 +286,13 @@ def _exchange(exchange: Sequence[Any], address_of: AddressOf | None) -> str:
 
 
 def _head(row: SampleRow, is_strict: bool) -> str:
-    """What a line says before the row."""
+    """Return the part of a line before the row."""
     head = _head_values(row)
     return json_text(head, is_compact=True)[:-1] if is_strict else compact_json(head)[:-1]
 
 
 def _head_values(row: SampleRow) -> dict[str, Any]:
-    """What a line says before the row."""
+    """Return the part of a line before the row."""
     score = decode(row.score) if row.score is not None and row.status is SampleStatus.OK else {}
     head = {
         "id": row.id,
@@ -339,7 +338,7 @@ def _task(task: TaskSummary) -> dict[str, Any]:
 
 
 def _failures(kinds: Sequence[FailureKind]) -> dict[str, Any]:
-    """Why samples have no score: the most frequent reasons, and how many there are if these are not all."""
+    """Return the most frequent reasons of samples without a score, and the number of reasons if these are not all."""
     if not kinds:
         return {}
     more = {"n_failure_kinds": len(kinds)} if len(kinds) > MOST_SHOWN else {}

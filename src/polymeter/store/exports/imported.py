@@ -1,7 +1,7 @@
 """The journal of a run that another tool made: its log, sample by sample, in the rows that every reader knows.
 
-Nothing is claimed that the log does not say. Requests have the digest of their text as fingerprint, and none where the
-log does not hold the prompt; the model has no fingerprint; rows belong to no part of a run.
+The rows claim nothing beyond the log. Requests have the digest of their text as fingerprint, and none if the log does
+not hold the prompt; the model has no fingerprint; rows belong to no part of a run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.wire import write_score
 
 IMPORTED = "imported"
-"""The key in ``run.json`` that says from where a run was imported, and the digest of its scores."""
+"""The key in ``run.json`` for the origin of an imported run, and the digest of its scores."""
 _AT_ONCE = 256
 
 
@@ -40,7 +40,7 @@ def imported_from(manifest: Mapping[str, Any]) -> str:
 
 
 def refuse_imported(manifest: Mapping[str, Any], path: Path) -> None:
-    """Refuse to do with an imported run what needs its task or its model.
+    """Refuse an operation on an imported run that needs its task or its model.
 
     Args:
         manifest: The content of ``run.json``.
@@ -53,9 +53,9 @@ def refuse_imported(manifest: Mapping[str, Any], path: Path) -> None:
     if source:
         raise PlanError(
             f"This run was imported from {source}. It cannot be resumed, scored or run again: its log holds neither "
-            "the task nor the model.",
+            f"the task nor the model.",
             where=str(path),
-            hint="show, report, verify and compare work on it. For all else, run the task with 'polymeter run'.",
+            hint="show, report, verify and compare work on it. For everything else, run the task with 'polymeter run'.",
         )
 
 
@@ -79,7 +79,7 @@ def write_journal(path: Path, tasks: Iterable[LoggedTask]) -> None:
     finally:
         writer.close()
     writer.check()
-    # How many rows came with a transaction depends on the moment, and with it the pages of the file; a copy does not.
+    # The number of rows in a transaction, and so the pages of the file, depend on the moment; a copy does not.
     with closing(connect(draft)) as db:
         db.execute("VACUUM INTO ?", (str(path),))
     for file in (draft, *(draft.with_name(draft.name + ending) for ending in ("-wal", "-shm"))):
@@ -105,7 +105,7 @@ def _write_samples(writer: JournalWriter, number: int, task: LoggedTask) -> None
 
 
 def _settled(sample: LoggedSample, *, is_scored: bool) -> LoggedSample:
-    """A sample as it ended: without any value it has no score, if its task has numbers."""
+    """Return a sample as it ended: without any value it has no score, if its task has numbers."""
     if is_scored and sample.status == "ok" and not any(map(_is_value, sample.scores.values())):
         return replace(sample, status="unscored", error="the log has no score for it")
     return sample
@@ -171,7 +171,7 @@ def _score(sample: LoggedSample) -> tuple[int, str]:
 
 
 def _is_value(value: Any) -> bool:
-    """Return whether a score is one: nothing and NaN are none."""
+    """Return whether a value is a score: ``None`` and NaN are not."""
     return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 

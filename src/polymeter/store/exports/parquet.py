@@ -1,8 +1,9 @@
 """The samples of a run as Parquet, one file for each task, for tools that read tables.
 
-What every sample has is a typed column, and so is each metric. What differs from task to task (the row, the log, the
-exchanges) is JSON text, so that a file has one schema however the rows look, and everything of ``samples/*.jsonl`` is
-there. The schema is that of ``datasets.Features``: with media as bytes, ``load_dataset("parquet", …)`` shows images.
+Fields of every sample are typed columns, and so is each metric. Fields that differ from task to task (the row, the log,
+the exchanges) are JSON text, so that a file has one schema for all rows, and contains everything of
+``samples/*.jsonl``. The schema is that of ``datasets.Features``: with media as bytes, ``load_dataset("parquet", …)``
+shows images.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from polymeter.store.reading.exchanges import asked_of_model, media_paths, noted
 MediaAs = Literal["paths", "bytes"]
 
 SCORE = "score_"
-"""What the name of a metric's column begins with, so that no metric hides another column."""
+"""The prefix of the name of a metric's column, so that no metric hides another column."""
 _IMAGES = ("images", "video_strips", "generated")
 _TYPED = ("id", "index", "subset", "cluster", "status", "target", "answer", "explanation")
 _AS_JSON = ("scores", "error", "log", "doc", "exchanges")
 _FURTHER = "further"
-"""The column of whatever else a sample's line has, such as what judges were asked, as JSON."""
+"""The column of all other fields of a sample's line, such as the questions to judges, as JSON."""
 _MOST_SCORES = 256
 """Metrics with a column of their own. A value with a key for each row would otherwise make a column for each row."""
 _ROWS = 1000
@@ -57,7 +58,7 @@ def write_parquet(run: RunFolder, task: str, path: Path, *, media: MediaAs = "pa
         limit: Only the first samples; default: all.
 
     Returns:
-        How many samples there are.
+        The number of samples.
 
     Raises:
         StorageError: if the file cannot be written, or the run cannot be read.
@@ -80,7 +81,7 @@ def write_parquet(run: RunFolder, task: str, path: Path, *, media: MediaAs = "pa
 
 
 def _score_columns(run: RunFolder, task: str) -> list[str]:
-    """The columns of metrics: a table has one schema, and only the samples tell which metrics there are."""
+    """The columns of metrics: a table has one schema, and only the samples show the metrics."""
     found: dict[str, None] = {}
     for line in _sample_lines(run, task):
         for name in _numbers(read_sample(line)["scores"]):
@@ -182,13 +183,13 @@ def _tokens(outputs: list[Mapping[str, Any]], place: int) -> int | None:
 
 
 def _sum(values: Any) -> float | None:
-    """The sum of what is known; ``None`` if nothing is."""
+    """The sum of the known values; ``None`` if none is known."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
 def _media(run: RunFolder, paths: tuple[Path, ...], media: MediaAs) -> list[Any]:
-    """Media files that are there: previews may have been turned off, or deleted to save space."""
+    """Return media files that exist: previews may have been turned off, or deleted to save space."""
     there = [path for path in paths if path.is_file()]
     if media == "paths":
         return [path.relative_to(run.path).as_posix() for path in there]

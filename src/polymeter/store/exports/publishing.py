@@ -1,10 +1,11 @@
-"""Copying a run's files to another place when the run has ended: a shared folder, a bucket, whatever fsspec reaches.
+"""Copies of a run's files at another place when the run has ended: a shared folder, a bucket, anything that fsspec
+reaches.
 
-A run is written on a local disk, where SQLite keeps the live journal safe. What is published is a whole run folder:
-each file as it is, the journal as one file, and ``run.json`` last, so that whoever finds a complete manifest finds
-everything that it speaks of. Nothing that lies there already is deleted.
+A run is written on a local disk, where SQLite keeps the live journal safe. A whole run folder is published: each file
+unchanged, the journal as one file, and ``run.json`` last, so that a complete manifest always comes with everything that
+it names. Existing files are never deleted.
 
-A place that holds another run is refused, because its files and this run's would mix into one that never was.
+A place that holds another run is refused, because its files and this run's would mix.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 WHERE = "--publish"
 _OF_A_RUN = ("started", "identity")
-"""The entries of a manifest by which a run is the same one."""
+"""The entries of a manifest that identify a run."""
 _PROBE = ".polymeter-can-write"
 _LIVE = ("journal.db", "journal.db-wal", "journal.db-shm", ".lock")
-"""What is only of use to the process that runs the run, or is copied in another way."""
+"""The files that only the running process uses, or that are copied in another way."""
 
 
 class Destination:
@@ -54,12 +55,12 @@ class Destination:
         """Check that a run may be published here, before anything is spent on it. A small file is written, and removed.
 
         Args:
-            folder: The run's folder; ``None`` where nothing is in it yet.
+            folder: The run's folder; ``None`` if nothing is in it yet.
 
         Raises:
-            PlanError: if another run lies here, or the place cannot be read and written.
+            PlanError: if another run is here, or the place cannot be read and written.
         """
-        hint = "Name a place that can be written; fsspec takes credentials from its configuration and the environment."
+        hint = "Name a place that can be written. fsspec reads credentials from its configuration and the environment."
         with boundary(PlanError, f"Trying to publish to {self.url}", hint=hint):
             there = self._manifest()
             probe = self._at(_PROBE)
@@ -71,11 +72,11 @@ class Destination:
             raise PlanError(
                 f"Another run is published at {self.url}.",
                 where=WHERE,
-                hint="Name another place, or remove what is there.",
+                hint="Name another place, or remove the run there.",
             )
 
     def publish(self, folder: RunFolder) -> None:
-        """Copy all files of a run. Media that is there already is not copied again: its name says what it shows.
+        """Copy all files of a run. Media that exists already is not copied again: its name is a digest of its content.
 
         Raises:
             StorageError: if the place refuses, or the run folder cannot be read.
@@ -98,7 +99,7 @@ class Destination:
         return content if isinstance(content, dict) else {}
 
     def _sizes_of_media(self, folder: RunFolder) -> Mapping[str, int]:
-        """How many bytes the media have that lie here already, by their names below the run folder."""
+        """Return the sizes in bytes of the media that exist here already, by their names below the run folder."""
         place = PurePosixPath(self._at(folder.media.name))
         try:
             found = self._files.find(str(place), detail=True)
@@ -113,8 +114,8 @@ class Destination:
         self._files.put_file(str(path), target)
 
     def _make_folder(self, path: str) -> None:
-        """Make a folder where file systems have any. Those that are asked concurrently are stores of objects: they have
-        none, and some would make a bucket of a name that is misspelt.
+        """Make a folder if the file system has folders. Asynchronous ones are object stores: they have none, and some
+        would make a bucket from a misspelt name.
         """
         if not self._files.async_impl:
             self._files.makedirs(path, exist_ok=True)
@@ -128,7 +129,7 @@ def _which(manifest: Mapping[str, Any]) -> list[Any]:
 
 
 def _moved(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest of the copy: there the journal lies beside it, wherever it lay while the run was made."""
+    """Return the manifest of the copy: its journal lies beside it, in contrast to a run with its journal elsewhere."""
     options = manifest["options"]
     beside = {**options, "runtime": {**options["runtime"], "journal_dir": None}}
     return {**manifest, "journal_dir": None, "options": beside}
@@ -143,7 +144,7 @@ def _file_system(url: str) -> tuple[AbstractFileSystem, str]:
 
     if urlsplit(url).password:
         raise PlanError(
-            f"The {_protocol(url)}:// address holds a password, which would be written into the run folder.",
+            f"The {_protocol(url)}:// address contains a password, which would be written into the run folder.",
             where=WHERE,
             hint="Set it in fsspec's configuration or in the environment.",
         )
@@ -156,12 +157,12 @@ def _file_system(url: str) -> tuple[AbstractFileSystem, str]:
         raise missing_package(missing, f"{WHERE} {_protocol(url)}://…") from error
     except ValueError as error:
         near = did_you_mean(_protocol(url), sorted(fsspec.available_protocols()))
-        raise PlanError(f"There is no file system {_protocol(url)!r}.", where=WHERE, hint=near) from error
+        raise PlanError(f"Unknown file system {_protocol(url)!r}.", where=WHERE, hint=near) from error
     return files, path
 
 
 def _files_of(folder: RunFolder) -> Iterator[Path]:
-    """The files of a run folder that are published as they are."""
+    """The files of a run folder that are published unchanged."""
     for path in sorted(folder.path.rglob("*")):
         is_live = path.parent == folder.path and (path.name in _LIVE or path == folder.manifest)
         if path.is_file() and not is_live and not is_temporary(path.name):
@@ -169,7 +170,7 @@ def _files_of(folder: RunFolder) -> Iterator[Path]:
 
 
 def _copy_journal(folder: RunFolder, place: Path) -> Path:
-    """A journal as one file: what lies in its log is part of it."""
+    """Copy a journal as one file that includes its log."""
     check_readable(folder.journal)
     copy = place / "journal.db"
     with (
@@ -178,5 +179,5 @@ def _copy_journal(folder: RunFolder, place: Path) -> Path:
         closing(sqlite3.connect(copy)) as target,
     ):
         source.backup(target)
-        target.execute("PRAGMA journal_mode=DELETE")  # else a reader would need to write beside it
+        target.execute("PRAGMA journal_mode=DELETE")  # otherwise a reader would need to write beside it
     return copy

@@ -16,18 +16,18 @@ from polymeter.store.verifying import differing_results
 
 _SHOWN = 200
 _NOT_CONTENT = ("usage", "note")
-"""What differs between equal answers: a provider's count of cached tokens, a backend's remark."""
+"""Fields that may differ between equal answers: a provider's count of cached tokens, a backend's remark."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """Where two runs differ first.
+    """The first difference of two runs.
 
     Attributes:
         kind: ``request``, ``answer``, ``score``, ``end`` or ``result``.
-        where: Task and sample, or what of the results.
-        before: What the first run has, as text.
-        after: What the second has.
+        where: Task and sample, or an entry of the results.
+        before: The value in the first run, as text.
+        after: The value in the second.
     """
 
     kind: str
@@ -42,8 +42,8 @@ class RunDifference:
 def first_difference(before: RunFolder, after: RunFolder) -> RunDifference | None:
     """The first difference, in the order of tasks and samples; ``None`` if there is none.
 
-    Samples that did not end in the first run are not compared, and neither are results if it has none. How long an
-    answer took and how its tokens were counted does not matter.
+    Samples that did not end in the first run are not compared, and neither are results if it has none. The time of an
+    answer and the count of its tokens do not matter.
 
     Raises:
         JournalError: if a journal cannot be read.
@@ -94,7 +94,7 @@ def _end(row: SampleRow) -> str:
 
 
 def _answer_content(response: str) -> Any:
-    """What an answer says, without what differs between equal answers."""
+    """Return the content of an answer, without fields that differ between equal answers."""
     outputs: list[Mapping[str, Any]] = json.loads(response)["outputs"]
     return [{key: value for key, value in output.items() if key not in _NOT_CONTENT} for output in outputs]
 

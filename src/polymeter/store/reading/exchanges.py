@@ -1,4 +1,4 @@
-"""What the exchanges of a stored sample say: the texts of its prompt and answers, and the names of its media files."""
+"""The contents of a stored sample's exchanges: the texts of prompt and answers, and the names of media files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def asked_of_model(sample: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def messages_of(exchange: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The messages of what was sent; none where the journal has only the answer."""
+    """The messages of the request; none if the journal has only the answer."""
     messages: Sequence[Mapping[str, Any]] = (exchange.get("request") or {}).get("messages") or ()
     return messages
 
 
 def outputs_of(exchanges: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """What came back, in order."""
+    """The outputs, in order."""
     return [output for exchange in exchanges for output in (exchange.get("response") or {}).get("outputs") or ()]
 
 
@@ -37,11 +37,11 @@ def _message_text(message: Mapping[str, Any]) -> str:
 def noted_of_media(
     exchanges: Iterable[Mapping[str, Any]], key: str = "file", modality: str | None = None
 ) -> Iterator[str]:
-    """What is noted of the media that were sent: by default the names of their files in the media folder.
+    """The notes on the media that were sent: by default the names of their files in the media folder.
 
     Args:
         exchanges: The exchanges.
-        key: Which note.
+        key: The key of the note.
         modality: Only of ``image``, ``audio`` or ``video``; default: of all.
     """
     for exchange in exchanges:

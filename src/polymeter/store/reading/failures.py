@@ -18,7 +18,7 @@ from polymeter.store.journal import Journal
 
 MOST_SHOWN = 5
 _MOST_KINDS = 1000
-"""Kinds that are told apart, so that a million different messages take no memory."""
+"""The most kinds that are distinguished, so that a million different messages need no memory."""
 _LONGEST_KEY, _LONGEST_MESSAGE = 200, 300
 _SHORTEST_ID = 3
 _CODE = re.compile(r"[^\s\[\]'\"]+\.py:\d+")
@@ -33,10 +33,10 @@ class FailureKind:
     """Samples of a task that failed in the same way.
 
     Attributes:
-        n: How many.
-        message: Why the first of them has no score; files by the last two parts of their path.
+        n: Their number.
+        message: The reason why the first of them has no score; files by the last two parts of their path.
         sample: The id of the first.
-        status: How they ended: ``error``, ``unscored``, ``refused`` or ``truncated``.
+        status: Their status: ``error``, ``unscored``, ``refused`` or ``truncated``.
     """
 
     n: int

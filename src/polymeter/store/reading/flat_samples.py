@@ -94,5 +94,5 @@ def _flat_rows(job: ExportJob) -> Iterator[dict[str, Any]]:
 
 
 def _files(job: ExportJob, names: list[str]) -> list[str]:
-    """Where files are: copies if media are copied, else their places in the run folder."""
+    """Return the paths of files: copies if media are copied, else their places in the run folder."""
     return [job.copied(name) or f"media/{name[:2]}/{name}" for name in names]

@@ -1,7 +1,6 @@
-"""What a comparison reads of a run's samples: how each ended, its numbers, what was sent first, how much was answered.
-
-Rows, prompts and answers themselves stay in the journal: a run of a hundred thousand samples is read in a second or
-two, and those of which more is shown are read again.
+"""The data of a run's samples that a comparison reads: status, numbers, first request, and length of the answers. Rows,
+prompts and answers themselves stay in the journal: a run of a hundred thousand samples is read in a second or two, and
+samples that are shown in full are read again.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class SampleOutcome:
         id: Its id.
         cluster: The label that it shares with others.
         values: Its numbers; those of a value with keys are each under ``metric/key``.
-        request: The fingerprint of what was sent to the model first; empty if nothing was.
+        request: The fingerprint of the first request to the model; empty if there was none.
         characters: The mean length of the model's answers to it; ``None`` if it wrote no text.
         tokens: The same in tokens; ``None`` if the model does not count them.
         logprobs: The log-probabilities of its choices, for a request that has them.
@@ -51,7 +50,7 @@ class SampleOutcome:
 
 @dataclass(slots=True)
 class _Answered:
-    """What a sample's answers add up to."""
+    """The sums over a sample's answers."""
 
     request: str = ""
     n_texts: int = 0
@@ -72,7 +71,7 @@ class _Answered:
 
 
 def has_journal(folder: RunFolder) -> bool:
-    """Return whether requests of a run can be told apart by the journal's fingerprints."""
+    """Return whether the journal's fingerprints distinguish the requests of a run."""
     return folder.journal.exists()
 
 
@@ -82,8 +81,8 @@ def read_outcomes(folder: RunFolder, task: str, *, is_by_file: bool = False) -> 
     Args:
         folder: The run.
         task: The task.
-        is_by_file: Whether to read the file of samples, where a request's fingerprint is the digest of its text. Runs
-            of which one has no journal are both read in this way.
+        is_by_file: Whether to read the file of samples, where a request's fingerprint is the digest of its text. If one
+            of two runs has no journal, both are read in this way.
     """
     return [*(_of_file(folder, task) if is_by_file else _of_journal(folder, task))]
 
@@ -189,7 +188,7 @@ def _add_outputs(own: _Answered, outputs: list[Any]) -> None:
 
 
 def numbers_of(values: Any) -> dict[ScoreKey, float]:
-    """The numbers of a score, without those that are none."""
+    """The numbers of a score, without NaN."""
     found: dict[ScoreKey, float] = {}
     for metric, name, value in values:
         if isinstance(value, Mapping):

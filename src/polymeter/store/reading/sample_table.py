@@ -1,7 +1,6 @@
-"""The samples of a task by their place, for a reader that looks at how all ended and reads few of them whole.
-
-A report makes one pass over all samples and keeps how they ended and their values alone; those that it shows are read
-again by their place here, and their media go from file to file. What fits unchanged is never decoded.
+"""The samples of a task by their place, for a reader that needs the status of all and reads few of them whole. A report
+makes one pass over all samples and keeps only their status and values. The samples that it shows are read again by
+their place here, and their media go from file to file. Media that fit unchanged are never decoded.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 
 _IN_MEMORY = 1 << 22
-"""Up to so many bytes of samples from a journal stay in memory; more are put into a temporary file."""
+"""The most bytes of samples from a journal that stay in memory; more are put into a temporary file."""
 _HELD_BYTES = 1 << 24
-"""A file of up to so many bytes is read once: to find each line in it again takes longer than to look at the line."""
+"""The size in bytes up to which a file is read once: finding each line again takes longer than reading the line."""
 
 
 class SampleTable(Sequence[Mapping[str, Any]]):
-    """Lines of samples as ``samples/<task>.jsonl`` has them. Of a large file only where each begins is held, eight
+    """Lines of samples as ``samples/<task>.jsonl`` has them. Only the place of each line in a large file is held, eight
     bytes a sample.
 
     Args:
@@ -99,7 +98,7 @@ class SampleTables:
         self._open.close()
 
     def __call__(self, task: str) -> Sequence[Mapping[str, Any]]:
-        """The samples of a task that have ended, in order; none where nothing is stored of them."""
+        """The samples of a task that have ended, in order; none if nothing is stored of them."""
         path = self._folder.journal if self._is_by_journal else sample_file(self._folder, task)
         if not path.exists():
             return ()
@@ -117,7 +116,7 @@ def _lines_of_journal(path: Path, task: str) -> Iterator[IO[bytes]]:
 
 def _sample_without_exchanges(line: str) -> Mapping[str, Any]:
     """A sample; without its exchanges if one of them is damaged, so that a report of partial results shows the rest.
-    ``resume`` asks for a damaged answer again and says so, and ``verify`` finds it.
+    ``resume`` requests a damaged answer again and reports it, and ``verify`` finds it.
     """
     try:
         return read_sample(line)

@@ -1,5 +1,5 @@
-"""The usage of a run, summed from its journal: every answer that it holds counts once, whichever part of the run asked
-for it, and so does every try that failed.
+"""The usage of a run, summed from its journal: every answer in it counts once, in every part of the run, and so does
+every failed try.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 
 _TOKENS = 5
-"""How many counts the journal keeps of an output: input, output, reasoning, cache read and written."""
+"""The number of counts that the journal keeps of an output: input, output, reasoning, cache read and written."""
 
 
 def usage_of_run(folder: RunFolder, manifest: Mapping[str, Any]) -> dict[tuple[str, str], ModelUsage]:
@@ -46,7 +46,7 @@ def usage_of_journal(journal: Journal, manifest: Mapping[str, Any]) -> dict[tupl
             sums[role, model] = _UsageSum()
         try:
             counts = _counts(parse_json(body.decode()), keeps_all=part in keeping)
-        except (ValueError, TypeError, LookupError, AttributeError):  # damaged: it was a request all the same
+        except (ValueError, TypeError, LookupError, AttributeError):  # damaged, but it was a request too
             counts = (None,) * len(COUNTS)
         sums[role, model].add(counts)
     for role, model, n in journal.failed_tries():
@@ -63,7 +63,7 @@ def usage_of_journal(journal: Journal, manifest: Mapping[str, Any]) -> dict[tupl
 
 
 def tokens(usage: UsageByRole) -> dict[str, int]:
-    """The tokens of all roles together, as ``usage`` in ``run.json`` has them; those that are unknown count as none."""
+    """The tokens of all roles together, as ``usage`` in ``run.json`` has them; unknown ones count as 0."""
     return {
         "input_tokens": sum(own.prompt or 0 for own in usage.values()),
         "output_tokens": sum(own.output or 0 for own in usage.values()),
@@ -71,7 +71,7 @@ def tokens(usage: UsageByRole) -> dict[str, int]:
 
 
 class _UsageSum:
-    """The sum over answers, in the order of ``COUNTS``: what is known of each, and how many know it."""
+    """The sum over answers, in the order of ``COUNTS``: the known values of each, and how many answers have it."""
 
     def __init__(self) -> None:
         self.known: list[float] = [0] * len(COUNTS)
@@ -98,7 +98,7 @@ class _UsageSum:
 
 
 def _counts(answer: Mapping[str, Any], *, keeps_all: bool) -> tuple[float | None, ...]:
-    """What one answer says, in the order of ``COUNTS``."""
+    """The counts of one answer, in the order of ``COUNTS``."""
     told: list[float | None] = [None] * _TOKENS
     n_images = 0
     for output in answer["outputs"]:
@@ -115,8 +115,8 @@ def _counts(answer: Mapping[str, Any], *, keeps_all: bool) -> tuple[float | None
 
 
 def model_names(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """The names of models in further roles, by role and fingerprint: those of the run, and of the runs that it was
-    scored from.
+    """The names of models in further roles, by role and fingerprint: those of the run, and of the runs whose answers it
+    scored.
     """
     found = {role: dict(names) for role, names in ((manifest.get("scored_from") or {}).get("models") or {}).items()}
     for role, entry in (manifest.get("roles") or {}).items():
