@@ -1,9 +1,9 @@
-"""Alarms that a guest sets (``signal.alarm``, ``signal.setitimer``) to end what takes too long, on any thread.
+"""Alarms that a guest sets (``signal.alarm``, ``signal.setitimer``) to end long computations, on any thread.
 
 Hooks run on worker threads, and Python lets only the main thread handle signals. So on every other thread the functions
 of the module ``signal`` keep the handler of ``SIGALRM`` for that thread and start a timer, and the exception that the
 handler raises is raised there. It arrives between two steps of Python code: a call into C is not interrupted, as with
-the signal itself. All other signals, and the main thread, have what they always had.
+the signal itself. All other signals, and the main thread, work as always.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class _Alarm:
         self._has_gone_off = False
 
     def set(self, seconds: float) -> float:
-        """Go off in some seconds, or with 0 not at all; returns the seconds that an earlier alarm had left."""
+        """Set the alarm to go off in some seconds, or with 0 not at all; returns the seconds that an earlier alarm had
+        left.
+        """
         with self._lock:
             left = max(self._due - time.monotonic(), 0.0) if self._timer is not None else 0.0
             if self._timer is not None:
@@ -82,7 +84,7 @@ def serve_alarms() -> None:
 
 
 def end_alarm() -> None:
-    """Cancel what this thread's guest has set and left behind, so that it does not go off in somebody else's code."""
+    """Cancel an alarm that this thread's guest has set and left behind, so that it does not go off in other code."""
     if _here.alarm is not None:
         _here.alarm.set(0)
         _here.alarm = None
@@ -133,7 +135,7 @@ def _raised_by(handler: Callable[..., Any], frame: FrameType | None) -> type[Bas
     """The exception that a handler raises, as a class whose objects are made without arguments; ``None``: none."""
     try:
         handler(signal.SIGALRM, frame)
-    except BaseException as error:  # noqa: BLE001  (whatever it is, it belongs to the other thread)
+    except BaseException as error:  # noqa: BLE001  (any exception belongs to the other thread)
         kind, args = type(error), error.args
         return type(
             kind.__name__,
@@ -144,7 +146,7 @@ def _raised_by(handler: Callable[..., Any], frame: FrameType | None) -> type[Bas
 
 
 def _raise_in(thread: int, error: type[BaseException]) -> None:
-    """Raise an exception in a thread at its next step, in place of one that has not arrived yet."""
+    """Raise an exception in a thread at its next step, instead of one that has not arrived yet."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
@@ -153,9 +155,9 @@ class _TakenBackError(BaseException):
 
 
 def _take_back() -> None:
-    """Let what may still be on its way to this thread not arrive.
+    """Discard an exception that may still be on its way to this thread.
 
-    An exception that is exchanged for none leaves Python waiting for it: until the process ends, every loop of every
+    An exception that is replaced by none leaves Python waiting for it: until the process ends, every loop of every
     thread would look for it, and Python 3.11 never gets past the start of a function that is profiled or traced.
     """
     try:

@@ -1,4 +1,4 @@
-"""Containment: the side effects of loading a guest's module, and which of them are undone afterwards."""
+"""Containment: the side effects of loading a guest's module, and the ones that are undone afterwards."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _NUMPY_SEEDS = 2**32  # NumPy takes seeds below this
 
 @contextmanager
 def contained() -> Iterator[None]:
-    """Load a guest inside this: the global side effects of what runs there are undone.
+    """Load a guest inside this: the global side effects of the code inside are undone.
 
     Restored: warning filters, the default socket timeout, the working directory, ``sys.path``, the state of ``random``
     and NumPy's global generator, Loguru's sinks, and environment variables that were set before. Variables that are
-    added stay: task code sets what its own libraries read at run time. What it opens with Pillow starts no program.
+    added stay: task code sets variables that its own libraries read at run time. Images that it opens with Pillow start
+    no program.
     """
     environment = dict(os.environ)
     timeout = socket.getdefaulttimeout()
@@ -56,7 +57,7 @@ def contained() -> Iterator[None]:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Call a guest function that shapes a dataset inside this: what it draws at random is the same in every run."""
+    """Call a guest function that shapes a dataset inside this: its random draws are the same in every run."""
     python_state, numpy_state = random.getstate(), _numpy_state()
     random.seed(seed)
     if numpy_state is not None:
@@ -80,8 +81,8 @@ def without_chatter() -> Iterator[None]:
 
 
 def _hush_loguru() -> None:
-    """Replace the sink that Loguru starts with by one that checks its thread; sinks or a level that somebody has
-    chosen stay.
+    """Replace the sink that Loguru starts with by one that checks its thread; sinks or a level that somebody has set
+    stay.
     """
     core = _loguru_core()
     if core is None or list(core.handlers) != [_FIRST_SINK] or "LOGURU_LEVEL" in os.environ:

@@ -1,19 +1,19 @@
 """The door: the only way into code that Polymeter did not write, in three modes.
 
-*Load* is whatever runs before anything is asked: importing a guest's module, opening a benchmark, making a model. What
-it does to the process is contained where that can be undone (see ``contain``). *Hook* is a call of a benchmark author's
-code: it runs alone, under the process's lock, with Python's and NumPy's global generators seeded for what it is about
-to do; a hook that calls another one stays inside. *Model* is a call of a model, from loading it to closing it: it never
-holds the lock, and what it calls of its task enters hook mode by itself (``core.rows``).
+*Load* is all code that runs before the first request: importing a guest's module, opening a benchmark, making a model.
+Its side effects on the process are contained if they can be undone (see ``contain``). *Hook* is a call of a benchmark
+author's code: it runs alone, under the process's lock, with Python's and NumPy's global generators seeded for this
+call; a hook that calls another one stays inside. *Model* is a call of a model, from loading it to closing it: it never
+holds the lock, and functions of its task that it calls enter hook mode by themselves (``core.rows``).
 
-A mode belongs to a thread. Code that loads further code stays in the mode that it is in.
+A mode belongs to a thread. Code that loads further code stays in its mode.
 
 The lock is the process's, because the generators are: one for all runs and tasks. A hook that waits for a judge leaves
 and finds its generators as it left them. Hooks that are seen to spend their time waiting (for a network, a disk), and
 those of a task that declares itself thread-safe, run beside the lock, several at a time, on generators of their own.
 
-Tasks say that they are thread-safe with ``metadata: {thread_safe: true}``; ``--score-workers N`` is the user's word
-that scoring may overlap while it waits. What a wrapper asks of its task's row comes through a ``RowView`` on any
+Tasks declare that they are thread-safe with ``metadata: {thread_safe: true}``; with ``--score-workers N`` the user
+allows scoring to overlap while it waits. A wrapper calls functions of its task's row through a ``RowView`` on any
 thread.
 """
 
@@ -55,7 +55,7 @@ _INSIDE = nullcontext()
 
 
 def current_mode() -> Mode | None:
-    """The mode in which this thread is inside the door; ``None`` if it is outside."""
+    """Return the mode in which this thread is inside the door; ``None`` if it is outside."""
     return _here.mode
 
 
@@ -76,8 +76,8 @@ def in_mode(mode: Mode) -> Iterator[None]:
 
 
 def in_this_mode(function: Callable[P, T]) -> Callable[P, T]:
-    """A function that runs in the mode that holds here, also on another thread: for pools that do part of a guest's
-    work while it waits for them.
+    """Return a function that runs in the current mode, also on another thread: for pools that do part of a guest's work
+    while it waits for them.
     """
     mode = _here.mode
 
@@ -93,7 +93,7 @@ class Door:
 
     Args:
         run_seed: The run's seed.
-        watchdog: Names the hooks that take too long; ``None``: nobody does.
+        watchdog: Names the hooks that take too long; ``None``: they are not named.
     """
 
     def __init__(self, run_seed: int, watchdog: Watchdog | None = None) -> None:
@@ -102,14 +102,14 @@ class Door:
 
     def hook(self, task: str, sample: str, step: str) -> AbstractContextManager[None]:
         """Call a hook inside this: alone, with the global generators seeded by run, task, sample and step. On a thread
-        that is inside already nothing changes, and what the hook draws goes on.
+        that is inside already nothing changes, and the hook's random stream continues.
         """
         return _INSIDE if _here.mode == "hook" else _Hook(self._run_seed, self._watchdog, task, sample, step)
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the lock for all hooks that this thread calls inside the block: each of them is still seeded for itself,
-        but the lock changes hands once. A hook that waits leaves it as always.
+        but the lock changes hands once. A hook that waits releases the lock as always.
         """
         if _here.mode == "hook" or _here.holds_lock:
             yield
@@ -119,13 +119,13 @@ class Door:
 
     @property
     def is_wanted(self) -> bool:
-        """True if a model waits for the lock, so that whoever holds it for several hooks should let go of it."""
+        """True if a model waits for the lock, so that a thread that holds it for several hooks should release it."""
         return bool(_waiting_models)
 
     @contextmanager
     def hook_from_model(self, task: str, sample: str, step: str) -> Iterator[None]:
-        """Call a hook inside this that a model asks for, on whatever thread: alone like any other, but on generators of
-        its own. The wrapper draws from the process's meanwhile, and neither must notice the other.
+        """Call a hook for a model inside this, on any thread: alone like any other, but with separate generators. The
+        wrapper draws from the process's generators meanwhile, and neither must affect the other.
         """
         if _here.mode == "hook":
             yield
@@ -136,7 +136,7 @@ class Door:
 
     @contextmanager
     def hook_beside(self, task: str, sample: str, step: str) -> Iterator[None]:
-        """Call a hook inside this along with others, on generators of its own that give what ``hook`` would give."""
+        """Call a hook inside this beside others, with separate generators that give the same numbers as ``hook``."""
         if _here.mode == "hook":
             yield
             return
@@ -146,7 +146,7 @@ class Door:
 
     @contextmanager
     def left(self) -> Iterator[None]:
-        """Leave while waiting, if this thread holds the lock."""
+        """Release the lock while waiting, if this thread holds it."""
         with nullcontext() if self._watchdog is None else self._watchdog.waiting(), self._unlocked():
             yield
 
@@ -208,7 +208,7 @@ class _Hook:
 
 @contextmanager
 def random_state_kept() -> Iterator[None]:
-    """Put the process's random generators back as they were."""
+    """Restore the process's random generators."""
     state = _random_state()
     try:
         yield

@@ -1,14 +1,14 @@
 """The random generators that hooks draw from: the process's, or a thread's own for hooks that run at the same time.
 
 Guests draw from the module-level functions of ``random`` and ``numpy.random``, which share one generator in the
-process. While a run lasts these functions look for a thread's own generators first: a thread that has been given some
-draws from them, every other thread from the process's as always. A private generator with a seed gives the same stream
-as the process's generator with that seed, so it does not matter to a hook in which way it is run.
+process. During a run these functions look for a thread's own generators first: a thread that has some draws from them,
+every other thread from the process's as always. A private generator with a seed gives the same stream as the process's
+generator with that seed, so both ways are the same for a hook.
 
-Few hooks draw at all, and seeding takes longer than what many of them do. So a seed is only noted, and given to the
-generators before the first draw (or look at their state) that follows: nobody can tell the difference. That needs every
-draw to be noticed. Where somebody holds a function or the generator itself from before the run (``from random import
-choice`` in a script), seeds are given at once.
+Few hooks draw at all, and seeding takes longer than what many of them do. So a seed is only noted, and set before the
+next draw from the generators, or read of their state: the numbers are the same. This requires that every draw is
+noticed. If code holds a function or the generator itself from before the run (``from random import choice`` in a
+script), seeds are set at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _mine = threading.local()  # each thread has its own generators, which end with 
 
 @contextmanager
 def dispatched() -> Iterator[None]:
-    """Make the module-level functions look for a thread's own generators, for as long as the block lasts; nests."""
+    """Make the module-level functions look for a thread's own generators inside the block; blocks may nest."""
     _users.enter()
     try:
         yield
@@ -47,19 +47,19 @@ def seed_process(make_seed: Callable[[], int]) -> None:
 
 
 class _Process:
-    """The generators of the process, and the seed that they are owed."""
+    """The generators of the process, and their outstanding seed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._owed: Callable[[], int] | None = None
 
     def owe(self, make_seed: Callable[[], int]) -> None:
-        """Note a seed in place of the one that is noted."""
+        """Note a seed instead of the noted one."""
         with self._lock:
             self._owed = make_seed
 
     def settle(self) -> None:
-        """Give the generators the seed that they are owed, if there is one."""
+        """Seed the generators with their outstanding seed, if they have one."""
         if self._owed is None:
             return
         with self._lock:  # another thread that draws now waits until they are seeded
@@ -75,7 +75,7 @@ class _Users:
     """Counts the runs that need the dispatching functions.
 
     Attributes:
-        is_every_draw_noticed: Whether nobody can draw from the process's generators in another way.
+        is_every_draw_noticed: Whether no code can draw from the process's generators in another way.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ _users = _Users()
 
 
 class _Own:
-    """Generators of a thread's own, and the seed that they are owed."""
+    """Generators of a thread's own, and their outstanding seed."""
 
     __slots__ = ("_numpy", "_owed", "_python")
 
@@ -127,7 +127,7 @@ class _Own:
         self._owed = seed
 
     def of(self, kind: str) -> Any:
-        """The generator of a kind, to be drawn from."""
+        """Return the generator of a kind, for a draw."""
         if self._owed is not None:
             self._python.seed(self._owed)
             self._numpy.seed(self._owed)
@@ -154,7 +154,7 @@ def has_own_generators() -> bool:
 
 
 def _seed_now(seed: int) -> None:
-    # Through the classes: to reach for a method of the objects would be a draw that is noticed.
+    # Through the classes: accessing a method of the objects would be noticed as a draw.
     random.Random.seed(random._inst, seed)
     numpy = sys.modules.get("numpy")
     if numpy is None:
@@ -162,7 +162,7 @@ def _seed_now(seed: int) -> None:
     shared = numpy.random.mtrand._rand
     try:
         numpy.random.RandomState.seed(shared, seed)
-    except TypeError:  # somebody has set another kind of bit generator
+    except TypeError:  # code has set another kind of bit generator
         bits = object.__getattribute__(shared, "_bit_generator")
         bits.state = type(bits)(seed).state
 
@@ -179,14 +179,14 @@ def _dispatch_numpy(np: Any) -> list[tuple[ModuleType, str, Any]]:
 
 
 def _give_back_numpy(undo: list[tuple[ModuleType, str, Any]]) -> None:
-    """Leave NumPy's generator in the state of the one that stood in for it."""
+    """Set NumPy's generator to the state of the one that replaced it."""
     for module, name, shared in undo:
         if name == "_rand":
             shared.set_state(getattr(module, name).get_state(legacy=False))
 
 
 def _noticed(np: Any, shared: Any) -> Any:
-    """NumPy's generator, over the same bits, but whoever reaches for one of its methods is noticed."""
+    """NumPy's generator, over the same bits; each access to one of its methods is noticed."""
 
     class RandomState(np.random.RandomState):  # type: ignore[misc]
         def __getattribute__(self, name: str) -> Any:
@@ -202,7 +202,7 @@ def _noticed(np: Any, shared: Any) -> Any:
 
 
 def _is_held_elsewhere(np: Any) -> bool:
-    """Return whether somebody holds a module-level function, or NumPy's generator, by another name than the usual ones."""
+    """Return whether code holds a module-level function, or NumPy's generator, by another name than the usual ones."""
     of_one_name = max(_n_references({"name": random.Random().random}))
     of_random = max(_n_references(_bound(random, random._inst)))
     bound = _bound(np.random, np.random.mtrand._rand)
@@ -251,7 +251,7 @@ def _dispatcher(function: Callable[..., Any], name: str, kind: str, noticed: Any
 
 @contextmanager
 def torch_seeded(seed: int) -> Iterator[None]:
-    """Seed torch's generators for the block, where torch is in use, and give them back as they were."""
+    """Seed torch's generators for the block, if torch is in use, and restore them afterwards."""
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "random"):
         yield

@@ -1,8 +1,8 @@
-"""Modules of guests that a script has in its hands. It may change what is in them (``Adapter.match = mine``), and
-expects that a run goes by what it made of them.
+"""Modules of guests that a script has imported. It may change their contents (``Adapter.match = mine``), and expects a
+run to use its changes.
 
-Such a module is not forgotten between runs, and the files of the script that changed it count among its sources: what
-it holds is compared with what it held when the script got it. What a run sets in it is put back when the run ends:
+Such a module is not forgotten between runs, and the files of the script that changed it count among its sources: its
+contents are compared with those when the script got it. Values that a run sets in it are restored when the run ends:
 globals, class attributes, the items of its lists, dictionaries and sets, also in the guest modules that it uses. The
 state of other objects (instances, caches of functions) is not.
 """
@@ -30,7 +30,7 @@ _at_start: dict[str, Namespace] = {}  # by the module's file: what it held when 
 
 
 def hand_over(module: ModuleType | None) -> None:
-    """Let a script have a module. Does nothing if it is a guest that asks, whose modules are anew for each run."""
+    """Note that a script has a module. Does nothing if a guest imports it: guests get new modules for each run."""
     file = getattr(module, "__file__", None)
     if module and file and current_mode() is None and not is_held(module):
         _held[file] = module, dict(_contents(vars(module)))
@@ -42,11 +42,13 @@ def is_held(module: ModuleType) -> bool:
 
 
 def changed_by(file: str) -> Iterator[str]:
-    """The files of the script that has changed what the module of a source file holds; none if nothing has changed."""
+    """The files of the script that has changed the module of a source file; none if nothing has changed."""
     if file not in _held:
         return
     module, before = _held[file]
-    now = _at_start.get(file) or dict(_contents(vars(module)))  # what the run has set is no change by the script
+    now = _at_start.get(file) or dict(
+        _contents(vars(module))
+    )  # values that the run has set are not a change by the script
     changed = [now.get(name) for name in {**before, **now} if now.get(name) is not before.get(name)]
     if not changed:
         return
@@ -59,7 +61,7 @@ def changed_by(file: str) -> Iterator[str]:
 
 @contextmanager
 def put_back_after_run() -> Iterator[None]:
-    """Let a run in the block begin with modules as the script has left them, and leave them so."""
+    """Begin a run in the block with the modules in the script's state, and restore that state afterwards."""
     if _at_start:  # inside another run
         yield
         return
@@ -77,15 +79,15 @@ def put_back_after_run() -> Iterator[None]:
         for value, items in filled:
             value.clear()
             value.extend(items) if isinstance(value, list) else value.update(items)
-        forget_modules()  # or a script that imports one now would get it as the run has left it
+        forget_modules()  # or a script that imports one now would get it in the run's state
 
 
 def forget_modules() -> None:
     """Let the next use of a guest module execute it anew.
 
-    Code that counts in its globals must not go on from an earlier run of this process. Functions that are held already
-    keep the module that they came from. A module that is still loading stays: what it imports may look through the
-    catalog, which forgets the modules of the run before. So does one that a script has.
+    Code that counts in its globals must not continue from an earlier run of this process. Functions that are held
+    already keep the module that they came from. A module that is still loading stays: what it imports may look through
+    the catalog, which forgets the modules of the run before. So does one that a script has.
     """
     with GUEST_LOCK:
         for name in [name for name in sys.modules if name.startswith(GUEST_PREFIX) and "." in name]:
@@ -108,7 +110,7 @@ def file_of(value: Any) -> str:
 
 
 def _contents(space: Namespace) -> Iterator[tuple[str, Any]]:
-    """What a module and the classes in it hold, by dotted name. Modules below it come as they are imported."""
+    """Return the contents of a module and its classes, by dotted name. Modules below it come as they are imported."""
     for name, value in space.items():
         if isinstance(value, ModuleType) or name.startswith("__"):
             continue
@@ -159,13 +161,13 @@ def _containers(values: list[Any]) -> list[Any]:
 
 
 def _attributes(owner: Namespace | type) -> Namespace:
-    """What a namespace or a class holds, without what Python keeps there."""
+    """Return the contents of a namespace or a class, without Python's own entries."""
     items = (vars(owner) if isinstance(owner, type) else owner).items()
     return {name: value for name, value in items if name[:2] != "__" or callable(value)}
 
 
 def _put_back(owner: Namespace | type, before: Namespace) -> None:
-    """Give a namespace or a class what it held."""
+    """Restore the contents of a namespace or a class."""
     now = _attributes(owner)
     for name in {**now, **before}:
         if now.get(name, now) is before.get(name, now):

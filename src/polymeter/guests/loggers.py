@@ -21,7 +21,7 @@ def guest_logger(name: str) -> logging.Logger:
 
 
 class _WithoutKeys(logging.Filter):
-    """Takes keys out of a record: what looks like one, and the secrets that this process knows of."""
+    """Removes keys from a record: texts that look like one, and the secrets that this process knows."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = _KEY.sub(HIDDEN, scrubbed(hide_secrets(record.getMessage()))), None

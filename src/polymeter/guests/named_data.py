@@ -1,4 +1,4 @@
-"""Where code of the user's names its data: an error about the data says so, since there it is mended."""
+"""The place where a user's code names its data: an error about the data names it, since the fix belongs there."""
 
 from __future__ import annotations
 

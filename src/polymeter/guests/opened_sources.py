@@ -1,8 +1,8 @@
 """The files that guests open while they load: a table of prompts beside the code, a module outside the folder.
 
-What a guest's results rest on is not only its own code, which reading its imports finds (``sources``), but also what
-that code reads when it is loaded. These files are sources too, by their content. They are known only once the code has
-run, and a module runs once however many tasks use it, so what each module has opened is remembered.
+A guest's results depend not only on its own code, which reading its imports finds (``sources``), but also on the files
+that this code reads when it is loaded. These files are sources too, by their content. They are known only after the
+code has run, and a module runs once for all tasks that use it, so the files that each module has opened are remembered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _opened_by: dict[str, set[str]] = {}  # source file of a module → files that l
 
 # An ``import`` passes nothing to the module that it loads. Each block ends its own.
 class _LoadingHere(threading.local):
-    """Where what is opened on this thread is collected."""
+    """The collection of files that are opened on this thread."""
 
     collected: set[str] | None = None
 
@@ -33,7 +33,7 @@ _here = _LoadingHere()
 
 @contextmanager
 def collecting_sources() -> Iterator[set[str]]:
-    """Collect the files that guests open while they load on this thread, for as long as the block lasts."""
+    """Collect the files that guests open while they load on this thread, inside the block."""
     before, collected = _here.collected, set[str]()
     _here.collected = collected
     try:
@@ -47,8 +47,8 @@ def loading_sources(file: Path | None = None, *, is_data: Callable[[str], bool] 
     """Run a guest's code that is part of loading it inside this.
 
     Args:
-        file: The module that is loaded, so that its files are known where another task uses it, too.
-        is_data: Whether a file is data, which is accounted for otherwise, and no source.
+        file: The module that is loaded, so that its files are known when another task uses it, too.
+        is_data: Whether a file is data, which is recorded elsewhere, and not a source.
     """
     noted: Noted = {}
     try:
@@ -62,8 +62,8 @@ def loading_sources(file: Path | None = None, *, is_data: Callable[[str], bool] 
 
 
 def add_sources(files: Iterable[Path]) -> None:
-    """Count files among those that what is loaded on this thread rests on, as if it had opened them: source files of
-    code that is known only once data was read.
+    """Count files as if the code that is loading on this thread had opened them: source files of code that is known
+    only after data was read.
     """
     if _here.collected is not None:
         _here.collected.update(map(str, files))
@@ -71,18 +71,19 @@ def add_sources(files: Iterable[Path]) -> None:
 
 @contextmanager
 def importing(name: str, fromlist: Sequence[str] = ()) -> Iterator[None]:
-    """Import a module for a guest inside this: what the import opens counts, also where it happened before.
+    """Import a module for a guest inside this: the files that the import opens count, also if it happened before.
 
     Args:
-        name: What ``sys.modules`` calls it, which is not always what the guest does: neighbours have private names.
-        fromlist: What is imported from it.
+        name: Its name in ``sys.modules``, which may differ from the guest's: neighbours have private names.
+        fromlist: The names imported from it.
     """
     if not is_noting(is_own_file):
         yield
         return
     items = [f"{name}.{item}" for item in fromlist]
-    # A package that was there before opens nothing itself any more: what is opened now belongs to the modules in it.
-    # Other modules of the same package must not count, or a hash would depend on what else this process has loaded.
+    # A package that was imported before opens nothing itself any more: files opened now belong to the modules in it.
+    # Other modules of the same package must not count, or a hash would depend on other code that this process has
+    # loaded.
     loaded = items if items and name in sys.modules else [name]
     noted: Noted = {}
     with noting(noted, is_own_file):
@@ -102,12 +103,12 @@ def _files_of(modules: Iterable[str]) -> list[str]:
 
 
 def opened_behind(sources: Iterable[Path], collected: Iterable[str] = ()) -> tuple[Path, ...]:
-    """The files that loading some source files has opened, directly or not, and those of a script that changed what was
-    loaded from them, as far as they are not among them; sorted.
+    """The files that loading some source files has opened, directly or not, and those of a script that changed the
+    loaded modules, without the source files themselves; sorted.
 
     Args:
         sources: The source files.
-        collected: Further files, opened by what was loaded from them.
+        collected: Further files, opened by the code loaded from them.
     """
     own = {str(file) for file in sources} | {str(file.resolve()) for file in sources}
     found: set[str] = set()

@@ -1,5 +1,5 @@
-"""Polymeter's own classes among those of guests. Authors derive from base classes of ours and override what they like,
-so it must be known of a class, and of a method, whether we wrote it.
+"""Polymeter's own classes among those of guests. Authors derive from our base classes and override any method, so the
+origin of each class and method must be known.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Task code calls ``datasets.load_dataset(repo, "another configuration")`` or downloads files of a repository with
 ``huggingface_hub``. For an id that the run has a local place for, these functions are answered from there; any other
-call goes on as it is. The packages are changed when a guest first imports them: what a guest has imported by name
-before cannot be exchanged.
+call is unchanged. The packages are changed when a guest first imports them: functions that a guest has imported by name
+before cannot be replaced.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _POSITIONAL = ("data_dir", "data_files", "split")
 
 
 def serve_datasets(package: str) -> None:
-    """Let a package's functions answer from local places. Called when a guest has imported the package; calling it
-    again changes nothing.
+    """Make a package's functions read from local places. Called when a guest has imported the package; calling it again
+    changes nothing.
     """
     module = sys.modules.get(package)
     for name, serve in _SERVED.get(package, {}).items() if module is not None else ():
@@ -92,7 +92,7 @@ def _hf_hub_download(repo_id: str = "", filename: str = "", *args: Any, **option
     file = folder.joinpath(*filter(None, [options.get("subfolder")]), filename)
     if not file.is_file():
         raise DataError(
-            f"There is no file {filename!r} in {folder}, which stands for the dataset {repo_id}.",
+            f"The file {filename!r} is missing from {folder}, which replaces the dataset {repo_id}.",
             hint="Put it there, or leave out --data for this dataset.",
         )
     note_here([str(file)])
@@ -100,7 +100,7 @@ def _hf_hub_download(repo_id: str = "", filename: str = "", *args: Any, **option
 
 
 def _snapshot_download(repo_id: str = "", *args: Any, **options: Any) -> Any:
-    """``huggingface_hub.snapshot_download`` of such a dataset; not if the files are wanted in a folder of their own."""
+    """``huggingface_hub.snapshot_download`` of such a dataset; not if the files are requested in a separate folder."""
     folder = _folder_of(repo_id, options.get("repo_type"))
     return _NOT_SERVED if folder is None or options.get("local_dir") else str(folder)
 
@@ -113,8 +113,8 @@ def _folder_of(repo_id: str, kind: Any) -> Path | None:
 
 
 def _files_behind(place: Path, config: str, splits: Sequence[str]) -> Iterator[str]:
-    """The tables whose rows are read, as far as their names tell: a clone of a repository holds others as well, and
-    each is read to learn whether it has changed.
+    """The tables whose rows are read, by their names: a clone of a repository holds others as well, and each is read to
+    learn whether it has changed.
     """
     files = [place] if place.is_file() else [file for file in sorted(place.rglob("*")) if file.suffix in TABLE_SUFFIXES]
     for names in ([config], [split.partition("[")[0] for text in splits for split in text.split("+")]):

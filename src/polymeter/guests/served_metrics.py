@@ -1,5 +1,5 @@
-"""The metric ``code_eval`` of the package ``evaluate``, which a guest loads by itself: ours takes its place, with the
-same values. The other one is fetched from the hub, and runs programs that a model wrote with nothing around them.
+"""The metric ``code_eval`` of the package ``evaluate``, which a guest loads by itself: ours replaces it, with the same
+values. The original is fetched from the hub, and runs programs that a model wrote without protection.
 """
 
 from __future__ import annotations
@@ -38,9 +38,7 @@ class CodeEval:
 
 
 def serve_metrics(package: str) -> None:
-    """Let ``evaluate.load`` answer with ours. Called when a guest has imported a package; calling it again changes
-    nothing.
-    """
+    """Make ``evaluate.load`` return ours. Called when a guest has imported a package; more calls change nothing."""
     module = sys.modules.get(package) if package == _PACKAGE else None
     real = getattr(module, "load", None)
     if real is None or getattr(real, "serves_own_metrics", False):

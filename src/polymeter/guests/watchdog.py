@@ -1,9 +1,9 @@
-"""Says which of a guest's hooks is taking too long. Code of a guest runs in this process, under its lock and in its
-threads, so it cannot be ended from outside; what hangs a run can at least be named.
+"""Names the hook of a guest that is taking too long. Code of a guest runs in this process, under its lock and in its
+threads, so it cannot be ended from outside; but the hook that blocks a run can be named.
 
-A hook that waits or computes in Python is named with its task, its sample and the line that it is at. One that never
-gives up the interpreter, inside a regular expression or the power of two integers, stops every other thread too, also
-the one that would name it: for this case Python's own ``faulthandler`` prints where each thread is.
+A hook that waits or computes in Python is named with its task, its sample and its current line. One that never gives up
+the interpreter, inside a regular expression or the power of two integers, stops every other thread too, also the one
+that would name it: for this case Python's own ``faulthandler`` prints where each thread is.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from types import FrameType
 from polymeter.core.errors import is_of_guest
 
 _LOOKS = 4
-"""How often the watchdog looks within one time limit."""
+"""The number of times that the watchdog looks within one time limit."""
 
 
 class _Call:
-    """A hook at work, watched for as long as the block lasts. A class and not a generator, because each sample passes
-    through several.
+    """A running hook, watched inside the block. A class and not a generator, because each sample passes through
+    several.
     """
 
     __slots__ = ("_calls", "_thread", "_waiting", "began", "hook", "is_named", "is_waiting", "sample", "task")
@@ -56,7 +56,7 @@ class Watchdog:
     """Watches the hooks of one run. Its thread starts with the first hook.
 
     Args:
-        timeout_s: How long a hook may take before it is named.
+        timeout_s: The time after which a hook is named.
         warn: Called with the warning, on the watchdog's thread.
     """
 
@@ -70,14 +70,14 @@ class Watchdog:
         self._is_watching = False
 
     def watching(self, task: str, sample: str, hook: str) -> _Call:
-        """Watch a hook of this thread for as long as the block lasts."""
+        """Watch a hook of this thread inside the block."""
         if not self._is_watching:
             self._begin()
         return _Call(self._calls, task, sample, hook)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Inside the block the hook of this thread waits for a model, which has time limits of its own."""
+        """Pause the watch of this thread's hook inside the block: it waits for a model with its own time limits."""
         call = self._calls.get(threading.get_ident())
         if call is None:
             yield
@@ -90,12 +90,12 @@ class Watchdog:
             call.is_waiting = False
 
     def close(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._closed.set()
 
     def look(self) -> None:
         """Name the hooks that have taken too long."""
-        # A hook whose bounded steps used up their time gets a moment to say so.
+        # A hook whose bounded steps used up their time gets a moment to report it.
         late = time.monotonic() - self._timeout_s - self._interval_s
         for thread, call in list(self._calls.items()):
             if call.began < late and not call.is_waiting and not call.is_named:

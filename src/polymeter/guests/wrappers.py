@@ -31,10 +31,10 @@ def registered_names(cls: type) -> tuple[str, ...]:
 
 
 def registering(base: type, add: Callable[[str, Any], None], names: Iterable[str]) -> Callable[[Wrapper], Wrapper]:
-    """What a system's ``register_model`` gives: a decorator that registers a class under names.
+    """Return a system's ``register_model``: a decorator that registers a class under names.
 
     Args:
-        base: What the class must derive from.
+        base: The class that it must derive from.
         add: Called with each name and the class.
         names: The names.
     """
@@ -78,7 +78,7 @@ def with_inner(module: ModuleType) -> list[ModuleType]:
 
 
 def file_names_beside(path: Path) -> list[str]:
-    """The names in the folder of a path, for a hint where the path does not exist."""
+    """The names in the folder of a path, for a hint if the path does not exist."""
     return [item.name for item in path.parent.iterdir()] if path.parent.is_dir() else []
 
 
@@ -87,7 +87,7 @@ def modules_at(path: str, supplied: Mapping[str, Any], own_roots: Container[str]
     switched on, inside ``contained``.
 
     Args:
-        path: What the user named.
+        path: The path or name from the user.
         supplied: Names that its code may use without importing them.
         own_roots: Packages that a shim serves: a module missing from one of them is not a missing package.
 

@@ -1,5 +1,5 @@
 """Importing guests: each module of a folder is loaded once, under the folder's private package (``packages``), and its
-import statements find what its author meant (``import_statements``).
+import statements find the modules that its author meant (``import_statements``).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _GuestLoader(SourceFileLoader):
 
 
 class _GuestFinder(MetaPathFinder):
-    """Finds private packages and what is in them."""
+    """Finds private packages and their modules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -63,7 +63,7 @@ class _GuestFinder(MetaPathFinder):
 
 
 def _find_guests() -> None:
-    """Have Python find what is in private packages, from now on."""
+    """Make Python find modules of private packages, from now on."""
     with GUEST_LOCK:
         if not any(isinstance(finder, _GuestFinder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _GuestFinder())
@@ -77,9 +77,9 @@ def load_file(
 
     Args:
         file: The file.
-        supplied: Names that code of its folder may use without importing them; what it defines itself wins.
-        stands_for: Packages that the code was written to lie in, the likeliest first: what its relative imports name
-            and its neighbours do not have is taken from their shims.
+        supplied: Names that code of its folder may use without importing them; its own definitions take precedence.
+        stands_for: Packages that the code was written to lie in, the likeliest first: names that its relative imports
+            need and its neighbours do not have are taken from their shims.
         copy: Names an instance of the module of its own, with its own globals; empty: the one that all share.
     """
     _find_guests()

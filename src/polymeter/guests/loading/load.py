@@ -1,5 +1,5 @@
-"""Loading what a benchmark or wrapper names, a file or a function, so that failures become errors that say where they
-came from and what to do.
+"""Loading of files and functions that a benchmark or wrapper names. Failures become errors that state their place and
+the fix.
 
 A ``!function`` tag is a ``FunctionRef``: plain data, resolved only when a task runs. A file of an author's is loaded
 while the shims are on and inside containment.
@@ -31,7 +31,7 @@ from polymeter.guests.shims.finder import switch_on_shims
 
 _PYTHONS_OWN = sys.stdlib_module_names | {"__main__"}
 _NAMELESS = "?"
-"""The missing module of an error that an author raises himself, with a message and without a name."""
+"""Return the missing module of an error that an author raises himself, with a message and without a name."""
 
 
 @contextmanager
@@ -39,8 +39,8 @@ def authors_code(error_type: type[PolymeterError], doing: str) -> Iterator[None]
     """Call a benchmark's or wrapper's own code inside this, before any request is made.
 
     Args:
-        error_type: What its failures become.
-        doing: What the call does, for messages.
+        error_type: The type that its failures become.
+        doing: A description of the call, for messages.
 
     Raises:
         PlanError: if it needs a package that is not installed.
@@ -56,7 +56,7 @@ def authors_code(error_type: type[PolymeterError], doing: str) -> Iterator[None]
             raise PlanError(plain.what, where=blame(error), hint=plain.hint) from error
         except ImportError as error:
             what = f"{doing} raised {type(error).__name__}: {error}"
-            raise error_type(what, where=blame(error), hint="Install or update what it names.") from error
+            raise error_type(what, where=blame(error), hint="Install or update the package that it names.") from error
 
 
 def load_authors_file(
@@ -124,7 +124,7 @@ class FunctionRef:
 
 
 def check_place(ref: FunctionRef) -> None:
-    """Check where the code of a reference is, without running any: in a Python file that the tag leads to, or in an
+    """Check that the code of a reference exists, without running any: in a Python file that the tag leads to, or in an
     installed package or another system's module that it names with dots. Python's own modules are neither, so that a
     task file with no Python beside it calls none.
 
@@ -142,13 +142,13 @@ def check_place(ref: FunctionRef) -> None:
     raise PlanError(
         f"There is no {ref.module}.py for '!function {ref.name}'.",
         where=ref.where,
-        hint=near or f"It is looked for in {ref.directory}; Python's own modules are not called by task files.",
+        hint=near or f"It is looked for in {ref.directory}; task files cannot call Python's own modules.",
     )
 
 
 def resolve(ref: FunctionRef | Callable[..., Any]) -> Callable[..., Any]:
-    """The function that a reference names; a function is returned as it is. Runs the top level of its module, once per
-    file and run.
+    """Return the function that a reference names; a function is returned unchanged. Runs the top level of its module,
+    once per file and run.
 
     Raises:
         PlanError: if the module is missing, is one of Python's own or fails to load, needs a package that is not
@@ -183,7 +183,7 @@ def resolve(ref: FunctionRef | Callable[..., Any]) -> Callable[..., Any]:
 
 
 def name_of(code: FunctionRef | Callable[..., Any]) -> str:
-    """What to call a function or a reference to one, in messages and as the name of a metric."""
+    """Return the name of a function or of a reference to one, for messages and as the name of a metric."""
     return code.name if isinstance(code, FunctionRef) else getattr(code, "__name__", type(code).__name__)
 
 

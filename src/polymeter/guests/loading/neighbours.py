@@ -1,20 +1,20 @@
-"""What a guest's file means by names of the package that it was written for, when it lies in a folder of its user's.
+"""The meaning of names of the package that a guest's file was written for, if the file is in a user's folder.
 
 *Dotted names of a tree* (of tasks, of model wrappers, of benchmarks: ``tool.tasks.x.y``, ``tool.models.z``): here the
 same folders may lie under another root, so the name is looked for below each ancestor of the folder that imports it,
 first the tree's own folder in a copy of the tool and then the nearest, then below the folders of benchmarks that the
 user has named, and then in the tool's own package if that is installed: its files are read, and the package is never
-imported. Which trees there are, the systems say.
+imported. The systems list the trees.
 
 *Relative imports* (``from ..dataset import x``) of a file that stands for a module inside another system's package
 (``tool.dataset.x``): the files beside it come first, then the shim of that package. In a checkout of the package itself
-it is the other way round where the shim has the names: there the files beside it are the very modules that the shims
-replace.
+the shim comes first if it has the names: there the files beside it are the very modules that the shims replace.
 
-*Names that the shims supply* win inside a copy of the package over the copy's own file of that name, whichever way they
-are imported: that file is the very module which the shim replaces, and may call a provider by itself. Below a tree this
-holds only for the tool's own modules, and for systems whose authors put their files into the tool's own folders
-(``checkouts``): elsewhere what lies in a tree has come with the task. A name that the shim lacks is the file's.
+*Names that the shims supply* take precedence inside a copy of the package over the copy's own file of that name, in any
+form of import: that file is the very module that the shim replaces, and may call a provider by itself. Below a tree
+this holds only for the tool's own modules, and for systems whose authors put their files into the tool's own folders
+(``checkouts``): otherwise the files of a tree have come with the task. A name that the shim does not have is the
+file's.
 
 *Packages of a checkout*: a copy of such a package brings folders of its own (``tool.extra``), and code beside it, which
 its users import because they start it from there.
@@ -51,8 +51,8 @@ def package_names() -> frozenset[str]:
 
 
 def include_trees(places: Iterable[Path]) -> None:
-    """Look for names of the trees below these places too, for as long as the process lives: folders of benchmarks, or
-    files in them.
+    """Look for names of the trees below these places too, for the life of the process: folders of benchmarks, or files
+    in them.
     """
     for place in places:
         _included[(place if place.is_dir() else place.parent).resolve()] = None
@@ -80,7 +80,7 @@ def tree_path(name: str, folder: Path | None) -> Path | None:
     parts = name.removeprefix(tree).split(".")
     is_replaced = folder is None or is_supplied(name, folder)
     ancestors = [] if folder is None or is_replaced else _ancestors(tree, folder)
-    # What has come with a guest wins over a shim, and a shim over what lies elsewhere.
+    # Files that came with a guest take precedence over a shim, and a shim over files elsewhere.
     elsewhere: Iterable[Path] = () if is_shim(name) else _included_places(tree, parts[0])
     for place in (*ancestors, *elsewhere):
         path = place.joinpath(*parts)
@@ -180,8 +180,8 @@ def is_supplied(name: str, folder: Path) -> bool:
 
 
 def lacking_in_shim(name: str, wanted: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Which names of ``from name import …`` the shim of a supplied module does not have. A module below it counts as
-    one that it has if it is supplied itself.
+    """Return the names of ``from name import …`` that the shim of a supplied module does not have. A module below it
+    counts as one that it has if it is supplied itself.
     """
     return tuple(item for item in wanted if item != "*" and not _is_held(name, item, folder))
 
@@ -225,7 +225,7 @@ def beside_checkout(top: str, folder: Path) -> Path | None:
 
 
 def names_beside(base: Path, name: str, wanted: Sequence[str]) -> frozenset[str]:
-    """Which names of ``from .name import …`` come from files below ``base``."""
+    """Return the names of ``from .name import …`` that come from files below ``base``."""
     path = base.joinpath(*name.split(".")) if name else base
     if name and (path.with_name(f"{path.name}.py").is_file() or (path / "__init__.py").is_file()):
         return frozenset(wanted)
@@ -237,7 +237,7 @@ def shim_of(packages: Iterable[str], name: str, wanted: Sequence[str]) -> tuple[
 
     Args:
         packages: The dotted packages that ``.`` may be, the likeliest first.
-        name: What follows the dots; may be empty.
+        name: The name after the dots; may be empty.
         wanted: The names that are imported, ``*`` for all.
     """
     first: ModuleType | None = None
@@ -258,8 +258,8 @@ def joined(name: str, sources: Iterable[tuple[ModuleType, Iterable[str]]]) -> Mo
 
 
 def _shim(name: str, wanted: Sequence[str]) -> ModuleType | None:
-    """A shim, with those of its modules that are wanted; ``None`` if there is none of that name. Nothing of the user's
-    folders is taken for it: what lies in one checkout is not a stand-in for what lies in another.
+    """Return a shim, with those of its modules that are requested; ``None`` if there is none of that name. Files of the
+    user's folders are never used for it: a file in one checkout does not replace a file in another.
     """
     if not is_shim(name):
         return None

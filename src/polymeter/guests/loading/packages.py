@@ -1,7 +1,7 @@
 """Private packages: one for each folder of guest code, under a name that nobody else can mean.
 
 Nothing of a guest is ever registered in ``sys.modules`` under a bare name, so folders cannot see each other's
-``utils``. What an ``import`` in such a folder means is the business of ``import_statements``.
+``utils``. ``import_statements`` determines the meaning of an ``import`` in such a folder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Folder:
         package: The name of its package.
 
     Attributes:
-        builtins: What its modules find as ``__builtins__``.
+        builtins: The ``__builtins__`` of its modules.
         stands_for: Packages of another system that its code was written to lie in, the likeliest first.
         added: Further folders that its code has put on ``sys.path``.
     """
@@ -59,7 +59,7 @@ def package_of(folder: Path) -> str:
         earlier = _packages.get(folder)
         if earlier is not None and earlier[0] == state:
             return earlier[1]
-        with not_noting():  # what a guest does not import is not a source of it
+        with not_noting():  # modules that a guest does not import are not its sources
             code = digest(b"".join(file.read_bytes() for file in files))
         name = GUEST_PREFIX + digest(f"{folder}:{code}".encode())[:16]
         if name not in sys.modules:

@@ -1,4 +1,4 @@
-"""``sys.path`` around guests: what they put there, what is put there for them, and what is installed."""
+"""``sys.path`` around guests: the folders that they put there, those put there for them, and installed packages."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _settled: list[str] = []  # what sys.path holds of which no function of a guest'
 
 
 class _OurEntry(str):
-    """An entry of ``sys.path`` that we put there, so as not to take it for the guest's."""
+    """An entry of ``sys.path`` that we put there, to distinguish it from the guest's."""
 
     __slots__ = ()
 
 
 @contextmanager
 def importable(folder: Path) -> Iterator[None]:
-    """The folder is on ``sys.path`` while its code loads, for code that imports by other means than ``import``."""
+    """Put the folder on ``sys.path`` while its code loads, for code that imports by other means than ``import``."""
     before = set(sys.modules)
     if not _loading:
         _settled[:] = sys.path
@@ -45,7 +45,9 @@ def importable(folder: Path) -> Iterator[None]:
 
 
 def _forget_bare(before: set[str], folder: Path) -> None:
-    """Take out of ``sys.modules`` what guest code has imported under a bare name by other ways than ``import``."""
+    """Remove from ``sys.modules`` the modules that guest code has imported under a bare name by other means than
+    ``import``.
+    """
     root = str(folder)
     for name in set(sys.modules) - before:
         file = str(getattr(sys.modules[name], "__file__", None) or "")
@@ -72,7 +74,7 @@ def added_folders() -> Iterator[Path]:
 
 @contextmanager
 def kept_search_path() -> Iterator[None]:
-    """Leave ``sys.path`` as it is found."""
+    """Restore ``sys.path`` after the block."""
     before = list(sys.path)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Loading a user's Python file, in whatever process needs what it registers."""
+"""Loading of a user's Python file, in each process that needs its registrations."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a guest's source says without being run: its imports, its files, the packages and names that it uses."""
+"""Facts about a guest's source without running it: its imports, its files, the packages and names that it uses."""

@@ -1,10 +1,9 @@
-"""What an ``import`` statement of a guest means.
-
-Task code is written to lie in a folder and to import its neighbours: by ``from .helper import x``, by ``import
-helper`` after putting its folder on ``sys.path``, or by just naming them. Modules of a folder are loaded under a
-private package, so relative imports work as they are. For absolute ones each folder's modules get their own
-``__import__``, which looks for a neighbour when Python would not find the name elsewhere (or when the code has put
-that folder on ``sys.path``). It holds for imports that run late, inside functions, as well.
+"""The meaning of an ``import`` statement of a guest. Task code is written to lie in a folder and to import its
+neighbours: by ``from .helper import x``, by ``import helper`` after putting its folder on ``sys.path``, or by just
+naming them. Modules of a folder are loaded under a private package, so relative imports work unchanged. For absolute
+ones each folder's modules get their own ``__import__``, which looks for a neighbour when Python would not find the name
+elsewhere (or when the code has put that folder on ``sys.path``). It holds for imports that run late, inside functions,
+as well.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class ImportStatements:
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
-        """What ``__import__`` gives."""
+        """Return the result of ``__import__``."""
         if level:
             return self._relative(name, tuple(fromlist or ()), level, globals or {})
         if name.startswith(trees()) or name.partition(".")[0] in package_names():
@@ -95,16 +94,16 @@ class ImportStatements:
             return sys.modules[".".join(private.split(".")[: depth + 1])]
 
     def note_added(self) -> None:
-        """Remember what this folder's code has put on ``sys.path``: for imports inside its functions, which run when
-        the search path is as before.
+        """Remember the folders that this folder's code has put on ``sys.path``: for imports inside its functions, which
+        run after the search path is restored.
         """
         for folder in added_folders():
             if folder not in self._folder.added:
                 self._folder.added.append(folder)
 
     def _relative(self, name: str, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType:
-        """What a relative import means: names that the shim supplies in a copy of its package, then those of an
-        ``__init__.py``, then of the shim, then modules of the folders.
+        """Return the module of a relative import: names that the shim supplies in a copy of its package, then those of
+        an ``__init__.py``, then of the shim, then modules of the folders.
         """
         module = self._supplied(name, wanted, level, scope)
         if module is None and wanted and not name:
@@ -118,8 +117,8 @@ class ImportStatements:
         return builtins.__import__(name, scope, None, wanted, level)
 
     def _supplied(self, name: str, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType | None:
-        """What a relative import means inside a copy of a system's package, where the shim supplies the module: the
-        names of the shim, and those that it lacks from the copy's own file; ``None`` if it has none of them.
+        """Return the module of a relative import inside a copy of a system's package, if the shim supplies it: the
+        names of the shim, and missing ones from the copy's own file; ``None`` if it has none of them.
         """
         base = self._folder.path.joinpath(*str(scope.get("__package__") or "").split(".")[1:])
         for _ in range(level - 1):
@@ -135,7 +134,7 @@ class ImportStatements:
             return shim
         own = self._relative(name, lacking, level, scope)
         if not all(hasattr(own, item) for item in lacking):
-            return shim  # so that Python says which name cannot be imported
+            return shim  # so that Python names what cannot be imported
         return joined(full, [(own, lacking), (shim, held)])
 
     def _from_init(self, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType | None:
@@ -168,8 +167,8 @@ class ImportStatements:
         return found
 
     def _from_shim(self, name: str, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType | None:
-        """What a relative import means that the files beside it do not have, where the folder stands for a package of
-        another system; ``None`` if they have it.
+        """Return the module of a relative import that the files beside it do not have, if the folder stands for a
+        package of another system; ``None`` if they have it.
         """
         inside = str(scope.get("__package__") or "").split(".")[1:]
         base = self._folder.path.joinpath(*inside)
@@ -203,7 +202,7 @@ class ImportStatements:
         """The private name of a neighbour that an absolute import means; ``None`` if it means something else.
 
         Args:
-            name: What is imported.
+            name: The name of the module.
             importer: The module that imports it.
         """
         top = name.partition(".")[0]
@@ -233,7 +232,8 @@ class ImportStatements:
 
     def _from_package(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
         """An absolute import from a system's package. ``from lmms_eval.tasks.x.y import z`` (or ``lmms_eval.models``):
-        the files that came with this guest win over everything else of that name. Of a checkout, what the shims lack.
+        the files that came with this guest take precedence over everything else of that name. From a checkout come
+        names that the shims do not have.
         """
         path = (
             tree_path(name, self._folder.path) if name.startswith(trees()) else checkout_path(name, self._folder.path)
@@ -302,7 +302,7 @@ class ImportStatements:
 
 
 def statements_of(folder: Folder) -> ImportStatements:
-    """What runs the import statements of a folder's modules, made on first use."""
+    """Return the object that runs the import statements of a folder's modules, made on first use."""
     found = folder.builtins["__import__"]
     if not isinstance(found, ImportStatements):
         found = folder.builtins["__import__"] = ImportStatements(folder)
@@ -322,7 +322,7 @@ def _names_of_init(place: Path, stands_for: tuple[str, ...], wanted: Sequence[st
     real package. One that cannot be loaded for another reason has what it has defined, too, unless a name is missing.
 
     Raises:
-        ImportError: if it cannot be loaded, and lacks a name that is asked for.
+        ImportError: if it cannot be loaded, and a requested name is missing from it.
     """
     package = package_of(place)
     folder = folder_of(package)
@@ -365,7 +365,9 @@ def _names_of_file(path: Path, stands_for: tuple[str, ...], wanted: Sequence[str
 
 
 def _tree_of(name: str, module: ModuleType) -> ModuleType:
-    """What ``import a.b.c`` binds: a module ``a`` that leads to the given one, and otherwise to the real ``a``."""
+    """Return the module that ``import a.b.c`` binds: ``a``, which leads to the given module, and otherwise to the real
+    ``a``.
+    """
     top, *rest = name.split(".")
     root = shell = _Shell(top)
     for depth, part in enumerate(rest, 2):

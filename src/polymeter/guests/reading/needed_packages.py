@@ -1,9 +1,8 @@
-"""Which packages a guest's code needs, found by reading its import statements; nothing is run.
-
-What is imported when a file is loaded is needed, also by the files of the same task that it imports. What is imported
-inside functions, or under a condition, may be needed: only running the code tells; and so may everything, if some of
-the files change where modules are looked for. What is imported in a ``try`` that takes care of its absence is not
-needed; nor is what a file imports whose names a shim supplies instead, because it is not loaded.
+"""The packages that a guest's code needs, found by reading its import statements; nothing is run. Packages that a file
+imports when it is loaded are needed, also those of files of the same task that it imports. Packages imported inside
+functions, or under a condition, may be needed: only running the code shows it. So may all, if some of the files change
+the search path of modules. An import in a ``try`` that handles its absence is not needed; nor are the imports of a file
+whose names a shim supplies, because it is not loaded.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ _MOST_PARSED = 4096
 _LEVELS = 3
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _SEARCHED = re.compile(rb"\bsys\s*\.\s*(?:path|meta_path|modules)\b|\bfrom\s+sys\s+import\b|\baddsitedir\b")
-"""What code says that changes where modules are looked for, or puts some there."""
+"""Words of code that changes the search path of modules, or adds modules to it."""
 _NAMESPACES = ("azure", "google")
-"""Packages that many distributions share: of these the next name counts too."""
+"""Packages that many distributions share: their next name counts too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +97,8 @@ class _Statement:
 
     Attributes:
         level: The number of dots of a relative one.
-        module: What stands after them, or the module that is imported.
-        names: What is imported from it.
+        module: The name after them, or the module that is imported.
+        names: The names imported from it.
         line: Its line.
         is_certain: Whether it runs whenever its file is loaded.
     """
@@ -113,11 +112,11 @@ class _Statement:
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """What a file says of imports.
+    """The imports of a file.
 
     Attributes:
         statements: Its import statements, without those whose failure it expects.
-        changes_search: Whether it may change where modules are looked for.
+        changes_search: Whether it may change the search path of modules.
     """
 
     statements: tuple[_Statement, ...] = ()
@@ -135,7 +134,7 @@ def _code_in(file: Path) -> _Code:
 # Kept for the life of the process: the file's state is part of the key, so a changed file is read again.
 @lru_cache(maxsize=_MOST_PARSED)
 def _parsed_code(file: str, size: int, mtime_ns: int) -> _Code:
-    """What a file says in its present state."""
+    """The imports of a file in its present state."""
     import warnings
 
     try:
@@ -145,7 +144,7 @@ def _parsed_code(file: str, size: int, mtime_ns: int) -> _Code:
             tree = ast.parse(text)
         return _Code(tuple(_within(tree.body, is_certain=True)), _SEARCHED.search(text) is not None)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return _Code()  # loading the task says so
+        return _Code()  # loading the task reports it
 
 
 def _within(nodes: Iterable[ast.AST], *, is_certain: bool) -> Iterator[_Statement]:
@@ -190,7 +189,7 @@ def _neighbours(file: Path, statement: _Statement) -> Iterator[Path]:
     elif f"{statement.module}.".startswith(trees()):
         yield from (found for name in below if (found := tree_file(name, file.parent)))
     else:
-        # Folders above the file's own are where code looks that changes the search path.
+        # Code that changes the search path looks in folders above the file's own.
         folders = file.parents[: 1 if is_installed(statement.module.partition(".")[0]) else _LEVELS]
         beside = next((found for folder in folders if (found := _module_in(folder, statement.module))), None)
         if beside is not None and beside != file:
@@ -199,7 +198,7 @@ def _neighbours(file: Path, statement: _Statement) -> Iterator[Path]:
 
 def _beside_the_shim(module: str, statement: _Statement, inside: Path) -> Iterator[Path]:
     """The files of a copy of a system's package that a statement loads although a shim supplies the module: those with
-    names that the shim lacks.
+    names that the shim does not have.
     """
     root = package_root(inside)
     lacking = lacking_in_shim(module, statement.names, inside)
@@ -214,7 +213,7 @@ def _module_in(folder: Path, name: str) -> Path | None:
 
 
 def _package(file: Path, statement: _Statement) -> str:
-    """The package that a statement needs; empty if that is nobody's, or one that is always there."""
+    """The package that a statement needs; empty if it is unknown, or always installed."""
     top, _, below = statement.module.partition(".")
     if statement.level or top in sys.stdlib_module_names or top == "polymeter" or top in import_roots():
         return ""

@@ -1,4 +1,4 @@
-"""Which files a guest's code is made of, found by reading its import statements; nothing is run."""
+"""The files of a guest's code, found by reading its import statements; nothing is run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OURS, _LIBRARY = "polymeter", "polymeter.library"
 def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
     """Source files, and those that they import, directly or not, from their own folder or package; sorted. What is
     imported late, inside functions, is among them; installed packages are not. Nor is Polymeter itself, whose version a
-    run tells: of its files, only those of the benchmarks that come with it are.
+    run records: only the files of its included benchmarks are.
     """
     files_seen: set[Path] = set()
     waiting = [file.resolve() for file in files]
@@ -37,12 +37,12 @@ def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]:
-    """Third-party packages that must be there for a file to load, each with the line of its import. Neighbours, the
-    standard library and packages that have shims are not among them.
+    """Return third-party packages that a file needs to load, each with the line of its import. Neighbours, the standard
+    library and packages that have shims are not among them.
 
     Args:
         tree: The file.
-        folder: Where it lies.
+        folder: Its folder.
     """
     ours = {_OURS, *import_roots()}
     for node in tree.body:
@@ -59,8 +59,8 @@ def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]
 
 
 class _Imports:
-    """Which files other files import. What is on disk is looked up once in the life of the object, since the files of
-    a package import the same modules over and over.
+    """The files that other files import. The disk is checked once in the life of the object, since the files of a
+    package import the same modules over and over.
     """
 
     def __init__(self) -> None:
@@ -98,8 +98,9 @@ class _Imports:
             yield file
 
     def _own_roots(self, folder: Path) -> tuple[Path, ...]:
-        """Where an absolute import may mean a neighbour: the folder, and what its package lies in. Packages installed
-        beside a package are not neighbours: a benchmark inside an installed tool would be made of all of them.
+        """Return the folders in which an absolute import may mean a neighbour: its own, and the one around its package.
+        Packages installed beside a package are not neighbours: a benchmark inside an installed tool would be made of
+        all of them.
         """
         if folder not in self._roots:
             roots = [folder]
@@ -146,7 +147,7 @@ def _is_own_module(module: str) -> bool:
 
 
 # The benchmarks of one checkout import each other's files, so a file is parsed once in a process, as long as its size
-# and time of modification stay the same. What a name leads to depends on other files and is looked up anew.
+# and time of modification stay the same. The target of a name depends on other files and is looked up anew.
 @lru_cache(maxsize=_MOST_PARSED)
 def _import_statements(file: str, size: int, mtime_ns: int) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
     """The import statements of a file: level, module, and the names that are imported from it."""
@@ -187,5 +188,5 @@ def tree_of(path: Path, content: bytes) -> ast.Module:
         raise PlanError(f"This is not valid Python: {error.msg}.", where=f"{path}:{error.lineno or 1}") from None
     except ValueError as error:
         raise PlanError(f"This is not valid Python: {error}.", where=f"{path}:1") from None
-    except (RecursionError, MemoryError):  # what Python's parser says of code that is nested too deeply
+    except (RecursionError, MemoryError):  # the error of Python's parser on code that is nested too deeply
         raise PlanError("This Python code is nested too deeply to be read.", where=f"{path}:1") from None

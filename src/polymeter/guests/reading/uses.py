@@ -1,7 +1,6 @@
-"""Which names a guest's code uses, found by reading it; nothing is run.
-
-What a hook may call is followed by name: from the hook to every function, method, class and variable of its files that
-has a name which it uses, and so on. That is more than it calls and never less, but for names that are made at run time.
+"""The names that a guest's code uses, found by reading it; nothing is run. Calls of a hook are followed by name: from
+the hook to every function, method, class and variable of its files with a name that it uses, and so on. That is more
+than it calls and never less, but for names that are made at run time.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ class Use:
 
 
 def uses_behind(files: Iterable[Path], starts: Iterable[tuple[Path | None, str]]) -> Iterator[Use]:
-    """What some functions use that their files do not define, directly or through other functions.
+    """Return the names that some functions use and their files do not define, directly or through other functions.
 
     Args:
-        files: The source files; what is not readable Python is passed over.
+        files: The source files; files that are not readable Python are skipped.
         starts: The functions: file and name. A name without a file is looked for in all of them; without a name, all
             that the file defines is meant.
     """
@@ -67,7 +66,7 @@ class _ReadSource:
 
 
 def _definitions(name: str, file: Path, sources: Mapping[Path, _ReadSource]) -> Iterator[tuple[Path, ast.AST]]:
-    """What a name stands for: in its own file if that defines it, else in any."""
+    """Return the definition of a name: in its own file if that defines it, else in any."""
     own = sources[file].definitions
     for place, source in [(file, sources[file])] if name in own else sources.items():
         yield from ((place, node) for node in source.definitions.get(name, ()))
@@ -112,8 +111,8 @@ def _outside_of_functions(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _used(node: ast.AST) -> Iterator[tuple[str, int, ast.Call | None]]:
-    """The names that a definition uses. Of a class, only what making it runs: its other methods are found when their
-    names are used.
+    """The names that a definition uses. Of a class, only the names in code that runs when an object is made: other
+    methods are found when their names are used.
     """
     calls = {id(item.func): item for item in ast.walk(node) if isinstance(item, ast.Call)}
     waiting = [node]

@@ -1,8 +1,8 @@
-"""Shims: importable names of other systems that lead to our objects, served from the first guest on. Which names there
-are, ``tables`` knows.
+"""Shims: importable names of other systems that lead to our objects, served from the first guest on. ``tables`` holds
+the names.
 
-Nothing is installed under another project's name; one entry of ``sys.meta_path`` answers for it. What a task's own
-collection brings (``lmms_eval.tasks.mmbench.en_utils``) never gets here: guests' imports look there first.
+Nothing is installed under another project's name; one entry of ``sys.meta_path`` answers for it. Modules of a task's
+own collection (``lmms_eval.tasks.mmbench.en_utils``) never get here: guests' imports look there first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from polymeter.guests.shims.tables import Contents, ShimModule, ShimNames
 
 
 def switch_on_shims() -> None:
-    """Make the names of every system importable, for as long as the process lives. Calling it again changes nothing.
+    """Make the names of every system importable, for the life of the process. Calling it again changes nothing.
 
     Raises:
         PlanError: if a real package is loaded already, so that its code and ours would mix.
@@ -36,7 +36,7 @@ def switch_on_shims() -> None:
         # A module of ours that is served under another name keeps its own.
         if loaded is not None and loaded.__name__ == root and not isinstance(loaded, ShimModule):
             raise PlanError(
-                f"The package {root!r} is loaded already, so Polymeter cannot stand in for it.",
+                f"The package {root!r} is loaded already, so Polymeter cannot replace it.",
                 where=str(getattr(loaded, "__file__", None) or root),
                 hint=f"Evaluate in a process that does not import {root} first.",
             )
@@ -136,8 +136,9 @@ class _Made(Loader):
 
 
 def _is_import() -> bool:
-    """Return whether the import system asks a finder for an ``import`` statement, which fails where there is no module
-    and should say why. Code that asks whether there is one (``importlib.util.find_spec``) is answered with ``None``.
+    """Return whether the import system asks a finder for an ``import`` statement, which fails without a module and
+    should state the reason. Code that asks whether there is one (``importlib.util.find_spec``) is answered with
+    ``None``.
     """
     frame = sys._getframe(2)
     while frame.f_code.co_name == "_find_spec" and frame.f_back is not None:

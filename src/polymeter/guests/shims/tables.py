@@ -1,7 +1,7 @@
-"""What the shims have: the names of other systems that can be imported, as tables. ``finder`` serves them.
+"""The importable names of other systems, as tables. ``finder`` serves them.
 
 A system's record names its import roots (``core.names.systems.ImportRoot``). Each has two tables, plain data, that are
-read when the first name below the root is asked for. The table of *aliases* says what is importable::
+read when the first name below the root is asked for. The table of *aliases* lists importable names::
 
     {
         "other.utils": "ours.helpers",  # a module of ours under a second name, the same object
@@ -13,10 +13,10 @@ read when the first name below the root is asked for. The table of *aliases* say
         "other.models.simple": {},  # a package without names of its own
     }
 
-Names and modules that a root lacks are looked for below another one, if its record names that (``otherwise``).
+Names and modules that a root does not have are looked for below another one, if its record names that (``otherwise``).
 
-A module with others below it is a package; those in between need no entry. The table of *refused names* says what to do
-instead of using a class, or a function (with ``()``) that can be named and not used::
+A module with others below it is a package; those in between need no entry. The table of *refused names* has advice for
+classes, and functions (with ``()``), that can be named and not used::
 
     {"other.server.Server": "Name the endpoint with --base-url.", "other.server.launch()": "Use 'polymeter run'."}
 """
@@ -62,8 +62,9 @@ def _shim_names() -> ShimNames:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a module of a table holds: targets by name, refused names, the target of everything else, the full names of
-    the modules below it, and the module of that name below another root, which has what this one lacks.
+    """The contents of a module of a table: targets by name, refused names, the target of everything else, the full
+    names of the modules below it, and the module of that name below another root, which has names that this one does
+    not have.
     """
 
     names: Mapping[str, str]
@@ -73,7 +74,7 @@ class Contents:
     otherwise: str = ""
 
     def public_names(self) -> list[str]:
-        """What a star import binds."""
+        """The names that a star import binds."""
         rest = load(self.rest) if self.rest else None
         others = getattr(rest, "__all__", None)
         if others is None:
@@ -86,11 +87,11 @@ class ShimModule(ModuleType):
 
     Args:
         name: Its dotted name.
-        contents: What it holds.
+        contents: Its contents.
     """
 
     def __init__(self, name: str, contents: Contents) -> None:
-        super().__init__(name, f"What Polymeter has of ``{name}``.")
+        super().__init__(name, f"Polymeter's part of ``{name}``.")
         vars(self)["_contents"] = contents
 
     def __getattr__(self, name: str) -> Any:
@@ -108,7 +109,7 @@ class ShimModule(ModuleType):
             and not name.startswith("__")
             and (not contents.otherwise or hasattr(load(contents.rest), name))
         ):
-            # Not kept: such a module may answer anew each time, with what the user's files have defined by then.
+            # Not kept: such a module may return another object each time, from the user's files so far.
             return getattr(load(contents.rest), name)
         elif contents.otherwise and not name.startswith("__"):
             return getattr(importlib.import_module(contents.otherwise), name)
@@ -199,13 +200,13 @@ class ShimNames:
             if name in held.names or name in held.refused:
                 return True
             others = target or held.rest
-            # An object that is asked anew each time may have any name by then.
+            # An object that is looked up anew each time may have any name by then.
             if others and not name.startswith("__") and (":" in others or hasattr(load(others), name)):
                 return True
         return False
 
     def _contents_of(self, name: str) -> Iterator[tuple[str, Contents]]:
-        """Of each root that answers for a module, the module of ours that it is, or the names that it is made of."""
+        """Return, for each root that has a module, our module for it, or its table of names."""
         root, _, below = name.partition(".")
         for answering in self.answering(root):
             full = f"{answering}.{below}" if below else answering
@@ -214,7 +215,7 @@ class ShimNames:
                 yield tables.target(full), tables.contents(full, frozenset())
 
     def answering(self, root: str) -> Iterator[str]:
-        """An import root and those that answer for what it lacks, as far as they are there."""
+        """Return an import root and those that replace its missing names, if they exist."""
         while root in self.roots:
             yield root
             root = self.roots[root][1].otherwise
