@@ -45,12 +45,8 @@ MESSAGES_TO_DO: tuple[str, ...] = (
     "interop/lmms_eval",
     "interop/ulmeval",
     "metrics",
-    "models",
-    "report",
     "run",
-    "store",
     "tasks",
-    "viewer",
 )
 DOCSTRINGS_TO_DO: tuple[str, ...] = (
     "analysis",
@@ -61,7 +57,6 @@ DOCSTRINGS_TO_DO: tuple[str, ...] = (
     "data",
     "exchange",
     "extend.py",
-    "guests",
     "interop/__init__.py",
     "interop/evalscope",
     "interop/inspect_ai",
@@ -71,14 +66,10 @@ DOCSTRINGS_TO_DO: tuple[str, ...] = (
     "judge",
     "library",
     "metrics",
-    "models",
     "reading",
-    "report",
     "run",
     "stats",
-    "store",
     "tasks",
-    "viewer",
 )
 OPENINGS_TO_DO: tuple[str, ...] = (
     "analysis",
@@ -88,7 +79,6 @@ OPENINGS_TO_DO: tuple[str, ...] = (
     "core",
     "data",
     "exchange",
-    "guests",
     "interop/evalscope",
     "interop/inspect_ai",
     "interop/lm_eval",
@@ -98,14 +88,10 @@ OPENINGS_TO_DO: tuple[str, ...] = (
     "judge",
     "library",
     "metrics",
-    "models",
     "reading",
-    "report",
     "run",
     "stats",
-    "store",
     "tasks",
-    "viewer",
 )
 
 _PATTERNS = {form: re.compile(form.pattern, re.IGNORECASE) for form in FORMS if form.pattern}

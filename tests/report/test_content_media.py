@@ -205,7 +205,7 @@ def test_an_image_that_is_gone_is_said_to_be(media, edited):
     (media.folder / "bl" / "blue.png").unlink()
     shown = made(media, edited)
     assert "compare" not in shown
-    assert "no longer in the run" in shown["drawn"].data.drawings[1].picture.why_absent
+    assert "missing from the run" in shown["drawn"].data.drawings[1].picture.why_absent
 
 
 def test_two_samples_on_a_page_share_no_choice_of_scale(media):

@@ -92,7 +92,7 @@ def test_values_that_are_equal_or_missing_are_drawn() -> None:
     flat = line("flat", [point(1, 0.0, interval=None), point(2, 0.0, interval=None), point(3, None)])
     nothing = line("nothing", [point(1, None), point(2, None)])
     page = make_curve_page(document(flat, nothing))
-    assert "nothing: no number" in page
+    assert "nothing: no value" in page
     assert "NaN" not in page
     assert make_curve_page(document()).count("<figure") == 0
 

@@ -139,9 +139,9 @@ def test_footnotes_name_every_way_a_sample_can_be_missing():
     )
     results |= {"status": "stopped", "notes": ["A note\nin two lines."]}
     assert footnotes(results) == [
-        "This run was stopped before its end; the numbers rest on the samples that had ended by then.",
+        "This run was stopped before its end. The numbers cover the samples that had ended by then.",
         "Title: 5 of 10 samples without a score (2 errors, 1 refused and 2 not run).",
-        "Title: 1 answer reached the token limit; scored as they are.",
+        "Title: 1 answer reached the token limit; scored as usual.",
         "Title: 2 samples made a different request when replayed.",
         "A note in two lines.",
     ]

@@ -1,4 +1,4 @@
-"""The axis of a drawing: where a value lies in pixels, and the round numbers beside it."""
+"""The axis of a drawing: the places of values in pixels, and the round numbers beside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FACTORS = (1, 2, 2.5, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A round number: its place in pixels, and how it is written."""
+    """A round number: its place in pixels, and its text."""
 
     at: float
     text: str
@@ -37,7 +37,7 @@ class Axis:
     is_whole: bool = False
 
     def place(self, value: float) -> float:
-        """Where a value lies; in the middle if the axis has one value alone."""
+        """Return the place of a value; the middle if the axis has only one value."""
         if self.low == self.high:
             return (self.start + self.end) / 2
         low, high, at = self.low, self.high, value

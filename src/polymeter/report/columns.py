@@ -14,14 +14,14 @@ class Column:
     """One column of the result table.
 
     Attributes:
-        text: Its heading on a terminal, in plain text and in Markdown; ``None``: it is not there.
-        page: Its heading in the HTML report; ``None``: it is not there.
+        text: Its heading on a terminal, in plain text and in Markdown; ``None``: it is left out.
+        page: Its heading in the HTML report; ``None``: it is left out.
         cell: The text of its cell in a line.
         weight: ``main`` stands out; ``aside`` is subdued, and not in the HTML report on a narrow screen.
         is_right: Whether its cells are aligned right.
         is_name: Whether long texts are wrapped on a terminal, not cut.
         max_width: Its largest width on a terminal.
-        drawing: Which cell of ``templates/table.html`` draws it; empty: the plain one.
+        drawing: The cell of ``templates/table.html`` that draws it; empty: the plain one.
         is_optional: Whether it is left out if all its cells are empty.
     """
 

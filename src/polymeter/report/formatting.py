@@ -1,4 +1,4 @@
-"""Numbers, durations and text from models and datasets as a reader should see them. Owns all rounding in reports."""
+"""Numbers, durations and text from models and datasets in readable form. Owns all rounding in reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 def number(value: Any) -> str:
     """A result's value as text: four decimals where they mean something, fewer for large numbers; a dash for ``None``.
 
-    NaN is written as ``NaN``: the metric could not be computed, which is not the same as never having been requested.
+    NaN is written as ``NaN``: the metric could not be computed, which differs from a metric that was never requested.
     """
     if value is None:
         return DASH

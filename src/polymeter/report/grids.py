@@ -1,4 +1,4 @@
-"""Tables of ready texts: on a terminal, and as Markdown, LaTeX and CSV. What stands in them is others' business.
+"""Tables of ready texts: on a terminal, and as Markdown, LaTeX and CSV. Other modules provide the texts.
 
 Names come from models, tasks and folders: each form escapes what it would interpret.
 """
@@ -42,7 +42,7 @@ class Heading:
     """The head of a column.
 
     Attributes:
-        text: What it says.
+        text: Its text.
         is_number: Whether its cells are numbers, which are aligned right and never broken.
         is_wrapped: Whether a long heading is broken on a terminal.
     """

@@ -1,7 +1,7 @@
 """The media of a page: data URIs, each file once.
 
-Images that fit are embedded unchanged, without being decoded. Where they do not, large ones are scaled down, several at
-a time because the run waits for its report.
+Images that fit are embedded unchanged, without being decoded. If they do not fit, large ones are scaled down, several
+at a time because the run waits for its report.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LoadMedia = Callable[[str], "tuple[bytes, str] | None"]
 _SMALL_BYTES = 12_000
 _SIDE_PX = 448
 _LEAST_SIDE_PX = 300
-"""A half, quarter or eighth of a JPEG with a longer side of at least so much is shown as it is decoded."""
+"""A half, quarter or eighth of a JPEG with a longer side of at least so much is shown without further scaling."""
 _MOST_THREADS = 4
 _AT_ONCE = 16
 _QUALITY = 70
@@ -68,7 +68,7 @@ class PageMedia:
     size: Callable[[str], int | None]
 
     def uri_size(self, name: str) -> int:
-        """What a file adds to a page if it is embedded unchanged, at most; 0 if there is none."""
+        """Return the most bytes that an unchanged file adds to a page; 0 if the file does not exist."""
         n_bytes = self.size(name)
         return 0 if n_bytes is None else len(name) + _size(n_bytes, _LONGEST_MIME) + _PUNCTUATION
 
@@ -78,7 +78,7 @@ class PageMedia:
         return None if medium is None or not _is_shown(medium) else Embedded(_uri(*medium))
 
     def small(self, name: str) -> Embedded | None:
-        """A file, scaled down if it is a large image; ``None`` if it is missing or in no format that browsers show."""
+        """A file, scaled down if it is a large image; ``None`` if it is missing or browsers cannot show its format."""
         medium = self.load(name)
         if medium is None or not _is_shown(medium):
             return None
@@ -162,7 +162,7 @@ def _uri_size(medium: tuple[bytes, str] | None) -> int | None:
 
 
 def _is_shown(medium: tuple[bytes, str]) -> bool:
-    """Return whether every browser shows or plays a file, and its content is what its type says."""
+    """Return whether every browser shows or plays a file, and its content matches its type."""
     data, mime = medium
     return mime in (sniff_mime(data), sniff_audio_mime(data))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 6_000_000
 TEXT_SHARE = 0.5
-"""What texts may take of a page; images take the rest."""
+"""The share of a page that texts may use; images use the rest."""
 
 
 def make_page(
@@ -46,15 +46,15 @@ def make_page(
 
 @dataclass(frozen=True, slots=True)
 class FramedPage:
-    """A page without what its script reads.
+    """A page without the data that its script reads.
 
     Attributes:
         template: A template that extends ``page.html``.
         title: The page's title and heading.
         styles: Names of its style sheets, in order.
         scripts: Names of its scripts, in order.
-        kind: What kind of page it is, beside the mark.
-        values: What the template is filled with.
+        kind: The kind of page, beside the mark.
+        values: The values of the template.
     """
 
     template: str
@@ -68,7 +68,7 @@ class FramedPage:
         """The self-contained file in pieces, so that one which is larger than the memory can be written.
 
         Args:
-            data: What its script reads, by ``script_json``, in pieces of whole characters.
+            data: The data that its script reads, by ``script_json``, in pieces of whole characters.
             images: A JSON object with data URLs by the names that the data gives them, in such pieces.
         """
         # Unguessable, so that no text of a model can stand for them.

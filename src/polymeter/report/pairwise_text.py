@@ -23,7 +23,7 @@ _TEXTS = frozenset({"run", "model", "against"})
 
 
 def print_pairwise(console: Console, document: Mapping[str, Any]) -> None:
-    """Print the tables, what they say in words, and what the reader must know beside it."""
+    """Print the tables, their sentences, and notes."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -67,7 +67,7 @@ def to_csv(document: Mapping[str, Any]) -> str:
 
 
 def sentences(document: Mapping[str, Any]) -> Iterator[str]:
-    """What the verdicts say, and how far the judge can be trusted."""
+    """Return the result of the verdicts, and the reliability of the judge."""
     for pair in document["pairs"]:
         first, second = one_line(pair["first"]), one_line(pair["second"])
         rate = pair["win_rate"]

@@ -20,7 +20,7 @@ _SESSION_WIDTH = 120
 _DIRECTION = ""
 """The heading of the column with arrows."""
 _DROPPED = ("version", "n-shot", "filter", _DIRECTION, "95 % interval")
-"""The columns that a narrow console goes without, the first one first."""
+"""The columns that are left out on a narrow console, in this order."""
 _NAME_WIDTH = 16
 """The width of a column of names for which other columns are left out."""
 _NAME_AT_LEAST = 12
@@ -31,8 +31,8 @@ _LONGEST_TEXT = 24
 def print_table(console: Console, results: Mapping[str, Any]) -> None:
     """Print the table of a ``results.json`` and its footnotes.
 
-    Value, standard error and n are always whole. Where the console is too narrow, the columns that matter least are
-    left out, and names are wrapped; a console that is narrower still gets lines that are longer than it is.
+    Value, standard error and n are always whole. On a narrow console, the least important columns are left out, and
+    names are wrapped; a still narrower one gets lines that are longer than it is.
     """
     from rich import box
     from rich.table import Table
@@ -61,7 +61,9 @@ def print_table(console: Console, results: Mapping[str, Any]) -> None:
 
 
 def as_text(print_document: Callable[[Console, Mapping[str, Any]], None], document: Mapping[str, Any]) -> str:
-    """What would be printed of a document, as text without colours: how its object shows itself in a Python session."""
+    """Return the printed form of a document, as text without colours: the representation of its object in a Python
+    session.
+    """
     from rich.console import Console
 
     buffer = io.StringIO()
@@ -120,8 +122,8 @@ def _natural(lines: Sequence[Line], columns: Sequence[Column], longest_text: int
 
 
 def _shared(names: Sequence[int], room: int) -> list[int]:
-    """The widths of the columns of names in the room that there is; one that needs less than its share gives the rest
-    to the others.
+    """The widths of the columns of names in the available room; one that needs less than its share gives the rest to
+    the others.
     """
     left, widths = max(room, _NARROWEST * len(names)), dict.fromkeys(range(len(names)), 0)
     for rank, number in enumerate(sorted(widths, key=lambda number: names[number])):
@@ -166,7 +168,7 @@ def to_markdown(results: Mapping[str, Any]) -> str:
 
 
 def _cells(line: Line, indent: str, columns: Sequence[Column]) -> tuple[str, ...]:
-    """The texts of a line. A filter and an arrow that have no column of their own stand behind the metric."""
+    """The texts of a line. A filter and an arrow without their own column stand behind the metric."""
     shown = {column.text: column.cell(line) for column in columns}
     if "filter" not in shown and line.filter not in ("", "none"):
         shown["metric"] += f", {line.filter}"

@@ -1,7 +1,7 @@
-"""Scales: where a value lies between the ends of its metric. For interval bars and for worst-first order.
+"""Scales: the place of a value between the ends of its metric. For interval bars and for worst-first order.
 
-The ends are those that the metric declares. An end that is not declared is taken from several different values; from
-one value alone none is made up, and then there is no axis.
+The ends are those that the metric declares. An end that is not declared is taken from several different values; a
+single value gives no end, and then there is no axis.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class MainMetric:
 
     @property
     def label(self) -> str:
-        """What it is called beside a sample's value."""
+        """Its name beside a sample's value."""
         return score_label(self.metric, self.filter)
 
     @property
     def scale(self) -> Scale | None:
-        """The declared range; ``None`` if an end of it is not known, for nothing can be drawn to scale then."""
+        """The declared range; ``None`` if an end of it is unknown, since nothing can be drawn to scale then."""
         low, high = self.bounds
         return Scale(low, high) if low is not None and high is not None and low < high else None
 

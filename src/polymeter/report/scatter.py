@@ -1,7 +1,7 @@
-"""Scores against what they take, as plain SVG: a point for each model, its interval, and the Pareto front.
+"""Scores against their usage, as plain SVG: a point for each model, its interval, and the Pareto front.
 
-The drawing has no style of its own and no script: classes are the page's. It is made at a size that is readable as it
-is, so a page has one for wide screens and one for narrow ones.
+The drawing has no style of its own and no script: classes are the page's. It is made at a readable size, so a page has
+one for wide screens and one for narrow ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LETTER = 6.6
 """The width of a letter of a label, in pixels."""
 _LINE = 13.0
 _LOGARITHMIC = 20.0
-"""From this ratio of the greatest to the least on, the horizontal axis is logarithmic."""
+"""The ratio of the greatest to the least value from which the horizontal axis is logarithmic."""
 _LONGEST_LABEL = 24
 
 
@@ -96,7 +96,7 @@ def _front(front: Sequence[Point], x: Axis, y: Axis) -> str:
 
 
 def _labels(points: Sequence[Point], x: Axis, y: Axis, width: int) -> Iterator[str]:
-    """The names of models where there is room, those on the front first."""
+    """Write the names of models if there is room, those on the front first."""
     taken = [(x.place(p["x"]) - 5, y.place(p["y"]) - 5, x.place(p["x"]) + 5, y.place(p["y"]) + 5) for p in points]
     for point in sorted(points, key=lambda point: (not point["is_on_front"], -float(point["y"]))):
         text = clip(one_line(point["model"]), _LONGEST_LABEL)

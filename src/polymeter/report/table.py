@@ -1,5 +1,5 @@
-"""The result table as data: its lines in order, and its footnotes. ``polymeter.report.columns`` says which columns it
-has; ``polymeter.report.render`` and ``templates/table.html`` draw it.
+"""The result table as data: its lines in order, and its footnotes. ``polymeter.report.columns`` defines its columns;
+``polymeter.report.render`` and ``templates/table.html`` draw it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Line:
         n: The number of samples behind the value; ``n of planned`` when some are missing.
         number: The value as a number; ``None`` if it is not one.
         interval: Its 95 % interval; ``None`` if it has none.
-        stderr_method: How the standard error was computed.
-        ci_method: How the interval was computed.
-        no_interval: Why there is none.
+        stderr_method: The method of the standard error.
+        ci_method: The method of the interval.
+        no_interval: The reason why it has no interval.
         mark: ``(2 of 3)`` where members or subsets are missing from the number.
         bounds: The declared range of the number; ``None`` for an end that is not known.
     """
@@ -87,10 +87,10 @@ def title_of(results: Mapping[str, Any], kind: str, name: str) -> str:
 
 
 def footnotes(results: Mapping[str, Any]) -> list[str]:
-    """What a reader must know besides the numbers: missing samples, cut answers, replays that differed, notes."""
+    """Return notes beside the numbers: missing samples, cut answers, replays that differed, notes of tasks."""
     notes = [f"parity: {one_line(str(results['parity']))}"] if results.get("parity") else []
     if results.get("status") == "stopped":
-        notes.append("This run was stopped before its end; the numbers rest on the samples that had ended by then.")
+        notes.append("This run was stopped before its end. The numbers cover the samples that had ended by then.")
     notes.extend(unscored_tasks(results))
     is_partial = results.get("status") == "partial"
     if is_partial:
@@ -112,7 +112,7 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
                 f"{title}: {sum(missing.values()):,} of {count(planned, 'sample')} without a score ({reasons})."
             )
         if task.get("n_length"):
-            notes.append(f"{title}: {count(task['n_length'], 'answer')} reached the token limit; scored as they are.")
+            notes.append(f"{title}: {count(task['n_length'], 'answer')} reached the token limit; scored as usual.")
         if task.get("n_unfinished"):
             notes.append(
                 f"{title}: {count(task['n_unfinished'], 'answer')} ended inside the reasoning and counted as empty. "
@@ -128,15 +128,13 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
 
 
 def _partial_note(results: Mapping[str, Any]) -> str:
-    """That numbers are not the final ones, and why."""
+    """Return a note that numbers are not final, with the reason."""
     tasks = results.get("tasks", {}).values()
     planned = sum(int(task.get("n_samples", 0)) for task in tasks)
     ended = sum(sum(int(n) for n in task.get("statuses", {}).values()) for task in tasks)
     states = {"running": "is still running, or was killed", "stopped": "was stopped", "failed": "failed"}
     state = states.get(str(results.get("run_status")), "was interrupted")
-    return (
-        f"PARTIAL: this run {state}; the numbers rest on the {ended:,} of {count(planned, 'sample')} that have ended."
-    )
+    return f"PARTIAL: this run {state}; the numbers cover the {ended:,} of {count(planned, 'sample')} that have ended."
 
 
 def skipped_tasks(results: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -145,10 +143,10 @@ def skipped_tasks(results: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _scorers(task: Mapping[str, Any]) -> Iterator[str]:
-    """What a task's scores were measured with, where the benchmark itself does not say."""
+    """Return the scorer of a task's scores, if the benchmark itself does not name one."""
     for scorer in task.get("scorers") or ():
         instead_of = scorer.get("instead_of")
-        yield f"the {scorer.get('by')}, in the place of {instead_of}" if instead_of else f"the {scorer.get('by')}"
+        yield f"the {scorer.get('by')} instead of {instead_of}" if instead_of else f"the {scorer.get('by')}"
 
 
 def lost_members(results: Mapping[str, Any]) -> list[str]:
@@ -166,15 +164,14 @@ def lost_members(results: Mapping[str, Any]) -> list[str]:
                     )
             for (failed, n), names in metrics.items():
                 notes.append(
-                    f"INCOMPLETE: {title} ({listing(dict.fromkeys(names))}) lacks {listing(failed)}: "
-                    f"{len(failed)} of its {count(n, part)} "
-                    f"{'has' if len(failed) == 1 else 'have'} no result."
+                    f"INCOMPLETE: {title} ({listing(dict.fromkeys(names))}): {len(failed)} of its {count(n, part)} "
+                    f"{'has' if len(failed) == 1 else 'have'} no result: {listing(failed)}."
                 )
     return notes
 
 
 def unscored_tasks(results: Mapping[str, Any]) -> list[str]:
-    """One sentence for each task of which nothing is scored, so that its line of the table means nothing."""
+    """Return one sentence for each task without a scored sample, whose line of the table means nothing."""
     notes = []
     for name, why in results.get("nothing_scored", {}).items():
         planned = int(results.get("tasks", {}).get(name, {}).get("n_samples", 0))
@@ -213,7 +210,7 @@ def _lines_of(
     n_shot = "" if kind == "group" or holder.get("num_fewshot") is None else str(holder["num_fewshot"])
     before: tuple[str, ...] | None = None
     if not whole_first or whole_first[0].get("subset"):
-        # Nothing for the whole: a line of its own carries the name, above its subsets or alone.
+        # Nothing for the whole: a separate line carries the name, above its subsets or alone.
         n = _of(0, int(holder.get("n_samples", 0))) if not whole_first and kind == "task" else ""
         alias = title_of(results, kind, name)
         yield Line(kind, name, depth, alias, (), version, n_shot, "", "", "", number(None) if n else "", "", n)
@@ -299,7 +296,7 @@ def _of(n: int, planned: int) -> str:
 
 def _mark(result: Mapping[str, Any]) -> str:
     failed, n = len(result.get("failed_members") or ()), int(result.get("n_members") or 0)
-    return f"INCOMPLETE, lacks {failed} of {n}" if failed else ""
+    return f"INCOMPLETE, {failed} of {n} missing" if failed else ""
 
 
 def _interval(value: Any) -> tuple[float, float] | None:

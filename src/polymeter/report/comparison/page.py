@@ -41,7 +41,7 @@ class SideBySide:
         id: Its id.
         sides: The sample in each run, the first one first, as in ``samples/<task>.jsonl``.
         values: Its value in each run; ``None``: no score.
-        subsets: The subsets that it belongs to.
+        subsets: Its subsets.
     """
 
     task: str
@@ -63,8 +63,8 @@ def make_comparison_page(
 
     Args:
         document: The comparison, as ``polymeter compare --json`` prints it.
-        samples: The samples to show, the most telling ones first.
-        n_samples: How many samples the runs have in common.
+        samples: The samples to show, the most informative ones first.
+        n_samples: The number of samples that all runs have.
         media: Bytes and MIME type of a media file; ``None`` if there is no such file.
         max_bytes: Upper limit of the page's size; texts take at most half of it, images the remainder.
     """
@@ -107,7 +107,7 @@ def make_comparison_page(
 
 
 def comparison_values(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``templates/compared.html`` is filled with: the numbers of a comparison and what they say.
+    """Return the values of ``templates/compared.html``: the numbers of a comparison and their sentences.
 
     Args:
         document: As for ``make_comparison_page``.
@@ -127,7 +127,7 @@ def comparison_values(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _card(sample: SideBySide, task: int, score: Mapping[str, Any]) -> dict[str, Any]:
-    """One sample as the page's script reads it: the prompt once, and of each run what differs."""
+    """One sample as the page's script reads it: the prompt once, and the differing parts of each run."""
     shown = [sample_data(side, task, None) for side in sample.sides]
     prompts = [_messages(one) for one in shown]
     messages = next((prompt for prompt in prompts if prompt), [])

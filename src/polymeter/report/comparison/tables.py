@@ -1,4 +1,4 @@
-"""The numbers of a comparison as tables: on a terminal, and as Markdown, CSV and LaTeX."""
+"""Tables of the numbers of a comparison: on a terminal, and as Markdown, CSV and LaTeX."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _TableColumn:
 
 
 def print_comparison(console: Console, document: Mapping[str, Any]) -> None:
-    """Print a comparison: for each run a table, what it says in words, and what the reader must know beside it."""
+    """Print a comparison: for each run a table, its sentences, and notes."""
     from rich.text import Text
 
     for other in document["others"]:
@@ -109,8 +109,8 @@ def to_markdown(document: Mapping[str, Any]) -> str:
 
 
 def to_csv(document: Mapping[str, Any]) -> str:
-    """All numbers of the comparison as CSV: one line for each metric of each task and group in each run, with what must
-    be known of the two runs beside it.
+    """All numbers of the comparison as CSV: one line for each metric of each task and group in each run, with notes on
+    the two runs beside it.
     """
     rows = (
         [
@@ -128,7 +128,7 @@ def to_csv(document: Mapping[str, Any]) -> str:
 
 
 def to_latex(document: Mapping[str, Any]) -> str:
-    """The short tables as LaTeX, for the package booktabs; what they say in words as comments."""
+    """The short tables as LaTeX, for the package booktabs; their sentences as comments."""
     blocks = []
     for other in document["others"]:
         told = [*other["warnings"], *sentences(document, other)]

@@ -13,11 +13,11 @@ from polymeter.report.formatting import DASH, count, listing, number, one_line
 _IDS_SHOWN = 5
 _LEAST_P = 0.001
 _ERRS_SELDOM, _ERRS_OFTEN = 0.04, 0.06
-"""How often a test at 0.05 may find a difference between equal models without a word about it."""
+"""The rate at which a test at 0.05 may find a difference between equal models without a note."""
 _CLEAR = 0.01
 """At or below this p-value it does not matter how often a test at 0.05 errs."""
 _RARE, _MISSED = 0.05, 0.01
-"""Of graded scores: it is told where what happens in one of 20 samples is missing with at least this probability."""
+"""The least probability, for graded scores, that events of one in 20 samples are missing, for which a note warns."""
 Score = Mapping[str, Any]
 
 
@@ -57,14 +57,14 @@ def is_shown(score: Score) -> bool:
 
 
 def label(score: Score) -> str:
-    """What a number is of: a task or a group, or a task and its subset."""
+    """Return the label of a number: a task or a group, or a task and its subset."""
     subset = "/".join(one_line(str(part)) for part in score.get("subset") or ())
     title = one_line(str(score["title"]))
     return f"{title}, {subset}" if subset else title
 
 
 def sentence(score: Score, first: str, second: str) -> str:
-    """What the comparison says of one number."""
+    """Return the sentence on one number."""
     name = label(score)
     verdict, difference = score["verdict"], score["difference"]
     metric = one_line(str(score["metric"]))
@@ -87,7 +87,7 @@ def sentence(score: Score, first: str, second: str) -> str:
 
 
 def sentences(document: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """What the comparison says of each number of the short table."""
+    """Return the sentences on the numbers of the short table."""
     first, second = document["first"]["name"], other["name"]
     for score in other["scores"]:
         if is_shown(score):
@@ -103,7 +103,7 @@ def flipped(score: Score, first: str, second: str) -> str:
 
 
 def answers(answer: Mapping[str, Any], title: str, first: str, second: str) -> Iterator[str]:
-    """What the comparison says of the answers to one task."""
+    """Return the sentences on the answers to one task."""
     for drift in answer["lengths"]:
         if drift["unit"] == "tokens" and len(answer["lengths"]) > 1:
             continue
@@ -123,14 +123,14 @@ def answers(answer: Mapping[str, Any], title: str, first: str, second: str) -> I
 
 
 def not_compared(one: Mapping[str, Any], first: str, second: str) -> str:
-    """Why a metric is not compared, with both values."""
+    """Return the reason why a metric is not compared, with both values."""
     name, metric = label(one), one_line(str(one["metric"]))
     values = f"{first} {number(one['first'])}, {second} {number(one['second'])}"
     return f"{name} ({metric}) is not compared: {one_line(str(one['why']))}. {values}."
 
 
 def legend(document: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the columns mean."""
+    """Return the meaning of the columns."""
     scores = [score for other in others for score in other["scores"] if is_shown(score)]
     first = document["first"]["name"]
     seconds = listing(other["name"] for other in others)
@@ -160,7 +160,7 @@ def _method(method: str) -> str:
 
 
 def _limits(score: Score) -> str:
-    """What a difference that is not shown could still be."""
+    """Return the possible size of a difference that is not shown."""
     parts = []
     if score["interval"] is not None:
         low, high = score["interval"]
@@ -179,7 +179,7 @@ def _limits(score: Score) -> str:
 
 
 def _doubts(score: Score) -> str:
-    """What speaks against a difference that is shown."""
+    """Return doubts about a difference that is shown."""
     parts = []
     if score["interval"] is not None and score["interval"][0] <= 0 <= score["interval"][1]:
         parts.append(f" Its 95 % interval, {interval(score)}, holds zero all the same: it is close to noise.")
@@ -201,7 +201,7 @@ def _is_graded(score: Score) -> bool:
 
 
 def _errs(score: Score, rate: float) -> str:
-    """How often the test errs, given the samples that differ."""
+    """Return the error rate of the test, given the samples that differ."""
     n = (score["wins"] or 0) + (score["losses"] or 0)
     where = f"With {n:,} sample{'' if n == 1 else 's'} that {'differs' if n == 1 else 'differ'}"
     if rate == 0:

@@ -1,6 +1,6 @@
-"""What is seen of one sample: blocks, each made by a module of this package and drawn by its partial.
+"""The blocks of one sample's page, each made by a module of this package and drawn by its partial.
 
-A module that has ``ORDER`` and ``make(view) → Block | None`` is found by being here; adding a block is a module and a
+A module that has ``ORDER`` and ``make(view) → Block | None`` is found by its place; adding a block is a module and a
 partial under ``templates/content``. Blocks know neither server nor page.
 """
 
@@ -18,13 +18,13 @@ __all__ = ["Block", "BlockView", "RunMedia", "blocks"]
 
 
 def blocks(view: BlockView) -> list[Block]:
-    """The blocks of a sample in their order; those that have nothing to show are left out."""
+    """Return the blocks of a sample in their order; empty ones are left out."""
     made = [block for make in _makers() if (block := make(view)) is not None]
     return [replace(block, key=view.key) for block in made] if view.key else made
 
 
 def _makers() -> tuple[Callable[[BlockView], Block | None], ...]:
-    """What makes the blocks, in their order."""
+    """Return the functions that make the blocks, in their order."""
     found = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
     return tuple(
         module.make for module in sorted((one for one in found if hasattr(one, "make")), key=lambda one: one.ORDER)

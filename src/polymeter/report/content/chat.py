@@ -1,6 +1,6 @@
-"""What was asked and answered: requests and responses in their order, with roles, rounds, reasoning and tool calls.
+"""The conversation: requests and responses in their order, with roles, rounds, reasoning and tool calls.
 
-A conversation of several rounds sends its history again each time; what stands above already is not repeated.
+A conversation of several rounds sends its history again each time; messages above are not repeated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ChatTurn:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What the model wanted to be called, with the arguments as it wrote them or, if they are JSON, indented."""
+    """A tool call of the model, with its arguments as written or, if they are JSON, indented."""
 
     name: str
     arguments: ShownText
@@ -52,13 +52,13 @@ class ChatAnswer:
     """One output.
 
     Attributes:
-        facts: How it ended and what it took.
-        reasoning: What the model thought before; ``None``: nothing is stored.
-        text: What it wrote; ``None``: no text.
-        pictures: What it drew.
-        n_weighed: How many continuations it weighed instead.
-        tool_calls: What it wanted to be called.
-        note: What its backend says about it; may be empty.
+        facts: Its end and its usage.
+        reasoning: The model's reasoning before it; ``None``: nothing is stored.
+        text: Its text; ``None``: no text.
+        pictures: Its images.
+        n_weighed: The number of continuations that it scored instead.
+        tool_calls: Its tool calls.
+        note: The backend's note on it; may be empty.
     """
 
     facts: tuple[str, ...]
@@ -75,9 +75,9 @@ class Exchange:
     """A request with its response.
 
     Attributes:
-        title: Which one it is; empty if it is the only one.
+        title: Its number; empty if it is the only one.
         facts: The settings of the request.
-        above: What of the request stands above already, in words; empty: nothing.
+        above: The part of the request that stands above already, in words; empty: nothing.
         turns: Its other messages.
         answers: The outputs.
         has_request: Whether the request is stored.
@@ -93,19 +93,19 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """The exchanges that are shown, and how many more there are."""
+    """The exchanges that are shown, and the number of others."""
 
     exchanges: tuple[Exchange, ...]
     n_more: int
 
 
 def make(view: BlockView) -> Block | None:
-    """All exchanges with the model that is measured; ``None``: it was asked nothing."""
+    """Return all exchanges with the measured model; ``None``: it has none."""
     found = view.exchanges()
     if not found:
         return None
     shown = exchanges_of(found[:MOST_EXCHANGES], view, has_beside=True)
-    title = "Asked and answered" if len(found) == 1 else f"Asked and answered · {count(len(found), 'request')}"
+    title = "Conversation" if len(found) == 1 else f"Conversation · {count(len(found), 'request')}"
     return Block("chat", title, "content/chat.html", Chat(tuple(shown), max(len(found) - MOST_EXCHANGES, 0)))
 
 
@@ -146,7 +146,7 @@ def exchanges_of(
 
 
 def _n_shared(before: Sequence[Any], now: Sequence[Any]) -> int:
-    """How many messages at the start are the same."""
+    """Return the number of equal messages at the start."""
     return next(
         (place for place, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]),
         min(len(before), len(now)),

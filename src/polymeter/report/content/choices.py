@@ -15,7 +15,7 @@ from polymeter.report.formatting import number, one_line
 ORDER = 30
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
 _LEAST_MARK = 0.4
-"""A bar that is drawn at all has this share of a hundredth, so that it can be seen."""
+"""The least length of a bar in hundredths, so that it is visible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,12 @@ class ShownChoice:
     """One choice.
 
     Attributes:
-        text: What would be continued with.
+        text: The continuation.
         logprob: The sum of its tokens' log-probabilities, as text.
-        per_token: The same for one token, as text; empty if it has one token or their number is not known.
-        n_tokens: Its number of tokens; ``None``: not known.
+        per_token: The same for one token, as text; empty if it has one token or their number is unknown.
+        n_tokens: Its number of tokens; ``None``: unknown.
         percent: Its probability among these choices in hundredths; ``None``: it has no finite log-probability.
-        is_greedy: Whether it is what the model itself would have written.
+        is_greedy: Whether greedy decoding would have produced it.
         is_taken: Whether it is the sample's answer.
         is_right: Whether it is the target.
     """
@@ -54,7 +54,7 @@ class Question:
 
     Attributes:
         choices: They, in the order of the request.
-        note: How they were obtained, and what of them is marked.
+        note: Their source, and the marked ones.
     """
 
     choices: tuple[ShownChoice, ...]
@@ -74,7 +74,7 @@ def make(view: BlockView) -> Block | None:
 
 
 def matching(value: Any, texts: Sequence[str]) -> int | None:
-    """Which of some choices a stored target or answer means: by its text, its letter or its number; ``None``: none."""
+    """Return the choice that a stored target or answer means: by its text, its letter or its number; ``None``: none."""
     found = as_text(value)
     if found is None:
         return None
@@ -104,7 +104,7 @@ def _contexts(asked: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Q
         return None
     prompts = ["\n".join(_texts(exchange)) for exchange, _ in asked]
     logprobs = [_logprobs(output)[0] for _, output in asked]
-    note = "Each choice is a prompt; the same continuation is weighed after each."
+    note = "Each choice is a prompt; the same continuation is scored after each."
     return Question(tuple(_choices(prompts, logprobs, None, None)), note)
 
 
@@ -120,9 +120,9 @@ def _of(view: BlockView, texts: Sequence[str], logprobs: Sequence[Sequence[Any]]
         if taken is None:
             likeliest = [logprob_value(logprob) for logprob in logprobs]
             taken = likeliest.index(max(likeliest)) if any(map(math.isfinite, likeliest)) else None
-            said.append("The sample stores no answer that is one of these: the likeliest is marked as chosen.")
+            said.append("The stored answer is not one of these, so the likeliest is marked as chosen.")
         if right is None:
-            said.append("No choice is marked as right: the target is none of them by text, letter or number.")
+            said.append("No choice is marked as right: the target matches none by text, letter or number.")
     return Question(tuple(_choices(texts, logprobs, taken, right)), " ".join(said))
 
 

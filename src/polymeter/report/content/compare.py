@@ -1,4 +1,4 @@
-"""Two images of an edit under one slider: what went in or was wanted on the left, what came out on the right."""
+"""Two images of an edit under one slider: the input or reference on the left, the output on the right."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ ORDER = 18
 
 @dataclass(frozen=True, slots=True)
 class Slider:
-    """The images to choose from.
+    """The images that can be selected.
 
     Attributes:
         shown: They; each has a file.
         left: The place of the one that is on the left at first.
         right: That of the one on the right.
-        note: What becomes of images of different sizes; may be empty.
+        note: A note on images of different sizes; may be empty.
     """
 
     shown: tuple[ShownImage, ...]
@@ -28,7 +28,7 @@ class Slider:
 
 
 def make(view: BlockView) -> Block | None:
-    """A slider where there is something to compare a generated image with."""
+    """Make a slider if a generated image can be compared with another."""
     shown = tuple(drawing for drawing in drawings_of(view) if drawing.picture.url)
     kinds = [drawing.kind for drawing in shown]
     left = next((kinds.index(kind) for kind in ("input", "compared") if kind in kinds), None)

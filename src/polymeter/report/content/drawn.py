@@ -1,4 +1,4 @@
-"""Generated images beside what the model was given and what they are compared with."""
+"""Generated images beside the model's inputs and the references."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def make(view: BlockView) -> Block | None:
 
 
 def drawings_of(view: BlockView) -> tuple[ShownImage, ...]:
-    """Inputs, generated images and what they are compared with; none if the model generated no image."""
+    """Inputs, generated images and references; none if the model generated no image."""
     made = [*_made(view)]
     if not made:
         return ()
@@ -62,7 +62,7 @@ def drawings_of(view: BlockView) -> tuple[ShownImage, ...]:
 
 
 def _made(view: BlockView) -> Iterator[tuple[Picture, tuple[str, ...]]]:
-    """Each generated image with what is known of it: its seed, what its backend says."""
+    """Each generated image with its facts: its seed, and the backend's note."""
     for exchange in view.exchanges():
         seeds = entry(entry(exchange, "request"), "ask").get("seeds")
         place = 0

@@ -1,4 +1,4 @@
-"""Each call of a judge: its prompt with images, its verdict, the rule by which that was read, and what it came to."""
+"""Each call of a judge: its prompt with images, its verdict, the rule by which that was read, and the value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ORDER = 50
 _BY_JUDGE = "judges"
 """The key of a log that holds the values of each judge of a panel, by role and then by ``metric,filter``."""
 _WITHOUT = "judges_without_verdict"
-"""The key of a log that says why a judge gave no verdict, by role."""
+"""The key of a log for the reason why a judge gave no verdict, by role."""
 _SHORT_FINGERPRINT = 12
 _LONGEST_NAME = 80
 
@@ -26,10 +26,10 @@ class Judge:
     Attributes:
         role: Its role in the run.
         model: The model in that role; may be empty.
-        values: What it gave, as pairs of metric and text; of a panel only.
-        failure: Why it gave no verdict; empty if it did.
+        values: Its values, as pairs of metric and text; only for a panel.
+        failure: The reason why it gave no verdict; empty if it did.
         calls: Its calls, each with the rule by which its verdict was read; empty: by the task's own code.
-        n_more: How many more calls there are.
+        n_more: The number of further calls.
     """
 
     role: str
@@ -42,7 +42,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class ShownJudges:
-    """The judges of a sample, the rules that cannot be told apart by call, and whether prompts are unfolded."""
+    """The judges of a sample, the rules that belong to no single call, and whether prompts are unfolded."""
 
     judges: tuple[Judge, ...]
     rules: tuple[str, ...]
@@ -50,7 +50,7 @@ class ShownJudges:
 
 
 def make(view: BlockView) -> Block | None:
-    """All exchanges with roles other than the model's, by role; ``None``: there are none."""
+    """All exchanges with roles other than the model's, by role; ``None``: it has none."""
     log = entry(view.sample, "log")
     by_judge, without = entry(log, _BY_JUDGE), entry(log, _WITHOUT)
     by_role: dict[str, list[Mapping[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""The media of a run as a page shows them: where each file is served, how large it truly is, or why there is none.
+"""The media of a run on a page: the URL of each file, its true size, or the reason why it is missing.
 
 Only files that the run keeps are shown, and only those whose bytes are of a format that browsers show: neither a URL
 that a model was given nor a drawing that could hold a script is ever fetched.
@@ -29,12 +29,12 @@ class Picture:
     """An image.
 
     Attributes:
-        url: Where its file is served; empty if there is none.
-        width: Its true width in pixels; 0 if it is not known.
+        url: The URL of its file; empty if it has none.
+        width: Its true width in pixels; 0 if it is unknown.
         height: Its true height.
         kept: Width and height of the file, if it is a smaller preview.
         name: The name that the dataset gives it; may be empty.
-        why_absent: Why there is no file, as a sentence.
+        why_absent: The reason why it has no file, as a sentence.
     """
 
     url: str = ""
@@ -46,7 +46,7 @@ class Picture:
 
     @property
     def size(self) -> str:
-        """Its true size as text; empty if it is not known."""
+        """Its true size as text; empty if it is unknown."""
         return f"{self.width} × {self.height} px" if self.width and self.height else ""
 
 
@@ -56,14 +56,14 @@ class ShownClip:
 
     Attributes:
         kind: ``video`` or ``audio``.
-        url: Where it can be played; empty if the run does not keep it.
-        seconds: How long it is; ``None`` if that is not known.
-        source: What it was made from.
+        url: Its URL for a player; empty if the run does not keep it.
+        seconds: Its duration; ``None`` if it is unknown.
+        source: Its source.
         span: The segment that the model was shown; ``None``: all of it.
-        strip: A few frames side by side; ``None`` for audio and where none were kept.
-        width: The width of the video in pixels; 0 if it is not known.
+        strip: A few frames side by side; ``None`` for audio, or if none were kept.
+        width: The width of the video in pixels; 0 if it is unknown.
         height: Its height.
-        why_absent: Why it cannot be played, as a sentence.
+        why_absent: The reason why it cannot be played, as a sentence.
     """
 
     kind: str
@@ -90,7 +90,7 @@ class RunMedia:
     url_of: Callable[[str], str]
 
     def picture(self, note: Mapping[str, Any]) -> Picture:
-        """An image by what a request says of it.
+        """Return an image from a request's note on it.
 
         Args:
             note: ``file``, ``width``, ``height``, ``name``, ``source`` or ``url``, as far as they are known.
@@ -102,9 +102,9 @@ class RunMedia:
             return Picture("", width, height, None, name, _why_absent("image", note))
         head = self._head(file)
         if head is None:
-            return Picture("", width, height, None, name, "Its file is no longer in the run's media folder.")
+            return Picture("", width, height, None, name, "Its file is missing from the run's media folder.")
         if sniff_mime(head) is None:
-            return Picture("", width, height, None, name, "Its file is in no format that browsers show safely.")
+            return Picture("", width, height, None, name, "Browsers cannot show the format of its file safely.")
         kept = self._size(file)
         if kept is None:
             return Picture("", width, height, None, name, "Its file cannot be read as an image.")
@@ -114,7 +114,7 @@ class RunMedia:
         return Picture(self.url_of(file), *true, None if is_whole or kept == true else kept, name)
 
     def clip(self, kind: str, note: Mapping[str, Any]) -> ShownClip:
-        """A video or a recording by what a request says of it."""
+        """Return a video or a recording from a request's note on it."""
         source = _line(note.get("name") or note.get("source") or note.get("url"))
         seconds = _seconds(note.get("duration_s"))
         bounds = (_seconds(note.get("start_s")), _seconds(note.get("end_s")))
@@ -135,7 +135,7 @@ class RunMedia:
         return ShownClip(kind, url, seconds, source, span, strip, width, height, why_absent)
 
     def _path(self, name: str) -> Path | None:
-        """The path of a file; ``None`` if there is none, or the name leads out of the folder."""
+        """The path of a file; ``None`` if it does not exist, or the name leads out of the folder."""
         if "\0" in name:
             return None
         path = media_path(self.folder, name)

@@ -1,4 +1,4 @@
-"""How a sample ended: its scores, what was expected beside what was answered, and why it has this score or none."""
+"""The outcome of a sample: its scores, its target beside its answer, and the reason for its score or for none."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class ShownScore:
 
 @dataclass(frozen=True, slots=True)
 class ShownOutcome:
-    """How the sample ended.
+    """The outcome of the sample.
 
     Attributes:
         status: Its status.
         kind: The kind of its error; may be empty.
-        error: Why it has no score; ``None`` if it has one.
+        error: The reason why it has no score; ``None`` if it has one.
         scores: Its values.
-        target: What was expected; ``None``: nothing is stored.
-        answer: What was answered; ``None``: no text.
-        verdict: How the two compare; empty if there is nothing short to say.
+        target: The target; ``None``: nothing is stored.
+        answer: The answer; ``None``: no text.
+        verdict: The comparison of the two in a few words; may be empty.
         has_marks: Whether differences are marked.
-        explanation: Why the score is what it is; ``None``: nothing is stored.
+        explanation: The explanation of the score; ``None``: nothing is stored.
     """
 
     status: str
@@ -78,7 +78,8 @@ def make(view: BlockView) -> Block:
 
 
 def compare(target: str, answer: str) -> tuple[tuple[Span, ...], tuple[Span, ...], str]:
-    """What the answer lacks of the target, what it has beyond it, and a verdict; no spans where they would not help.
+    """Return the parts of the target missing from the answer, the parts only in the answer, and a verdict; no spans if
+    they would not help.
 
     White space separates words and is itself never a difference.
     """

@@ -33,7 +33,7 @@ class Mark:
 
     Attributes:
         numbers: Left, top, width and height of a box; x and y of a point.
-        label: What is said to be there; may be empty.
+        label: The name of the object; may be empty.
         said: The shape in words.
     """
 
@@ -48,9 +48,9 @@ class BoxLayer:
 
     Attributes:
         owner: ``target`` or ``answer``.
-        title: Whose shapes they are, in words.
+        title: Their owner, in words.
         readings: Scales with their marks; the assumed one is the first.
-        why: Why that one is assumed, and what else was.
+        why: The reason for that scale, and other assumptions.
     """
 
     owner: str
@@ -61,16 +61,16 @@ class BoxLayer:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """An image with what is drawn over it.
+    """An image with the shapes drawn over it.
 
     Attributes:
         picture: The image.
-        label: What it is.
-        layers: What is drawn; empty if nothing is.
+        label: Its label.
+        layers: The drawn shapes; empty if there are none.
         radius: Radius of a point in pixels of the image.
         letter: Height of a label in pixels of the image.
-        said: All that is drawn in words.
-        iou: Intersection over union where target and answer are one box each; else empty.
+        said: All drawn shapes in words.
+        iou: Intersection over union if target and answer are one box each; else empty.
     """
 
     picture: Picture
@@ -124,7 +124,9 @@ def _layers(view: BlockView, width: int, height: int, n_pictures: int) -> list[B
     if not of_target and of_doc:
         of_target, source = of_doc, f"from the row's {clip(one_line(column), 40)!r}"
     of_answer = find_shapes(answer, is_spatial=speaks or bool(of_target))
-    which = f"Drawn on the first of {n_pictures} images: which one is meant is not stored." if n_pictures > 1 else ""
+    which = (
+        f"Drawn on the first of {n_pictures} images: the run does not record the right one." if n_pictures > 1 else ""
+    )
     layers = []
     if of_target:
         layers.append(_layer("target", "Target", of_target, width, height, (source, which)))
@@ -160,7 +162,7 @@ def _mark(shape: ShownShape, scale: Scale, width: int, height: int) -> Mark:
 
 
 def _iou(layers: Sequence[BoxLayer]) -> str:
-    """Where target and answer are one box each: how much they overlap, on the assumed scales."""
+    """Return the overlap of target and answer on the assumed scales, if they are one box each."""
     marks = [layer.readings[0][2] for layer in layers]
     if len(marks) != 2 or any(len(own) != 1 or len(own[0].numbers) != 4 for own in marks):
         return ""

@@ -1,4 +1,4 @@
-"""The videos and recordings that the model was shown: frames, and a player where the run keeps the file."""
+"""The videos and recordings that the model was shown: frames, and a player if the run keeps the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORDER = 25
 
 @dataclass(frozen=True, slots=True)
 class ShownPlayer:
-    """A clip with its label and what is known of it, in words."""
+    """A clip with its label and its facts, in words."""
 
     clip: ShownClip
     label: str

@@ -1,4 +1,4 @@
-"""What else is stored of a sample: the row of its dataset, and what its scoring noted."""
+"""Further stored data of a sample: the row of its dataset, and the log of its scoring."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class ShownDict:
 
 
 def make(view: BlockView) -> Block | None:
-    """The row, and the log without what other blocks show of it."""
+    """Return the row, and the log without the entries that other blocks show."""
     log = {name: value for name, value in entry(view.sample, "log").items() if not _is_image(value)}
     doc = view.sample.get("doc")
     tables = [
-        # Of a sample that was never answered, the row is all that says what would have been asked.
+        # For a sample that was never answered, only the row shows its question.
         _table("Row of the dataset", _row(doc), is_open=not view.exchanges()),
         _table("Log of the scoring", log, is_open=False),
     ]

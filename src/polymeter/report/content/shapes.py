@@ -1,7 +1,6 @@
-"""Boxes and points in texts: what the field writes, found and put on an image, with the scale that was assumed.
-
-No text says whether ``[12, 30, 100, 200]`` means pixels or thousandths of the image. The scale is taken from the form
-and from the numbers, it is always said which one and why, and the others that would fit can be looked at.
+"""Boxes and points in texts, in the field's notations, found and put on an image with an assumed scale. No text states
+whether ``[12, 30, 100, 200]`` means pixels or thousandths of the image. The scale is taken from the form and from the
+numbers. The page names it with the reason, and can show other scales that would fit.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ class ShownShape:
 
     Attributes:
         numbers: Left, top, right and bottom of a box; x and y of a point.
-        label: What is said to be there; may be empty.
-        form: How it is written: ``list``, ``tag``, ``molmo``, ``yx`` (top before left, as by Gemini) or ``xywh``.
+        label: The name of the object; may be empty.
+        form: Its notation: ``list``, ``tag``, ``molmo``, ``yx`` (top before left, as by Gemini) or ``xywh``.
     """
 
     numbers: tuple[float, ...]
@@ -69,7 +68,7 @@ class ShownShape:
 
 @dataclass(frozen=True, slots=True)
 class ShapeScale:
-    """On which scale shapes are read, and why.
+    """The scale on which shapes are read, and the reason.
 
     Attributes:
         scale: The scale that is assumed.
@@ -106,7 +105,7 @@ def is_spatial(*texts: str) -> bool:
 
 
 def says_xywh(doc: Mapping[str, Any]) -> bool:
-    """Return whether a row says that its boxes are left, top, width and height, as COCO has them."""
+    """Return whether a row states that its boxes are left, top, width and height, as in COCO."""
     named = any(isinstance(doc.get(key), str) and _XYWH.search(doc[key]) for key in _FORMAT_KEYS)
     return named or any("xywh" in str(key).lower() for key in doc)
 
@@ -125,7 +124,7 @@ def of_row(doc: Mapping[str, Any]) -> tuple[str, list[ShownShape]]:
 
 
 def read_scale(shapes: Sequence[ShownShape], width: int, height: int) -> ShapeScale:
-    """On which scale shapes are meant.
+    """Return the scale that shapes mean.
 
     Args:
         shapes: At least one.
@@ -239,7 +238,7 @@ def _of_value(
 
 
 def _numbers(value: Any) -> list[float]:
-    """A list of numbers; empty if it is none."""
+    """Return a list of numbers; empty if it is not one."""
     if not isinstance(value, (list, tuple)) or not 0 < len(value) <= 4:
         return []
     is_all = all(isinstance(item, (int, float)) and not isinstance(item, bool) and abs(item) < 1e9 for item in value)
@@ -247,7 +246,7 @@ def _numbers(value: Any) -> list[float]:
 
 
 def _of_names(text: str, is_xywh: bool) -> Iterator[ShownShape]:
-    """What JSON that was cut off, or stands within other text, says by name."""
+    """Return the named values of JSON that was cut off, or stands within other text."""
     for match in _NAMED.finditer(text):
         numbers = [float(number) for number in _NUMBERS.findall(match[2])]
         if len(numbers) == 4 and match[1] != "point_2d":

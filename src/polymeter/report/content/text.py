@@ -1,8 +1,8 @@
-"""Text exactly as it is, for reading: what cannot be seen is made visible, and a long text is folded.
+"""Exact text for reading: invisible characters are made visible, and a long text is folded.
 
-White space that matters (tabs, and blanks at the ends of a text or line) keeps its characters under a mark, so that
-what is copied is what the model wrote. Characters that would change how other text is shown (direction overrides,
-controls) are replaced by their names, and what is copied has them as those names.
+White space that matters (tabs, and blanks at the ends of a text or line) keeps its characters under a mark, so that a
+copy is exactly the model's text. Characters that would change the display of other text (direction overrides, controls)
+are replaced by their names, also in a copy.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 Span = tuple[int, int, str]
-"""Start and end of a part of a text, and what it is: ``missed`` or ``added``."""
+"""Start and end of a part of a text, and its kind: ``missed`` or ``added``."""
 
 FOLDED_FROM = 6_000
 """Texts of more characters are folded."""
 SHOWN_FIRST = 4_000
 SHOWN_AT_MOST = 100_000
-"""Of a longer text the page says how much it leaves out."""
+"""The most characters of a text on a page; the page states how many more there are."""
 _LINES_FIRST = 80
 _SCROLLS_FROM = 600
 _SCROLLS_FROM_LINES = 14
@@ -46,7 +46,7 @@ _SHORT = {
     0x3000: "IDSP", 0xFEFF: "BOM",
 }  # fmt: skip
 _JOINERS = (0x200C, 0x200D)
-"""What joins letters and emoji: needed where one stands between two others, and only then left alone."""
+"""Characters that join letters and emoji: needed between two others, and only there left unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Run:
     Attributes:
         text: The characters, or the short name of one that cannot be shown.
         kind: Empty; ``blank``, ``tab`` or ``break``: white space that is marked; ``name``: the name of a character.
-        title: What the character is, for a pointer that rests on it and for a screen reader.
+        title: The name of the character, for tooltips and screen readers.
         change: Empty, ``missed`` or ``added``.
     """
 
@@ -71,10 +71,10 @@ class ShownText:
     """A text to show.
 
     Attributes:
-        runs: What is shown at once.
-        folded: What is shown on request.
-        n_folded: How many characters that are.
-        n_left_out: How many more characters the text has.
+        runs: The part that is shown at once.
+        folded: The part that is shown on request.
+        n_folded: The number of its characters.
+        n_left_out: The number of further characters of the text.
     """
 
     runs: tuple[Run, ...] = ()
@@ -84,18 +84,18 @@ class ShownText:
 
     @property
     def is_empty(self) -> bool:
-        """True if there is no character at all."""
+        """True if it has no character."""
         return not self.runs
 
     @property
     def may_scroll(self) -> bool:
-        """True if what is shown at once may be too long for its box, so that a keyboard must be able to reach it."""
+        """True if the part shown at once may be too long for its box, so that a keyboard must be able to reach it."""
         shown = "".join(run.text for run in self.runs)
         return len(shown) > _SCROLLS_FROM or shown.count("\n") > _SCROLLS_FROM_LINES
 
 
 def visible(text: str, spans: Sequence[Span] = ()) -> ShownText:
-    """A text as it is shown.
+    """Return a text in its shown form.
 
     Args:
         text: Any text.
@@ -123,7 +123,7 @@ def visible(text: str, spans: Sequence[Span] = ()) -> ShownText:
 
 
 def _marks(text: str, end: int) -> Iterator[tuple[int, int, str]]:
-    """What is marked, in order: start, end and kind."""
+    """Return the marked parts, in order: start, end and kind."""
     inside = end - len(text[:end].lstrip(_BLANKS))
     outside = max(len(text[:end].rstrip(_BLANKS)), inside) if end == len(text) else end
     for match in _ALIKE.finditer(text, 0, inside):
@@ -141,7 +141,7 @@ def _run(text: str, kind: str, change: str) -> Run:
 
 
 def _cut(text: str, end: int) -> int:
-    """Where a text is folded; its end if it is short."""
+    """Return the place where a text is folded; its end if it is short."""
     if len(text) > FOLDED_FROM:
         return min(SHOWN_FIRST, end)
     lines = [match.end() for match in re.finditer("\n", text)]

@@ -1,7 +1,7 @@
-"""One sample as the viewer is given it, and the blocks that a page shows of it.
+"""One sample as the viewer receives it, and the blocks of its page.
 
-Run folders hold what other tools wrote, too, so nothing here relies on the form of what is stored: what is not what it
-should be is left out, or shown as text.
+Run folders hold data of other tools, too, so nothing here relies on the form of stored data: unexpected values are left
+out, or shown as text.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Block:
         name: A word that is unique on the page, for links and styles.
         title: Its heading; empty if it needs none.
         template: The name of its partial, which sees the block as ``block``.
-        data: What the partial shows.
-        place: ``side``: beside the texts where there is room; ``wide``: above both.
-        key: What sets its ids apart from those of another sample on the same page.
+        data: The data of the partial.
+        place: ``side``: beside the texts if there is room; ``wide``: above both.
+        key: A word that distinguishes its ids from those of another sample on the same page.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BlockView:
-    """What blocks are made from.
+    """The data that blocks are made from.
 
     Attributes:
         task: The name of its task.
@@ -49,7 +49,7 @@ class BlockView:
         media: The media of its run.
         results: The entry of its task in ``results.json``; empty before there is one.
         manifest: The content of ``run.json``.
-        key: A word that sets it apart from other samples on the same page; empty if there are none.
+        key: A word that distinguishes it from other samples on the same page; empty if there are none.
     """
 
     task: str
@@ -71,12 +71,12 @@ class BlockView:
 
     @property
     def target(self) -> str | None:
-        """What was expected, as text; ``None``: nothing is stored."""
+        """The target, as text; ``None``: nothing is stored."""
         return as_text(self.sample.get("target"))
 
     @property
     def answer(self) -> str | None:
-        """What was scored; where nothing was, the first text of the model. ``None``: it wrote none."""
+        """The scored answer; if nothing was scored, the first text of the model. ``None``: it wrote none."""
         found = as_text(self.sample.get("answer"))
         if found is not None:
             return found
@@ -110,7 +110,7 @@ def outputs_of(exchange: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def media_of(messages: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Mapping[str, Any]]:
-    """What is kept of the media of one kind in messages."""
+    """Return the stored notes on the media of one kind in messages."""
     for message in messages:
         for part in parts_of(message):
             if kind in part:

@@ -1,1 +1,1 @@
-"""The curve of a training: its page, its tables and its sentences."""
+"""The curve of a training run: its page, its tables and its sentences."""

@@ -1,4 +1,4 @@
-"""The page of a training's curve: one HTML file with a drawing for each task, and all numbers below. Like the HTML
+"""The page of a training run's curve: one HTML file with a drawing for each task, and all numbers below. Like the HTML
 report it fetches nothing, and it needs no script.
 """
 
@@ -32,7 +32,7 @@ from polymeter.report.run.extract import script_json
 WIDTH, HEIGHT = 340.0, 216.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 20.0, 20.0, 36.0
 _MARGIN = 0.08
-"""What a drawing leaves free above and below the values."""
+"""The free space above and below the values of a drawing."""
 _LABEL = 15.0
 _Y_TICKS, _X_TICKS = 5, 4
 _STYLES = ("base.css", "table.css", "comparison.css", "curve.css")
@@ -101,7 +101,7 @@ def _tone(point: Mapping[str, Any]) -> str:
 
 
 def _chart(line: Mapping[str, Any], steps: Sequence[int]) -> dict[str, Any]:
-    """What the template draws of one line: places in a drawing of ``WIDTH`` by ``HEIGHT``."""
+    """Return the values that the template draws for one line: places in a drawing of ``WIDTH`` by ``HEIGHT``."""
     points = [point for point in line["points"] if isinstance(point["value"], (int, float))]
     ends = [end for point in points for end in (point["value"], *(point["interval"] or ()))]
     low, high = _range(min(ends, default=0.0), max(ends, default=1.0))
@@ -193,7 +193,7 @@ def _told(point: Mapping[str, Any]) -> str:
 
 def _description(line: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
     if not points:
-        return f"{title(line)}: no number"
+        return f"{title(line)}: no value"
     first, last = points[0], points[-1]
     return (
         f"{title(line)}, {metric(line)} by step: {value(first['value'])} at step {first['step']:,}, "

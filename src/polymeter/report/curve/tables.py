@@ -1,4 +1,4 @@
-"""The curve of a training as a table: on a terminal, and as CSV."""
+"""The curve of a training run as a table: on a terminal, and as CSV."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLUMNS = (
 
 
 def print_curve(console: Console, document: Mapping[str, Any]) -> None:
-    """Print a curve: for each task the newest checkpoints, what the newest shows, and what the reader must know."""
+    """Print a curve: for each task the newest checkpoints, the result of the newest, and notes."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""The curve of a training in plain words: what the newest checkpoint shows, and what the numbers mean.
+"""The curve of a training run in plain words: the result of the newest checkpoint, and the meaning of the numbers.
 
 Works on the document of ``polymeter.analysis.tracking.curve``, so that a stored one can be shown as well.
 """
@@ -45,7 +45,7 @@ def own_interval(point: Point) -> str:
 
 
 def difference(point: Point) -> dict[str, str]:
-    """The difference of a point from what it is compared with, as texts."""
+    """The difference of a point from the one it is compared with, as texts."""
     found = point["difference"]
     if found is None:
         return dict.fromkeys(("to", "difference", "interval", "p", "verdict"), DASH)
@@ -59,12 +59,12 @@ def difference(point: Point) -> dict[str, str]:
 
 
 def verdict(found: Mapping[str, Any]) -> str:
-    """What a difference shows, in a word or two."""
+    """Return the verdict on a difference, in a word or two."""
     return {"not shown": "no difference shown", "untested": "cannot tell"}.get(found["verdict"], str(found["verdict"]))
 
 
 def summary(document: Mapping[str, Any]) -> str:
-    """What there is, in one line."""
+    """Return the state of the checkpoints, in one line."""
     by_status = dict.fromkeys(("measured", "unfinished", "failed"), 0)
     for point in document["checkpoints"]:
         by_status[point["status"]] += 1
@@ -78,7 +78,7 @@ def newest_step(document: Mapping[str, Any]) -> int | None:
 
 
 def sentences(document: Mapping[str, Any]) -> Iterator[str]:
-    """What the newest checkpoint shows in each task and group, and which value is the best so far."""
+    """Return the results of the newest checkpoint in each task and group, and the best value so far."""
     newest = newest_step(document)
     for line in main_lines(document):
         points = {point["step"]: point for point in line["points"]}
@@ -95,14 +95,14 @@ def sentences(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def troubles(document: Mapping[str, Any]) -> Iterator[str]:
-    """The checkpoints that have no numbers, are not compared, or lack samples; and the warnings."""
+    """The checkpoints that have no numbers, are not compared, or have failed samples; and the warnings."""
     for point in document["checkpoints"]:
         name = one_line(str(point["name"]))
         if point["status"] == "failed":
             yield f"{name} failed: {one_line(str(point['error']))}"
         elif point["status"] == "unfinished":
             why = one_line(str(point["error"])) or "stopped"
-            yield f"{name} is not finished ({why}); the next call goes on with it."
+            yield f"{name} is not finished ({why}). The next call resumes it."
         if point["n_failed"]:
             yield f"{name}: {count(point['n_failed'], 'sample')} without a score."
         if point["refused"]:
@@ -111,7 +111,7 @@ def troubles(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def against(document: Mapping[str, Any]) -> str:
-    """What each checkpoint is compared with, in words."""
+    """Return the checkpoint that each one is compared with, in words."""
     chosen = document["against"]
     return {
         "best": "the best checkpoint before it",
@@ -121,7 +121,7 @@ def against(document: Mapping[str, Any]) -> str:
 
 
 def legend(document: Mapping[str, Any]) -> list[str]:
-    """What the numbers mean."""
+    """Return the meaning of the numbers."""
     found = [point["difference"] for line in main_lines(document) for point in line["points"] if point["difference"]]
     notes = ["Values have a 95 % interval: how far they could be off because other samples might have been drawn."]
     if not found:
@@ -145,7 +145,7 @@ def legend(document: Mapping[str, Any]) -> list[str]:
 
 
 def gate(document: Mapping[str, Any]) -> Iterator[str]:
-    """What ``--max-regression`` says."""
+    """Return the verdict of ``--max-regression``."""
     found = document.get("max_regression")
     if found is None:
         return
@@ -156,7 +156,7 @@ def gate(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _best(line: Line, points: Mapping[int, Point], newest: int) -> str:
-    """Which value is the best so far, if that is not said already."""
+    """Return the best value so far, if it is not stated already."""
     best, found = line["best"], points[newest]["difference"]
     if best is None or len(points) == 1 or (found is not None and found["to"] == best):
         return ""

@@ -1,5 +1,5 @@
-"""The page of a leaderboard: one HTML file with a table that can be sorted and searched, and the scores against what
-they take. Like the HTML report it fetches nothing.
+"""The page of a leaderboard: one HTML file with a table that can be sorted and searched, and the scores against their
+usage. Like the HTML report it fetches nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def make_leaderboard_page(document: Mapping[str, Any]) -> str:
 
 
 def leaderboard_values(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``templates/board.html`` is filled with, and the facts above it.
+    """Return the values of ``templates/board.html``, and the facts above it.
 
     Args:
         document: As for ``make_leaderboard_page``.
@@ -128,7 +128,7 @@ def _few_digits(taken: float) -> str:
 
 
 def _front(plot: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """The models on the Pareto front, those first that take least."""
+    """The models on the Pareto front, those with the least usage first."""
     for point in sorted(plot["points"], key=lambda point: float(point["x"])):
         if point["is_on_front"]:
             yield {"model": point["model"], "x": _few_digits(point["x"]), "y": value(point["y"])}
@@ -137,12 +137,12 @@ def _front(plot: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 def _plot_note(document: Mapping[str, Any]) -> str:
     plot = document["plot"]
     lacking = len(document["models"]) - len(plot["points"])
-    without = f" {count(lacking, 'model')} without one of the two left out." if lacking else ""
-    clock = " Time is by the clock, on whatever machine a run was on." if plot["x"] == "time" else ""
+    without = f" {count(lacking, 'model')} without one of the two values left out." if lacking else ""
+    clock = " Time is wall-clock time on the machine of each run." if plot["x"] == "time" else ""
     better = "higher" if plot["higher_is_better"] else "lower"
     best = [point["model"] for point in plot["points"] if point["is_on_front"]]
     if len(best) == 1:
-        said = f"{best[0]} takes least and has the best score."
+        said = f"{best[0]} needs least and has the best score."
     else:
-        said = f"The line leads through the models that no other one beats in both: less taken and a {better} score."
+        said = f"The line joins the models that no other model beats in both: lower usage and a {better} score."
     return f"{said}{clock}{without}"

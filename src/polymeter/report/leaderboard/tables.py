@@ -35,11 +35,11 @@ _CSV = (
     "notes",
 )
 _Pair = tuple[Heading, list[str], list[str]]
-"""A number of all models: its heading, its cells and their ranks."""
+"""A column of all models: its heading, its cells and their ranks."""
 
 
 def print_leaderboard(console: Console, document: Mapping[str, Any]) -> None:
-    """Print a leaderboard: as many columns beside each other as the console has room for, the others below."""
+    """Print a leaderboard: as many columns side by side as the console has room for, the others below."""
     from rich.text import Text
 
     names = [model["name"] for model in document["models"]]

@@ -42,8 +42,8 @@ def interval(cell: Cell) -> str:
 
 
 def shown(cell: Cell | None, *, is_average: bool = False) -> str:
-    """A cell in one text: value, interval and numbers of footnotes. A number that is missing is not the same as an
-    average that cannot be.
+    """A cell in one text: value, interval and numbers of footnotes. A missing number differs from an average that
+    cannot be computed.
     """
     if cell is None:
         return DASH if is_average else MISSING
@@ -72,17 +72,17 @@ def footnotes(document: Mapping[str, Any]) -> list[str]:
 
 
 def legend(document: Mapping[str, Any]) -> Iterator[str]:
-    """What the numbers mean, and what the reader must know."""
+    """Return the meaning of the numbers, and notes."""
     level = f"{document['level']:.0%}".replace("%", " %")
     yield (
-        f"Each value has its {level} interval. The rank 2–4 of five says: one model is shown to be better, one to be "
-        f"worse, and nothing tells the others apart. All ranks of a column hold together with {level} (Holm's "
+        f"Each value has its {level} interval. The rank 2–4 of five means: one model is shown to be better, one to be "
+        f"worse, and the others cannot be distinguished. All ranks of a column hold together with {level} (Holm's "
         "correction over all pairs)."
     )
     for method, names in _by_method(document).items():
         yield f"Ranks of {listing(names)}: by {_METHODS[method]}."
     if any(cell is not None and not cell["is_comparable"] for model in document["models"] for cell in model["cells"]):
-        yield "A number without a rank is not comparable with the others of its column; its footnote says why."
+        yield "A number without a rank is not comparable with the others of its column; its footnote gives the reason."
     yield from (one_line(note) for note in document["notes"])
     for left_out in document["left_out"]:
         yield f"Left out: {one_line(left_out['path'])}: {one_line(left_out['why'])}"

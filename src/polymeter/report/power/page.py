@@ -1,4 +1,4 @@
-"""The page of a power analysis: one HTML file with its tables and what they say in words."""
+"""The page of a power analysis: one HTML file with its tables and their sentences."""
 
 from __future__ import annotations
 

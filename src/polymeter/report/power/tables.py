@@ -39,7 +39,7 @@ _CSV = (
 
 
 def print_power(console: Console, document: Mapping[str, Any]) -> None:
-    """Print what could have been detected, how many samples differences need, and what that rests on."""
+    """Print the detectable differences, the samples that differences need, and the assumptions."""
     from rich.text import Text
 
     for headings, rows in tables(document):
@@ -78,7 +78,7 @@ def to_csv(document: Mapping[str, Any]) -> str:
 
 
 def tables(document: Mapping[str, Any]) -> Iterator[Table]:
-    """What could have been detected, and how many samples differences need."""
+    """Return the tables of detectable differences, and of the samples that differences need."""
     scores = document["scores"]
     if scores:
         yield _detectable(scores)
@@ -89,7 +89,7 @@ def tables(document: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def sentences(document: Mapping[str, Any]) -> Iterator[str]:
-    """What each number says, in words."""
+    """Return the meaning of each number, in words."""
     power = f"{document['power']:.0%}".replace("%", " %")
     for score in document["scores"]:
         what = f"{one_line(score['title'])} ({_metric(score)})"
@@ -115,7 +115,7 @@ def sentences(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def notes(document: Mapping[str, Any]) -> Iterator[str]:
-    """What the numbers rest on."""
+    """Return the assumptions."""
     power = f"{document['power']:.0%}".replace("%", " %")
     yield f"Two-sided test at {document['alpha']:g}, power {power}; formulas of Miller (2024)."
     runs = [one_line(name) for name in document["runs"]]

@@ -1,7 +1,6 @@
-"""Which samples an HTML report shows first when it cannot show all: those without a score, the worst, an even spread.
-
-One pass over the samples holds a few numbers of each, never the samples. The order depends on how they ended and on
-their scores alone, so that the same run gives the same report.
+"""The order of samples in an HTML report that cannot show all: those without a score, the worst, an even spread. One
+pass over the samples holds a few numbers of each, never the samples. The order depends only on their status and scores,
+so that the same run gives the same report.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from polymeter.report.scales import MainMetric, metrics_of
 
 Sample = Mapping[str, Any]
 _FAILED_IN_TURN = 3
-"""Of so many samples without a score, and then one with a score, each stretch of the order consists."""
+"""Each stretch of the order consists of this many samples without a score, and then one with a score."""
 _WORST_IN_TURN = 3
-"""Of so many of the worst, and then one of the even spread, each stretch of those with a score consists."""
+"""Each stretch of samples with a score consists of this many of the worst, and then one of the even spread."""
 _MOST_KNOWN = 1024
-"""Different scores whose values are kept while the samples are looked at."""
+"""The most different scores whose values are kept while the samples are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleOrder:
-    """The samples of a task by how much a reader needs to see them.
+    """The samples of a task, the most important for a reader first.
 
     Attributes:
         places: The place of each sample in the dataset's order, the first to show first.
         failed: For each place 1 if the sample has no score, else 0.
-        main: The metric that tells which ones are worst; ``None``: no metric of the task is a number of each sample.
+        main: The metric that determines the worst ones; ``None``: no metric of the task has a number for each sample.
     """
 
     places: array[int]
@@ -46,8 +45,8 @@ class SampleOrder:
 def order_of(task: Mapping[str, Any], samples: Iterable[Sample]) -> SampleOrder:
     """The order of a task's samples.
 
-    Up to three of four have no score as long as there are any; of the others up to three of four are the worst that
-    are left, and one is of an even spread over the dataset. So any beginning of the order is of use.
+    Up to three of four have no score as long as there are any; of the others up to three of four are the worst that are
+    left, and one is of an even spread over the dataset. So any beginning of the order is useful.
 
     Args:
         task: The task in ``results.json``.
@@ -80,7 +79,7 @@ def order_of(task: Mapping[str, Any], samples: Iterable[Sample]) -> SampleOrder:
 
 
 def _values(metrics: Sequence[MainMetric], sample: Sample, *, is_failed: bool) -> list[float]:
-    """How good a sample is by each metric; NaN: not known."""
+    """Return the quality of a sample by each metric; NaN: unknown."""
     if is_failed:
         return [math.nan] * len(metrics)
     goods = (metric.goodness(sample) for metric in metrics)
@@ -88,7 +87,7 @@ def _values(metrics: Sequence[MainMetric], sample: Sample, *, is_failed: bool) -
 
 
 def _main(metrics: Sequence[MainMetric], values: Sequence[array[float]]) -> tuple[MainMetric | None, Sequence[float]]:
-    """The metric that most samples have a number for, the first of several; and how good each sample is by it."""
+    """The metric that most samples have a number for, the first of several; and the quality of each sample by it."""
     known = [sum(not math.isnan(value) for value in column) for column in values]
     most = max(known, default=0)
     if not most:
@@ -113,7 +112,7 @@ def _spread(places: Sequence[int]) -> Iterator[int]:
 
 
 def _in_turn(first: Iterable[int], second: Iterable[int], n_first: int) -> list[int]:
-    """``n_first`` of the first, one of the second, and so on; each once, all that there are."""
+    """``n_first`` of the first, one of the second, and so on; all of them, each once."""
     turns = ((iter(first), n_first), (iter(second), 1))
     found: dict[int, None] = {}
     while True:

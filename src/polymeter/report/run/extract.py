@@ -1,4 +1,4 @@
-"""What an HTML report holds of the samples: cut to a readable size, as plain JSON data that a browser reads."""
+"""The samples in an HTML report: cut to a readable size, as plain JSON data that a browser reads."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from polymeter.report.formatting import number
 from polymeter.report.scales import MainMetric, number_of, score_label
 
 TEXT_LENGTH = 6000
-"""Characters of a text that are shown, outside of rows and logs."""
+"""The most characters of a text that are shown, outside of rows and logs."""
 DOC_TEXT_LENGTH = 1500
-"""Characters of a text that are shown of a row or a log."""
+"""The most characters of a text that are shown in a row or a log."""
 LIST_LENGTH = 60
-"""Items of a list that are shown."""
+"""The most items of a list that are shown."""
 MAX_DEPTH = 8
-"""So many lists and objects within each other are shown as such, what is in the innermost as text."""
+"""The most levels of nested lists and objects that are shown as such; deeper ones are shown as text."""
 _EXCHANGES = 40
 _strict_json = json_encoder(allows_nan=False)
 _SHOWN_MEDIA = ("image", "video", "audio")
@@ -54,7 +54,7 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -
 
 
 def _sample_scores(sample: Mapping[str, Any], main: MainMetric | None) -> dict[str, Any]:
-    """What a sample's scores give the report: their names and values, and where the main one lies."""
+    """Return the report's data on a sample's scores: names and values, and the place of the main one."""
     value = main.value(sample) if main and sample.get("status") == "ok" else None
     scores = [_score(score) for score in sample.get("scores", ())]
     shown = {} if value is None else {"value": number(value), "at": value}
@@ -111,7 +111,7 @@ def _plain(value: Any, length: int, depth: int = MAX_DEPTH) -> Any:
         return value if math.isfinite(value) else number(value)
     if depth == 0:
         return _cut(json.dumps(value, ensure_ascii=False, default=str), length)
-    if isinstance(value, (dict, Mapping)):  # nearly always the first, which is told much sooner
+    if isinstance(value, (dict, Mapping)):  # nearly always the first, which is found much faster
         return {str(key): _plain(item, length, depth - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         kept = [_plain(item, length, depth - 1) for item in value[:LIST_LENGTH]]

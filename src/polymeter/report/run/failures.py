@@ -1,4 +1,4 @@
-"""The failures of a run as a reader should see them: each kind once with its count, and the command that shows one."""
+"""The failures of a run in readable form: each kind once with its count, and the command that shows one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """What to show of a run's failures.
+    """The shown failures of a run.
 
     Attributes:
         lines: ``3 × why``, at most five; with the name of the task if the run has several.
-        n_more: How many kinds are not among them.
+        n_more: The number of kinds that are not among them.
         task: The task of the first line.
         sample: A sample of the first line.
         has_several_tasks: Whether a sample's id alone does not name it.
@@ -37,7 +37,7 @@ class Failures:
         return f"and {count(self.n_more, 'more kind')}" if self.n_more else ""
 
     def command(self, run: str) -> str:
-        """What shows a sample of the first line.
+        """Return the command that shows a sample of the first line.
 
         Args:
             run: The run folder, as the user would write it.
@@ -47,7 +47,7 @@ class Failures:
 
 
 def failures_of(results: Mapping[str, Any]) -> Failures:
-    """What to show of the failures in a ``results.json``."""
+    """Return the shown failures of a ``results.json``."""
     tasks = results.get("tasks", {})
     kinds = {
         name: [FailureKind(**{"status": "error", **kind}) for kind in task["failures"]]
@@ -59,12 +59,12 @@ def failures_of(results: Mapping[str, Any]) -> Failures:
 
 
 def shown_failures(kinds: Mapping[str, Sequence[FailureKind]], *, n_tasks: int, n_kinds: int = 0) -> Failures:
-    """What to show of some kinds of failure.
+    """Return the shown lines of some kinds of failure.
 
     Args:
         kinds: The kinds of each task that has any.
-        n_tasks: How many tasks the run has.
-        n_kinds: How many kinds there are in all; default: those given.
+        n_tasks: The number of tasks of the run.
+        n_kinds: The number of all kinds; default: those given.
     """
     every = sorted(((task, kind) for task, own in kinds.items() for kind in own), key=lambda pair: -pair[1].n)
     if not every:

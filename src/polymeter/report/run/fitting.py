@@ -1,8 +1,7 @@
-"""Which samples an HTML report has room for.
-
-What counts is what a sample adds to the file: its text, and its images as they are embedded. Tasks take turns, the one
-next whose samples take least so far, so that a task with large images leaves room for the others. If all samples fit
-with their media unchanged, all are in; if not, images are scaled down, and as many samples are in as then fit.
+"""The samples that an HTML report has room for. A sample counts with the bytes that it adds to the file: its text, and
+its embedded images. Tasks take turns, next the one whose samples use least so far, so that a task with large images
+leaves room for the others. If all samples fit with their media unchanged, all are in; if not, images are scaled down,
+and as many samples are in as then fit.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from polymeter.report.run.choose import SampleOrder
 from polymeter.report.run.extract import media_files, sample_data, script_json
 
 _AHEAD = 16
-"""So many samples, of all tasks together, have their images scaled down before it is their turn."""
+"""The number of samples, of all tasks together, whose images are scaled down before their turn."""
 _MEDIA_SHARE = 0.25
-"""What the media of a single sample may take of the budget; more is left out."""
+"""The share of the budget that the media of a single sample may use; more is left out."""
 _MISSES = 20
-"""After so many samples in a row that did not fit, a task is given up."""
+"""The number of consecutive samples that do not fit, after which a task is given up."""
 _COMMA = 1
 
 Sample = Mapping[str, Any]
@@ -44,7 +43,7 @@ class Cut:
 
     @property
     def n_bytes(self) -> int:
-        """What the text takes in the file."""
+        """The bytes of the text in the file."""
         text = self.text
         return (len(text) if text.isascii() else len(text.encode("utf-8", "replace"))) + _COMMA
 
@@ -56,7 +55,7 @@ class TaskSamples:
     Attributes:
         number: The task's number in the report.
         samples: All of them.
-        order: Which of them matter most.
+        order: Their order, the most important first.
     """
 
     number: int
@@ -71,7 +70,7 @@ class TaskSamples:
 
 @dataclass(slots=True)
 class Fitting:
-    """What a report shows.
+    """The contents of a report.
 
     Attributes:
         places: The places of the samples shown, of each task in dataset order.
@@ -95,7 +94,7 @@ def fit(tasks: Sequence[TaskSamples], media: PageMedia, budget: int) -> Fitting:
     Args:
         tasks: The tasks.
         media: The run's media.
-        budget: The bytes that samples and media may take of the file.
+        budget: The bytes that samples and media may use in the file.
     """
     cuts: dict[tuple[int, int], Cut] = {}
     if _all_fit(tasks, media, budget, cuts):
@@ -134,7 +133,7 @@ def fit(tasks: Sequence[TaskSamples], media: PageMedia, budget: int) -> Fitting:
 
 
 def _within(thumbnails: Mapping[str, Embedded | None], budget: int) -> tuple[dict[str, Embedded | None], int]:
-    """Those of a sample's media that a budget has room for, the first ones first; and the bytes that they take."""
+    """Those of a sample's media that a budget has room for, the first ones first; and their bytes."""
     kept: dict[str, Embedded | None] = {}
     spent = 0
     for name, one in thumbnails.items():

@@ -23,9 +23,9 @@ from polymeter.report.scales import MainMetric, bars, metrics_of
 from polymeter.report.table import footnotes, table_lines, title_of
 
 MAX_BYTES = 20_000_000
-"""How large a report may become whose reader named no number of samples."""
+"""The size limit of a report without a requested number of samples."""
 _FRAME_SPARE = 4_000
-"""Room for the sentences that are written when it is known what is shown."""
+"""Room for the sentences that are written after the samples are selected."""
 _IN_MEMORY = 1 << 25
 _PIECE = 1 << 20
 _AT_ONCE = 16
@@ -35,7 +35,7 @@ _STYLES = ("base.css", "table.css", "samples.css", "detail.css")
 _SCRIPTS = ("dom.js", "diff.js", "exchange.js", "drawn.js", "answer.js", "detail.js", "filters.js", "samples.js")
 
 Wanted = int | Literal["all"] | None
-"""How many samples of each task a report shows; ``None``: as many as fit."""
+"""The number of samples of each task in a report; ``None``: as many as fit."""
 
 
 def make_html_report(
@@ -68,16 +68,14 @@ def html_report(
 ) -> Iterator[str]:
     """The report of a run as one self-contained HTML file, in pieces. The same run gives the same report.
 
-    Neither all samples nor all media are in memory at a time: what a report of many becomes is put into temporary
-    files.
+    Neither all samples nor all media are in memory at a time: the data of large reports is put into temporary files.
 
     Args:
         manifest: Content of ``run.json``.
         results: Content of ``results.json``.
         samples: The samples of a task, in order, as in ``samples/<task>.jsonl``; none held.
         media: The run's media.
-        wanted: How many samples of each task to show, whatever their size; default: as many as ``max_bytes`` have room
-            for.
+        wanted: The number of samples of each task to show, of any size; default: as many as fit into ``max_bytes``.
         max_bytes: The size of the whole file. With ``wanted``, from this size on images are scaled down.
     """
     names = list(results.get("tasks", {}))
@@ -143,7 +141,7 @@ def _explicit(tasks: Sequence[TaskSamples], wanted: int | Literal["all"]) -> Fit
 
 
 def _facts(results: Mapping[str, Any], task: TaskSamples, name: str, places: Sequence[int]) -> dict[str, Any]:
-    """What the page's script knows of a task."""
+    """Return the data on a task for the page's script."""
     main = task.order.main
     return {
         "name": name,
@@ -170,8 +168,8 @@ def _scale(metric: MainMetric) -> list[float] | None:
 
 
 def _write_samples(file: Any, tasks: Sequence[TaskSamples], shown: Fitting) -> tuple[list[str], int]:
-    """Write the samples shown as JSON, with commas between them; returns the names of their media, each once, and how
-    many bytes were written.
+    """Write the shown samples as JSON, separated by commas; return the names of their media, each once, and the
+    number of bytes.
     """
     names: dict[str, None] = {}
     n_bytes = 0
@@ -194,7 +192,7 @@ def _write_samples(file: Any, tasks: Sequence[TaskSamples], shown: Fitting) -> t
 
 @dataclass(slots=True)
 class _SampleCounts:
-    """What became of the media."""
+    """The counts of the media."""
 
     smaller: int = 0
     missing: int = 0

@@ -1,4 +1,4 @@
-"""What several judges gave, in sentences: each one's own mean, and how well they agree."""
+"""Sentences on the verdicts of several judges: the mean of each, and their agreement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def panel_sentences(judges: Mapping[str, Any] | None) -> Iterator[str]:
     """One sentence for each metric.
 
     Args:
-        judges: The entry ``judges`` of a task in ``results.json``; ``None``: there are not several.
+        judges: The entry ``judges`` of a task in ``results.json``; ``None``: only one.
     """
     if not judges:
         return

@@ -1,5 +1,5 @@
-"""Where a run's numbers come from, read from its manifest: the headline of the HTML report, every setting, and how the
-run fared at its endpoints.
+"""The provenance of a run, read from its manifest: the headline of the HTML report, every setting, and the traffic at
+its endpoints.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
     if manifest.get("started"):
         facts.append(("Started", moment(str(manifest["started"]))))
     if manifest.get("seconds") is not None:
-        facts.append(("Took", duration(float(manifest["seconds"]))))
+        facts.append(("Duration", duration(float(manifest["seconds"]))))
     if results.get("parity"):
         facts.append(("Parity", str(results["parity"])))
     facts += token_facts(manifest, results).items()
@@ -85,7 +85,7 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
 
 
 def provenance(manifest: Mapping[str, Any]) -> list[Section]:
-    """Everything the manifest records about where the numbers come from; empty sections are left out."""
+    """Everything that the manifest records about the origin of the numbers; empty sections are left out."""
     options = manifest.get("options") or {}
     sections = [
         Section("Command", text=clean(str(manifest.get("command") or ""))),
@@ -124,7 +124,7 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
 
 
 def _run(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """When the run was, and what made it."""
+    """The time of the run, and the software that ran it."""
     made_by = manifest.get("polymeter") or {}
     seconds = manifest.get("seconds")
     return {
@@ -136,7 +136,7 @@ def _run(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _imported(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What an imported run's manifest says of the log."""
+    """The log of an imported run, from its manifest."""
     if not found:
         return None
     files = {str(file.get("name")): file.get("digest") for file in found.get("files", ())}
@@ -164,7 +164,7 @@ def endpoints(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def histories(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """How the limit on requests in flight changed in each part of the run: pairs of a label and lines of text."""
+    """The changes of the limit on requests in flight in each part of the run: pairs of a label and lines of text."""
     for role, records in _by_role(manifest).items():
         for number, record in enumerate(records, 1):
             part = f", part {number}" if len(records) > 1 else ""
@@ -176,7 +176,7 @@ def histories(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _address(item: tuple[str, Mapping[str, Any]]) -> tuple[str, str]:
-    """An address of a model, and how much of its answers came from there."""
+    """An address of a model, and its share of the answers."""
     address, one = item
     failed = f", {int(one['failures']):,} failed" if one["failures"] else ""
     return address, f"{float(one['share']):.1%}, {count(int(one['requests']), 'request')} answered{failed}"

@@ -1,4 +1,4 @@
-"""What a report says of the replicas of models: how busy they were, what waited for them, which of them were lost."""
+"""The replicas of models in a report: their load, the waiting requests, and lost replicas."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _summary(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def replica_lines(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """How the replicas of each model fared in each part of the run: pairs of a label and lines of text."""
+    """The use of the replicas of each model in each part of the run: pairs of a label and lines of text."""
     for role in _roles(manifest):
         found = list(_records(manifest, role))
         for number, record in found:

@@ -1,4 +1,4 @@
-"""One sample of a run as text: what was asked, with the files of its media, what came back, and how it was scored."""
+"""One sample of a run as text: its requests, with the files of their media, its answers, and its score."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def sample_text(task: str, sample: Mapping[str, Any], media: Path) -> str:
 
     Args:
         task: Its task.
-        sample: What ``samples/<task>.jsonl`` holds of it.
+        sample: Its line in ``samples/<task>.jsonl``.
         media: The folder of the run's media; files are given relative to the working directory as this is.
     """
     return clean("\n".join(_lines(task, sample, media)))
 
 
 def failure_line(task: str, sample: Mapping[str, Any]) -> str:
-    """A sample without a score on one line: task, id, status and why."""
+    """A sample without a score on one line: task, id, status and reason."""
     return clean(" ".join(f"{task}  {sample.get('id')}  {sample.get('status')}  {_why(sample)}".split()))
 
 

@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 def as_text(head: str, results: Mapping[str, Any]) -> str:
-    """A compact table under a line that says what it is of."""
+    """A compact table under a title."""
     lines, rest = _cells(results)
     if not lines:
         return "\n".join([head, *_notes(results)])
@@ -90,7 +90,7 @@ def result_rows(results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _cells(results: Mapping[str, Any]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The rows of the table, and what is said of those that are left out."""
+    """The rows of the table, and a line on those that are left out."""
     lines = table_lines(results)
     rest = [f"… and {len(lines) - _MOST_LINES:,} more lines; see to_pandas()."] if len(lines) > _MOST_LINES else []
     return [_row(line) for line in lines[:_MOST_LINES]], rest

@@ -1,4 +1,4 @@
-"""What the requests of a run took, as a table of roles, models and counts, for the HTML report and the viewer."""
+"""The usage of a run's requests, as a table of roles, models and counts, for the HTML report and the viewer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADINGS = {
     "failed": "Failed tries",
 }
 _ONLY_SOME = ("images_sent", "images_made", "audio_s")
-"""Counts that most runs have none of."""
+"""Counts that are 0 in most runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def usage_table(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Usag
 
 
 def counted(usage: ModelUsage, name: str) -> str:
-    """A count as text: what some requests do not say makes it a lower bound."""
+    """A count as text: if some requests do not report it, it is a lower bound."""
     value = getattr(usage, name)
     if value is None:
         return UNKNOWN
@@ -59,7 +59,7 @@ def counted(usage: ModelUsage, name: str) -> str:
 
 
 def token_facts(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, str]:
-    """The tokens of prompts and answers: of the model, and of each further role. Of a run that kept no usage by role,
+    """The tokens of prompts and answers: of the model, and of each further role. For a run without usage by role, those
     of all roles together.
     """
     usage = _usage(manifest, results)
