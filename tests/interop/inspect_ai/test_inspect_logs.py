@@ -178,7 +178,7 @@ def test_ids_are_those_of_the_author_where_the_order_is_not_known(tmp_path: Path
 
     log = changed(tmp_path, shuffle)
     assert {*samples_of(log, "pictures")} == {"red", "green"}
-    note = "pictures: the log does not say the order of the dataset; samples have the ids of their author."
+    note = "pictures: the log does not record the order of the dataset; samples have their author's ids."
     assert read(log).notes == (note,)
 
     def limit(document: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """A run of any format as Inspect's logs: one ``.eval`` file for each task, in version 2 of their format.
 
-Such a file is a zip archive: ``header.json`` (what was run, and its numbers), ``summaries.json`` and one file below
+Such a file is a zip archive: ``header.json`` (what was run, and its results), ``summaries.json`` and one file below
 ``samples/`` for each sample. Each metric under each filter is a score of its own; a sample without one has an error.
 Nothing in a log is of the moment of the export, so the same run gives the same bytes.
 """
@@ -33,10 +33,10 @@ from polymeter.core.text.json_text import json_text
 
 _VERSION = 2
 _STATUS = {"complete": "success", "interrupted": "cancelled", "stopped": "error", "failed": "error"}
-"""A run that goes on, or was killed, is ``started``."""
+"""The status of a log, by the status of the run. A run that is still running, or was killed, is ``started``."""
 _LONGEST_SUMMARY = 1000
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
-"""The time of a member of an archive: the earliest that a zip file can say."""
+"""The time of a member of an archive: the earliest that a zip file can hold."""
 
 
 def write_export(job: ExportJob) -> None:
@@ -132,7 +132,7 @@ def _header(job: ExportJob, task: str, key: str, ids: Sequence[str]) -> dict[str
 
 
 def _scores(own: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The numbers of a task: each metric under each filter with its mean, its standard error and those of subsets."""
+    """The results of a task: each metric under each filter with its mean, its standard error and those of subsets."""
     scores: dict[str, dict[str, Any]] = {}
     for result in own["results"]:
         name = named(result["metric"], result["filter"])
@@ -209,7 +209,7 @@ def _sample(job: ExportJob, sample: StoredSample, key: str) -> dict[str, Any]:
 
 
 def _summary(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What the viewer's list shows of a sample: no rows, no media, and the beginning of long texts."""
+    """Return a sample as the viewer lists it: no rows, no media, and the beginning of long texts."""
     given = entry["input"]
     if not isinstance(given, str):
         texts = [message["content"] for message in given if isinstance(message["content"], str)]

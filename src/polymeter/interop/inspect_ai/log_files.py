@@ -45,10 +45,10 @@ class LogFile:
 
 
 def is_log_file(path: Path) -> bool:
-    """Whether a file is a log of Inspect, by its name or its beginning.
+    """Return whether a file is a log of Inspect, by its name or its beginning.
 
-    No other tool names files ``.eval``: one that is no archive is a damaged log, and says so when it is opened, instead
-    of being left out of its folder.
+    No other tool names files ``.eval``: one that is not an archive is a damaged log. Opening it reports that, and its
+    folder is not silently incomplete.
     """
     return path.suffix == ".eval" or (path.suffix == ".json" and starts_with(path, *_MARKS))
 

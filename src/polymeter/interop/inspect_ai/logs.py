@@ -4,7 +4,7 @@ Each scorer is a metric by its name, each key of a score that is a mapping one b
 scorers grade become numbers as Inspect's own metrics make them. Epochs are repeats: a sample's value is their mean, and
 that of any other reducer stands beside it under the reducer's name, where Polymeter names filters.
 
-A sample's id is its place in the dataset, which is its id in a run of Polymeter; where the log does not say the order
+A sample's id is its place in the dataset, which is its id in a run of Polymeter; if the log does not record the order
 of the dataset, it is the id that the author gave.
 """
 
@@ -70,7 +70,7 @@ READER = LogReader(_recognise, _read_log, "a .eval or .json log, or a folder wit
 
 
 def _check_one_run(files: Sequence[LogFile], path: Path) -> None:
-    """Refuse a folder whose logs are not one run."""
+    """Refuse a folder if its logs are not one run."""
     models = sorted({str(file.header["eval"].get("model")) for file in files})
     if len(models) > 1:
         raise PlanError(f"The folder {path} has logs of several models: {', '.join(models)}.", hint="Name one log.")
@@ -81,7 +81,7 @@ def _check_one_run(files: Sequence[LogFile], path: Path) -> None:
 
 
 def _seconds(stats: Sequence[Mapping[str, Any]]) -> float | None:
-    """How long all logs together took; ``None`` if one does not say it."""
+    """Return the seconds that all logs took together; ``None`` if one does not record it."""
     try:
         spans = [
             datetime.fromisoformat(str(one["completed_at"])) - datetime.fromisoformat(str(one["started_at"]))
@@ -120,7 +120,7 @@ def _task(file: LogFile) -> LoggedTask:
 
 
 def _results(results: Mapping[str, Any]) -> Iterator[StatedResult]:
-    """The numbers of a log. A mean of samples has the name of its scorer, any other number its own behind it."""
+    """The results of a log. A mean of samples has the name of its scorer, any other number its own behind it."""
     for score in results.get("scores") or ():
         metrics = [one for one in (score.get("metrics") or {}).values() if isinstance(one, Mapping)]
         main = next((one for one in metrics if _metric_name(one) in _MEANS), None)
@@ -160,7 +160,7 @@ def _notes(file: LogFile) -> Iterator[str]:
     if header.get("invalidated"):
         yield f"{name}: samples of the log are marked as invalid."
     if _order(file) is None:
-        yield f"{name}: the log does not say the order of the dataset; samples have the ids of their author."
+        yield f"{name}: the log does not record the order of the dataset; samples have their author's ids."
 
 
 def _order(file: LogFile) -> Mapping[str, int] | None:
@@ -234,7 +234,7 @@ def _sample(
 
 
 def _graded_numbers(scorer: str, value: Any) -> Iterator[tuple[str, float]]:
-    """The numbers of a score; what Inspect could only count as 0 because it is no number is none."""
+    """Return the values of a score. A value that Inspect counts as 0 because it is not a number is left out."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _graded_numbers(f"{scorer}/{key}", item)
@@ -247,7 +247,7 @@ def _graded_numbers(scorer: str, value: Any) -> Iterator[tuple[str, float]]:
 
 
 def _ending(epochs: Sequence[Mapping[str, Any]], *, is_scored: bool) -> tuple[str, str | None]:
-    """How a sample ended, and why it has no score if it has none."""
+    """Return the status of a sample, and the reason why it has no score."""
     if is_scored:
         return "ok", None
     error = next((epoch["error"] for epoch in epochs if epoch.get("error")), None)
@@ -273,7 +273,7 @@ def _doc(sample: Mapping[str, Any], *, is_named: bool) -> dict[str, Any]:
 
 
 def _log(epochs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What else a sample left: the scores of each epoch, and the limits that ended it."""
+    """Return what else is known of a sample: the scores of each epoch, and the limits that ended it."""
     found: dict[str, Any] = {}
     if len(epochs) > 1:
         found["epochs"] = [
