@@ -1,4 +1,5 @@
-"""What lm-eval and lmms-eval have in common: lmms-eval began as a copy of lm-eval and kept its names and files.
+"""Code that lm-eval and lmms-eval share: lmms-eval began as a copy of lm-eval and kept its names and files.
 
-A family is no system: it has no ``SYSTEM``, imports no system, and is used by those that say how they differ.
+A family is not a system: it has no ``SYSTEM``, imports no system, and is used by the two systems, each of which passes
+its own values.
 """

@@ -1,4 +1,4 @@
-"""What both command lines do in the same way: they list the catalog's names and read a verbosity."""
+"""Parts of both command lines: they list the catalog's names and read a verbosity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def list_names(catalog: Catalog, what: str) -> int:
 
     Args:
         catalog: The catalog.
-        what: ``tags``, ``groups``, ``subtasks`` (tasks that are no groups), or anything else for tasks and groups.
+        what: ``tags``, ``groups``, ``subtasks`` (tasks that are not groups), or anything else for tasks and groups.
     """
     kind = _KINDS.get(what)
     named = [entry.name for entry in catalog if kind in (None, entry.kind)]

@@ -1,4 +1,4 @@
-"""How an evaluation in the tools' terms runs here: batch sizes, and where the run folder lies."""
+"""Parts of an evaluation in the tools' terms: batch sizes, and the place of the run folder."""
 
 from __future__ import annotations
 
@@ -41,21 +41,22 @@ def check_output_path(output_path: str | None, *, log_samples: bool, predict_onl
 
 
 def identity_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options whose values the run folder's name depends on: those that ``RunOptions`` marks as identity. The same
+    """The options that the name of the run folder depends on: those that ``RunOptions`` marks as identity. The same
     command with another runtime option, such as another batch size, continues the run.
     """
     return {name: value for name, value in options.items() if mark_of(RunOptions, name) == "identity"}
 
 
 def run_folder(use_cache: str | None, folder: Path | None, name: str, identity: str, stamp: str) -> Path | None:
-    """Where a run lies: in the cache; in the folder of the tool's files, where the latest run of the same command is
-    resumed that was interrupted or has failed samples; or (``None``) in a new folder of its own.
+    """Return the place of a run. With a cache, it is in the cache. With a folder of the tool's files, it is in that
+    folder: the latest run of the same command is resumed if it was interrupted or has failed samples. Otherwise it is
+    ``None``, for a new folder of its own.
 
     Args:
         use_cache: The folder that keeps runs, if one is named.
         folder: The folder of the tool's files, if they are written.
         name: The run folder's name there, over ``{stamp}`` and ``{identity}``.
-        identity: What tells commands apart.
+        identity: The options that distinguish commands.
         stamp: The time, as file names have it.
     """
     if use_cache:
@@ -68,7 +69,7 @@ def run_folder(use_cache: str | None, folder: Path | None, name: str, identity: 
 
 
 def _is_resumable(run: RunFolder) -> bool:
-    """Whether a run was interrupted or has failed samples."""
+    """Return whether a run was interrupted or has failed samples."""
     if not run.is_begun():
         return False
     manifest = run.read_manifest()

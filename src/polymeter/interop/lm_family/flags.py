@@ -22,7 +22,7 @@ def flag(
 
     Args:
         name: Its first spelling.
-        kind: What it takes.
+        kind: Its values.
         default: Its value if it is not given.
         text: What it does, or why it is noted or refused.
         *more: Its other spellings.

@@ -1,6 +1,6 @@
 """Logs of the family: which file of results a path means, and how the lines of one row become a sample.
 
-What stands in a file of results, ``tasks.yaml.stated_results`` reads; what a line holds, each system reads itself.
+``tasks.yaml.stated_results`` reads files of results; each system reads its lines itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LogFiles:
     is_ours: Callable[[Path], bool]
 
     def recognise(self, path: Path) -> bool:
-        """Whether a path is a file of results or samples, or a folder with one, that the tool has written."""
+        """Return whether a path is a file of results or samples, or a folder with one, that the tool has written."""
         return any(self.is_ours(file) for file in self._candidates(path))
 
     def results_at(self, path: Path) -> Path:
@@ -91,7 +91,7 @@ class LogFiles:
             raise PlanError(
                 f"The file of results that belongs to {path.name} is not beside it.",
                 where=str(path.parent),
-                hint=f"Put {self.name.format(time=time)} there: it says what the samples come to.",
+                hint=f"Put {self.name.format(time=time)} there: it has the results of the samples.",
             )
         return beside[0]
 

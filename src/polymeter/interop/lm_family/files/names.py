@@ -10,7 +10,7 @@ from typing import Any
 
 _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
 Directions = dict[str, bool | None]
-"""Whether a higher value is better, by metric; ``None`` where it is both."""
+"""The direction of each metric: true if a higher value is better, ``None`` if it is both."""
 
 
 def safe_name(name: str) -> str:
@@ -29,7 +29,7 @@ def filters_of(task: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def read_version(text: str) -> int | float | str:
-    """A version of which a run folder holds the text, as YAML reads it."""
+    """A version that a run folder holds as text, as YAML reads it."""
     for read in (int, float):
         with suppress(ValueError):
             return read(text)

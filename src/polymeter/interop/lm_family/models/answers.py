@@ -1,4 +1,4 @@
-"""What a model's method has returned: whether it is a list with an answer for each request, and what one answer is."""
+"""Checks of the values that a model's method returned: a list with an answer for each request, and each answer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _ONE_EACH = "Return one answer for each request, in their order."
 
 
 def as_list(returned: Any, method: str, hint: str = _ONE_EACH) -> list[Any]:
-    """What a method has returned, as a list.
+    """Return the value that a method returned as a list.
 
     Args:
         returned: The value.
         method: The method, as messages name it.
-        hint: What to do where it is no list.
+        hint: What to do if it is not a list.
 
     Raises:
-        ModelError: if it is none.
+        ModelError: if it is not a list.
     """
     if returned is None or isinstance(returned, (str, dict)) or not hasattr(returned, "__iter__"):
         raise ModelError(f"{method} gave {named(returned)} in place of a list.", hint=hint)
@@ -38,7 +38,7 @@ def check_count(answers: Sized, n_requests: int, method: str) -> None:
 
 
 def logprob_of(answer: Any, giver: str, *, is_loss: bool = False) -> ChoiceLogprob:
-    """A pair of numbers, which may be tensors. The number of tokens is unknown: 0.
+    """Return a pair of numbers, which may be tensors. The number of tokens is unknown: 0.
 
     Args:
         answer: What was returned for one continuation.
@@ -46,7 +46,7 @@ def logprob_of(answer: Any, giver: str, *, is_loss: bool = False) -> ChoiceLogpr
         is_loss: Whether the number is a loss and not a log-probability.
 
     Raises:
-        ModelError: if it is no pair.
+        ModelError: if it is not a pair.
     """
     if not isinstance(answer, (list, tuple)) or len(answer) != 2:
         raise ModelError(

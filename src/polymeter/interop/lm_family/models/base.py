@@ -1,4 +1,4 @@
-"""What the two base classes of models share, and the registry of their names."""
+"""Parts that the two base classes of models share, and the registry of their names."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class FamilyModel(abc.ABC):
 
     @property
     def world_size(self) -> int:
-        """How many processes share the work."""
+        """The number of processes that share the work."""
         return self._world_size
 
     def set_cache_hook(self, cache_hook: CacheHook) -> None:
@@ -58,8 +58,8 @@ class FamilyModel(abc.ABC):
 
 
 class RegisteredNames(Generic[ModelClass]):
-    """Models by the names that ``register_model`` gave them. A later one takes a name over from an earlier one, because
-    the file that a run names decides which of them it means.
+    """Models by the names that ``register_model`` gave them. A later one replaces an earlier one of the same name,
+    because the file that a run names decides.
 
     Attributes:
         kind: What they are called in messages.

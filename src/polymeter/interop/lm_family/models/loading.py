@@ -67,7 +67,7 @@ def only_candidate(
     known: Iterable[str],
     kind: tuple[str, str],
 ) -> type[Model]:
-    """The only candidate of a path, in which no model has the name that the user wrote.
+    """Return the only candidate of a path if no model has the name that the user wrote.
 
     Args:
         candidates: The models that are meant without a name.

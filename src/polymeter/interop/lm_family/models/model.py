@@ -52,6 +52,6 @@ class FamilyBackend(BatchModel):
 
 
 def is_written(cls: type[FamilyModel], base: type[FamilyModel], method: str) -> bool:
-    """Whether a model overrides a method of its base class with more than a stub."""
+    """Return whether a model overrides a method of its base class with more than a stub."""
     function = getattr(cls, method)
     return function is not getattr(base, method) and not is_stub(function)
