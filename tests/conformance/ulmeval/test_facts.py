@@ -222,7 +222,7 @@ def test_an_evaluate_without_its_judge_says_how_to_name_one_for_the_same_answers
     """
     assert run(tmp_path, body) == 1
     (note,) = [note for note in RunFolder(tmp_path / "run").read_results()["notes"] if "raised" in note]
-    assert "The run has no judge; 'polymeter score RUN --judge SPEC' judges the answers that are there." in note
+    assert "The run has no judge; 'polymeter score RUN --judge SPEC' judges the existing answers." in note
     words = ["score", str(tmp_path / "run"), "--output", str(tmp_path / "judged"), "--judge", "mock", "--quiet"]
     assert main(words) == 0
     assert results(tmp_path / "judged", "Toy") == {"judged": 2}

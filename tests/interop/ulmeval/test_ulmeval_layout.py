@@ -70,7 +70,7 @@ def test_somebodys_own_file_is_left_alone(outputs: Outputs) -> None:
     _, notes = link_files(run, outputs.folder, "m", "d", "d")
     assert (outputs.root / "m_d.pkl").read_text() == "precious"
     assert (outputs.folder / "m_d.pkl").read_text() == "all_x m_d.pkl"
-    assert "is not one of our links and stays as it is" in notes[0]
+    assert "is not a link that Polymeter made, so it is unchanged" in notes[0]
 
 
 def test_files_are_copied_where_links_cannot_be_made(outputs: Outputs, monkeypatch: pytest.MonkeyPatch) -> None:

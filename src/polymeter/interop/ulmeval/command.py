@@ -162,7 +162,7 @@ def _show_answers(run: RunResult) -> None:
 
 
 def shown(returned: Any) -> str:
-    """What ``evaluate`` returned, as text: lists of equal length as a table, anything else as JSON."""
+    """Return the value that ``evaluate`` returned as text: lists of equal length as a table, anything else as JSON."""
     if _is_table(returned):
         from tabulate import tabulate
 

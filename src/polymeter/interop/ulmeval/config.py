@@ -55,7 +55,7 @@ class UlmevalConfig:
         api_nproc: Requests in flight at endpoints; ``None``: adaptive.
         retry: How many times a failed request is repeated; ``None``: the default.
         verbose: ``verbose`` of ``evaluate`` and of wrappers.
-        ignore: Leave failed samples of a finished run as they are.
+        ignore: Keep failed samples of a finished run; do not repeat them.
         reuse: Reuse the answers of an earlier day.
         reuse_aux: Reuse the judge's answers with them.
         model_path: A file or folder that defines models.
@@ -123,7 +123,7 @@ class UlmevalConfig:
         if self.retry is not None and self.retry < 0:
             raise PlanError(f"{self.retry} must not be negative.", where="--retry")
         path = Path(self.model_path)
-        # What is no existing path may be a module's dotted name.
+        # What is not an existing path may be a module's dotted name.
         is_path = bool(self.model_path) and path.exists()
         return replace(self, model_path=str(path.resolve())) if is_path else self
 
@@ -176,7 +176,7 @@ def refuse_world() -> None:
     """Refuse to be one of several processes, because each would do all the work.
 
     Raises:
-        PlanError: if ``WORLD_SIZE`` says that there are several.
+        PlanError: if ``WORLD_SIZE`` is above 1.
     """
     size = os.environ.get(_WORLD_VARIABLE, "")
     if size not in ("", "0", "1"):

@@ -1,4 +1,4 @@
-"""Where Polymeter differs from ULMEvalKit, and from VLMEvalKit, on purpose.
+"""Deliberate differences between Polymeter and ULMEvalKit, and VLMEvalKit.
 
 One record is one row of ``docs/differences.md``, which ``python -m scripts.differences`` makes from them.
 """

@@ -71,7 +71,7 @@ def write_export(job: ExportJob) -> None:
 
 
 def _prediction_rows(job: ExportJob, task: str, model: str, *, has_scores: bool = False) -> Iterator[dict[str, Any]]:
-    """The samples with an answer: row, prediction and, if wanted, what was scored."""
+    """The samples with an answer: row, prediction and, if asked for, the scored answer."""
     first = _first(job.results["tasks"][task])
     for sample in job.read(task):
         if not model_outputs(sample):
@@ -97,7 +97,7 @@ def _prediction_rows(job: ExportJob, task: str, model: str, *, has_scores: bool 
 
 
 def _prediction(job: ExportJob, sample: StoredSample, model: str) -> str:
-    """What the model wrote, before anything was read out of it: that is what the kit's own scoring begins with."""
+    """Return the model's own text, before anything was read out of it. The kit's own scoring starts from that text."""
     images = [job.copied(name, f"{model}/images") or f"media/{name[:2]}/{name}" for name in images_of(sample)]
     texts = [str(output["text"]) for output in model_outputs(sample) if output.get("text") is not None]
     if images:
@@ -116,7 +116,7 @@ def _free(name: str, row: Mapping[str, Any]) -> str:
 
 
 def _exported_cell(value: Any) -> Any:
-    """A cell: a number or text as it is, anything else as JSON."""
+    """Return a value as a cell: a number or text unchanged, anything else as JSON."""
     if isinstance(value, (str, int)) or value is None:
         return value
     if isinstance(value, float):

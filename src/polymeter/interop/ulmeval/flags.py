@@ -59,7 +59,7 @@ _SHARED = (
     Flag("judge", "text", "the judge model: a name such as gpt-4o, or a spec"),
     Flag("judge_args", "object", "arguments of evaluate, and the judge's model, api_base and key: a JSON object"),
     Flag("verbose", "switch", "pass verbose to evaluate and wrappers"),
-    Flag("ignore", "switch", "leave failed samples of a finished run as they are"),
+    Flag("ignore", "switch", "keep failed samples of a finished run; do not repeat them"),
     Flag(
         "use_vllm",
         "switch",

@@ -1,4 +1,4 @@
-"""Which files of a VLMEvalKit folder belong to which dataset, and tables in any of the tools' formats."""
+"""Assignment of the files of a VLMEvalKit folder to datasets, and tables in any of the tools' formats."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Files:
     Attributes:
         dataset: Its name.
         predictions: The answers.
-        scored: The table with a score for each row; ``None``: there is none.
-        numbers: The table of numbers; ``None``: there is none.
+        scored: The table with a score for each row; ``None``: none exists.
+        numbers: The table of results; ``None``: none exists.
     """
 
     dataset: str
@@ -42,7 +42,7 @@ class Files:
 
 
 def found_in(folder: Path, only: Path | None = None) -> tuple[str, list[Files]] | None:
-    """The model whose folder this is, and the files of each dataset; ``None``: it is no model's folder.
+    """Return the model that a folder belongs to, and the files of each dataset; ``None`` for any other folder.
 
     Files that score answers begin with the name of the file with the answers, so the shortest of such names are those
     of the answers.
@@ -71,20 +71,20 @@ def found_in(folder: Path, only: Path | None = None) -> tuple[str, list[Files]] 
 
 
 def _is_of_scoring(file: Path, stem: str) -> bool:
-    """Whether a file is named like one that scoring writes beside a file of answers."""
+    """Return whether a file is named like one that scoring writes beside a file of answers."""
     if not file.stem.startswith(f"{stem}_"):
         return False
     return file.stem.rpartition("_")[2] in _OF_SCORING or _names_scoring(file, stem)
 
 
 def _names_scoring(file: Path, stem: str) -> bool:
-    """Whether the name of a file says who scored, or what it holds, right after the name of a file of answers."""
+    """Return whether the name of a file extends that of a file of answers by the scorer or the kind of content."""
     rest = file.stem.removeprefix(f"{stem}_")
     return rest in _OF_SCORING or rest.lower().startswith(_JUDGES)
 
 
 def may_hold_answers(file: Path) -> bool:
-    """Whether a file may be a table of answers, as far as its name and its beginning tell."""
+    """Return whether a file may be a table of answers, by its name and its beginning."""
     if file.suffix == ".json":
         return starts_with(file, INDEX, PREDICTION)
     return file.suffix in TABLES
@@ -99,8 +99,8 @@ def model_of(folder: Path, files: Sequence[Path]) -> str | None:
 
 
 def _scored(beside: Sequence[Path], stem: str) -> Path | None:
-    """The table with a score for each row. Of files that name more than who scored, the rest may be the name of another
-    dataset whose answers are gone.
+    """Return the table with a score for each row. Files named for the scorer alone come first: any other name may be
+    that of another dataset without answers.
     """
     for suffix in (".xlsx", ".tsv", ".json"):
         for file in sorted(beside, key=lambda file: not _names_scoring(file, stem)):
@@ -121,7 +121,9 @@ def numbers_beside(table: pd.DataFrame, answers: pd.DataFrame) -> list[str]:
 
 
 def _numbers_file(beside: Sequence[Path], stem: str) -> Path | None:
-    """The table with the numbers of the whole dataset; that of the rules, if a judge has one of its own."""
+    """Return the table with the results of the whole dataset. If a judge has a table of its own, this is that of the
+    rules.
+    """
     found = [
         file
         for file in beside
@@ -145,7 +147,7 @@ def table_of(file: Path, *needs: str) -> pd.DataFrame:
 
 
 def _is_table(file: Path) -> bool:
-    """Whether a file has a score for each row, and not numbers of all of them."""
+    """Return whether a file has a score for each row, and not results over all of them."""
     return file.suffix in TABLES and (file.suffix != ".json" or may_hold_answers(file)) and _has_scores(file)
 
 

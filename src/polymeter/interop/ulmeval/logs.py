@@ -9,7 +9,7 @@
     <work>/<model>/<model>_<dataset>_acc.csv, …_score.csv, .json   numbers
 
 Tables may also be ``tsv``, ``json`` or ``pkl``; pickles are read as data. A sample is the row's ``index``, as in a run
-of Polymeter. An answer that says that there is none is a failure, though the tools score it.
+of Polymeter. A text that reports a failed request is a failure, though the tools score it.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ _GROUPS = ("split", "l2-category", "category")
 
 @dataclass(frozen=True, slots=True)
 class _LogScores:
-    """What the scored table holds.
+    """The content of the scored table.
 
     Attributes:
-        metric: What its numbers are.
+        metric: The name of its scores.
         values: A number for each row that has one, by index.
-        others: Further numbers of rows, by metric.
+        others: Further scores of rows, by metric.
         texts: What was read of the answer, by index.
         logs: How it was read, by index.
     """
@@ -337,7 +337,7 @@ def _sample(
 
 
 def _failure(answer: Any) -> str | None:
-    """Why there is no answer; ``None``: there is one."""
+    """Return the reason why an answer is missing; ``None`` for an answer."""
     if _is_failed(answer):
         return str(answer)
     return "The log has no answer." if _is_empty(answer) and answer != "" else None

@@ -220,7 +220,7 @@ class RunPair(ModelOnDataset):
         if not target.is_begun():
             self._reuse_answers(target)
         elif self.config.ignore and target.read_manifest()["status"] == "complete":
-            self.notes.append("Failed samples stay as they are, because of --ignore.")
+            self.notes.append("Failed samples are kept and not repeated, because of --ignore.")
             return self.finished(target)
         return evaluate(
             self.pool.lend(self.chosen.spec),
@@ -328,7 +328,7 @@ class EvalPair(ModelOnDataset):
         return tuple(path for path in paths if path.exists())
 
     def _fits(self, run: RunFolder) -> bool:
-        """Whether a run has the settings that the command names."""
+        """Return whether a run has the settings that the command names."""
         from polymeter.run.finish.rescore import stored_options
 
         stored, config = stored_options(run.path), self.config
@@ -391,11 +391,11 @@ class FilePair(ModelOnDataset):
 
 
 def is_of_table(spec: TaskSpec) -> bool:
-    """Whether a benchmark is a dataset class or a table, which share their options."""
+    """Return whether a benchmark is a dataset class or a table, which share their options."""
     return stored_format(spec.format) == TSV
 
 
 def _draws(spec: TaskSpec) -> bool:
-    """Whether a benchmark may want images, as far as that is known before it is opened."""
+    """Return whether a benchmark may need images, as far as that is known before it is opened."""
     kind = str(spec.config.get("TYPE") or "")
     return not is_of_table(spec) or not kind or kind == "?" or _DRAWS in kind.upper()

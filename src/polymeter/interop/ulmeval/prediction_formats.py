@@ -1,8 +1,8 @@
-"""In which format a prediction file is written, and what VLMEvalKit's spreadsheets make of its cells.
+"""The formats of prediction files, and the changes that VLMEvalKit's spreadsheets make to cells.
 
 ULMEvalKit's classes get a pickle. VLMEvalKit's get the format that ``PRED_FORMAT`` names, by default ``xlsx``, and read
-it with ``load``. Such a file does not give back what was written: pandas takes "None" for a missing value, and a column
-of texts that all look like numbers for numbers; Excel cuts texts. What a class gets back with Polymeter are the values
+it with ``load``. Such a file does not give back what was written: pandas reads "None" as a missing value, and a column
+of texts that all look like numbers as numbers; Excel cuts texts. What a class gets back with Polymeter are the values
 as they were written (``data.tables.exact``); at parity it gets what the file gives.
 """
 

@@ -19,7 +19,7 @@ _FAILED = "Failed to obtain answer"
 
 
 class Predictions(BatchModel):
-    """The answers of a prediction file. A row without an answer, and a row that the file lacks, are failures.
+    """The answers of a prediction file. A row without an answer, and a row that is missing from the file, are failures.
 
     Args:
         file: ``{model}_{dataset}.pkl``, or another format that ``load`` reads. A pickle may hold only data.
@@ -100,8 +100,8 @@ def _answers(file: Path) -> dict[str, Any]:
 
 
 def _read_predictions(file: Path) -> Any:
-    """What a file holds. The answers of a spreadsheet, or of separated values, are texts as they were written: a column
-    of bare numbers is none of numbers, and "None" is an answer.
+    """Read the content of a file. The answers of a spreadsheet, or of separated values, are texts as they were written:
+    a column of bare numbers holds texts too, and "None" is an answer.
     """
     suffix = file.suffix.lower()
     if suffix not in (".xlsx", ".csv", ".tsv"):
@@ -123,7 +123,7 @@ def _as_list(value: Any) -> Any:
 
 
 def _output(parameters: Parameters, item: Any) -> Output | None:
-    """An answer as an output; ``None`` if it is not of the kind that the parameters want."""
+    """An answer as an output; ``None`` if it is not of the kind that the parameters ask for."""
     if isinstance(parameters, GenerateImage):
         return Output(images=(item,)) if is_pil(item) else None
     return Output(item) if isinstance(item, str) and not item.startswith(_FAILED) else None

@@ -105,7 +105,7 @@ def link_files(run: RunFolder, day_folder: Path, model: str, dataset: str, label
             name = f"{target.stem}_{name}"
         for link, to in ((day_folder / name, file), (day_folder.parent / name, day_folder / name)):
             if not _link(link, to):
-                notes.append(f"{link} is not one of our links and stays as it is; the new file is {to}.")
+                notes.append(f"{link} is not a link that Polymeter made, so it is unchanged; the new file is {to}.")
                 break
         links.append(day_folder / name)
     # An earlier scoring may have written a file that this one did not, which leaves a dangling link.

@@ -104,7 +104,7 @@ def test_every_call_is_seeded_and_nothing_leaks(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("SEED", "7")
     assert Single().generate("a") == [expected]
     monkeypatch.setenv("SEED", "seven")
-    with pytest.raises(ModelError, match=r"The seed 'seven' is no number\. \[SEED\]"):
+    with pytest.raises(ModelError, match=r"The seed 'seven' is not a number\. \[SEED\]"):
         Single().generate("a")
 
 

@@ -247,7 +247,7 @@ def test_a_picture_that_is_drawn_over_again_and_again_is_kept_as_it_was(made: An
         ([RED, RED, RED], "generate_inner gave 3 images where 1 was asked for"),
         ([], "generate_inner gave 0 images where 1 was asked for"),
         (Path("/nowhere/a.png"), "gave the path '/nowhere/a.png', and no file is there"),
-        (Path(__file__), "which is no image that can be read"),
+        (Path(__file__), "which is not an image that can be read"),
         (np.zeros((2, 2, 7), np.uint8), "gave an array of shape (2, 2, 7) and type uint8"),
         (np.full((2, 2), 3.5), "gave an array of shape (2, 2) and type float64"),
         (SimpleNamespace(images=[RED]), "gave a SimpleNamespace where an image was asked for"),

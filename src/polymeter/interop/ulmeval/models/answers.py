@@ -19,10 +19,10 @@ _DEPTHS = (1, 3, 4)
 
 
 def outputs(parameters: Any, results: Iterable[Any]) -> tuple[Output, ...]:
-    """An output for each result.
+    """Return an output for each result.
 
     Raises:
-        ModelError: if a result is not what the parameters want; the message says what it is.
+        ModelError: if a result has another type than the parameters ask for; the message names its type.
     """
     if isinstance(parameters, Generate):
         return tuple(Output(text=_checked_text(result), finish_reason="stop") for result in results)
@@ -58,7 +58,7 @@ def _from_file(path: Path) -> PILImage:
     except FileNotFoundError:
         raise ModelError(f"The wrapper gave the path {str(path)!r}, and no file is there.") from None
     except UnidentifiedImageError:
-        raise ModelError(f"The wrapper gave the path {str(path)!r}, which is no image that can be read.") from None
+        raise ModelError(f"The wrapper gave the path {str(path)!r}, which is not an image that can be read.") from None
     return image
 
 

@@ -36,18 +36,20 @@ _CHAT_FAILED = "Chat Mode: Failed with all possible conversation turns."
 
 @own_class
 class _Prompting:
-    """What both kinds of wrappers share: forms of messages, their own prompts, and the images of a benchmark's rows."""
+    """Methods that both kinds of wrappers share: forms of messages, their own prompts, and the images of a benchmark's
+    rows.
+    """
 
     INTERLEAVE: bool = False
     allowed_types: list[str]
     dump_image_func: Callable[[Any], Any] | None = None
 
     def use_custom_prompt(self, dataset: str) -> bool:
-        """Whether ``build_prompt`` makes a benchmark's messages, in place of the benchmark itself."""
+        """Return whether ``build_prompt`` makes a benchmark's messages, in place of the benchmark itself."""
         return False
 
     def build_prompt(self, line: Any, dataset: str) -> Any:
-        """The message of a benchmark's row (a ``pandas.Series``), if ``use_custom_prompt`` says so."""
+        """The message of a benchmark's row (a ``pandas.Series``), if ``use_custom_prompt`` returns true."""
         raise NotImplementedError(f"{type(self).__name__} has no build_prompt.")
 
     def set_dump_image(self, dump_image_func: Callable[[Any], Any] | None) -> None:
@@ -81,7 +83,7 @@ class _Prompting:
         return "unknown"
 
     def preproc_content(self, inputs: Any) -> list[Item]:
-        """A message in any form, as a new list of items whose images are local files.
+        """A message in any form, as a new list of items. Its images are local files.
 
         Raises:
             DataError: if its form is unknown, or an image cannot be read.
@@ -250,11 +252,11 @@ class BaseAPI(_Prompting):
         return answers
 
     def tried(self, items: list[Item], dataset: str | None = None, **kwargs: Any) -> tuple[int, Any, Any]:
-        """What ``generate_inner`` returns, called again until it succeeds or ``retry`` is reached."""
+        """Call ``generate_inner`` until it succeeds or ``retry`` is reached, and return its result."""
         return tried(self, self.generate_inner, items, {**self.default_kwargs, **kwargs}, dataset=dataset)
 
     def working(self) -> bool:
-        """Whether it answers a greeting."""
+        """Return whether it answers a greeting."""
         return self.generate("hello") != [self.fail_msg]
 
     def preprocess_message_with_role(self, message: list[Item]) -> list[Item]:
@@ -314,7 +316,7 @@ def environment_seed() -> int:
     """The seed of every call of ``generate``: the environment's ``SEED``, else 42.
 
     Raises:
-        ModelError: if it is no number.
+        ModelError: if it is not a number.
     """
     text = os.environ.get("SEED", "").strip()
     if not text:
@@ -322,7 +324,9 @@ def environment_seed() -> int:
     try:
         return int(text)
     except ValueError:
-        raise ModelError(f"The seed {text!r} is no number.", where="SEED", hint="Write one, such as SEED=42.") from None
+        raise ModelError(
+            f"The seed {text!r} is not a number.", where="SEED", hint="Write one, such as SEED=42."
+        ) from None
 
 
 def _kept_images() -> Path:

@@ -123,7 +123,9 @@ def _hook_names(cls: type) -> list[str]:
 
 
 def _has_own_generate(wrapper: Any) -> bool:
-    """Whether a subclass of our base classes overrides ``generate``, through which ULMEvalKit calls every wrapper."""
+    """Return whether a subclass of our base classes overrides ``generate``, through which ULMEvalKit calls every
+    wrapper.
+    """
     return isinstance(wrapper, (BaseModel, BaseAPI)) and is_written(type(wrapper), "generate")
 
 

@@ -27,7 +27,7 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def is_written(cls: type, name: str) -> bool:
-    """Whether a class has a method that does not come from our base classes."""
+    """Return whether a class has a method that does not come from our base classes."""
     owner = definer(cls, name)
     return owner is not None and not is_own_class(owner)
 
@@ -100,7 +100,7 @@ def tried(
 
 
 def is_coded(result: Any) -> bool:
-    """Whether a result is ``(code, answer, log)``."""
+    """Return whether a result is ``(code, answer, log)``."""
     return isinstance(result, tuple) and len(result) == 3 and isinstance(result[0], int)
 
 
@@ -110,7 +110,7 @@ def pause(wrapper: Any) -> None:
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:
-    """Whether a hook names an argument."""
+    """Return whether a hook names an argument."""
     try:
         return name in inspect.signature(function).parameters
     except (TypeError, ValueError):

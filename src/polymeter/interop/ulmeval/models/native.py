@@ -61,10 +61,10 @@ class NativeModel(BaseModel):
         return self.batch_generate_inner(message, dataset, 1)[0]
 
     def batch_generate_inner(self, message: list[Item], dataset: str | None, num_generations: int) -> list[Any]:
-        """``num_generations`` images, each with its own seed from Python's generator.
+        """Generate ``num_generations`` images, each with its own seed from Python's generator.
 
         Raises:
-            ModelError: if the backend fails; the message says why.
+            ModelError: if the backend fails; the message has the reason.
         """
         messages = as_messages(message)
         requests = [

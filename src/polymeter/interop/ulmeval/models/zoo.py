@@ -1,7 +1,7 @@
 """The models of ``supported_ULM`` by name: ULMEvalKit's, each run by one of Polymeter's own backends, and those that
 users' files add.
 
-Nothing of a model is imported or read before it is used. A model that no backend runs says what it needs.
+Nothing of a model is imported or read before it is used. For a model that no backend runs, the error lists its needs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ZooModel:
             prompts ("Ultra HD, 4K") are left out, so that a benchmark's prompt is used unchanged.
         needs: What is needed if no backend runs it, or if only local files can be run.
         also: Other hub ids under which ``--weights`` may name its files.
-        parts: Hub ids of parts that its files lack.
+        parts: Hub ids of parts that are missing from its files.
     """
 
     model_path: str
@@ -195,7 +195,7 @@ def native_backend(name: str, arguments: Mapping[str, Any], model_path: str = ""
         model_path: Files or an id in place of the model's own.
 
     Raises:
-        PlanError: if no backend runs it (the message says what it needs), or the backend refuses the arguments.
+        PlanError: if no backend runs it (the message lists its needs), or the backend refuses the arguments.
     """
     entry = ENTRIES[name]
     if entry.backend == "diffusers":

@@ -1,5 +1,5 @@
-"""The importable modules of ULMEvalKit and VLMEvalKit, and our objects behind their names; see
-``guests.shims.finder``. A module that ``VLMEVAL`` lacks is looked up in ``ULMEVAL``.
+"""The importable modules of ULMEvalKit and VLMEvalKit, and our objects behind their names; see ``guests.shims.finder``.
+A module that is missing from ``VLMEVAL`` is looked up in ``ULMEVAL``.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ ULMEVAL: Mapping[str, str] = {
     "mplug_visual-question-answering_coco_large_en, and its file utils/mplug.py beside the benchmark. A judge can "
     "answer in its place: name one with --judge.",
     "ulmeval.dataset.utils.openclip.OpenCLIPModel": "It needs open_clip with the weights of ViT-L/14, and its file "
-    "utils/openclip.py beside the benchmark. polymeter.metrics.detectors tells objects and their colours.",
+    "utils/openclip.py beside the benchmark. polymeter.metrics.detectors recognises objects and their colours.",
     "ulmeval.tools.CHECK()": "Use 'polymeter check'.",
     "ulmeval.tools.RUN()": "Use 'polymeter run'.",
 }

@@ -36,7 +36,7 @@ def _load(entry: Entry, catalog: Catalog) -> Loaded:
 
 
 def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
-    """What the class says: key, value as far as it is known without running it, and the file."""
+    """Return the values that the class states: key, value as far as it is known without running it, and the file."""
     from polymeter.interop.ulmeval.tasks.specs import describe
 
     return describe(entry)
@@ -59,7 +59,7 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
 
 
 def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
-    """What is wrong with a class, found without running its code."""
+    """Return the problems of a class, found without running its code."""
     from polymeter.interop.ulmeval.tasks.specs import check
 
     return list(check(entry))
@@ -73,7 +73,7 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
 
 
 def _sources(spec: TaskSpec, context: OpenContext) -> Collection[FileSource] | None:
-    """The table of a class; ``None`` if only its code tells where it is."""
+    """Return the table of a class; ``None`` if only its code knows the place."""
     from polymeter.interop.ulmeval.tasks.specs import table_source
 
     return table_source(spec, context)

@@ -1,4 +1,4 @@
-"""What an author's dataset class offers. Such classes have what their authors gave them and inherit the rest, from our
+"""The parts of an author's dataset class. Such classes have what their authors gave them and inherit the rest, from our
 bases or from nothing; everything that only some of them have is read here, once.
 """
 
@@ -23,7 +23,7 @@ from polymeter.tasks.table.rows import table_of
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """What a class defines.
+    """The functions for scoring that a class defines.
 
     Attributes:
         by_sample: Whether it scores samples by themselves.
@@ -35,8 +35,9 @@ class Scoring:
 
 
 def scoring_of(cls: type) -> Scoring:
-    """How a class scores. What it defines itself counts before what it inherits: an ``evaluate`` that is nearer than
-    ``evaluate_sample`` replaces it. Of the built-in classes, which have both, the samples' own scores are taken.
+    """Return the functions for scoring that a class defines. Its own methods count before inherited ones: an
+    ``evaluate`` that is nearer than ``evaluate_sample`` replaces it. Of the built-in classes, which have both, the
+    samples' own scores are used.
     """
     sample, file = _author_of(cls, "evaluate_sample"), _author_of(cls, "evaluate")
     lineage = list(cls.__mro__)
@@ -52,7 +53,7 @@ def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring) -> Dataset:
     """The functions of an instance, and its rows.
 
     Raises:
-        DataError: if its ``data`` is no table.
+        DataError: if its ``data`` is not a table.
         PlanError: if its ``METRICS`` is of another form.
     """
     cls = type(instance)
@@ -76,8 +77,8 @@ def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring) -> Dataset:
 
 
 def kind_of(spec: TaskSpec, instance: Any) -> RequestKind:
-    """What an instance asks of a model, by its TYPE. Without a TYPE it is an image, unless its file was written for
-    VLMEvalKit.
+    """Return the kind of output that an instance asks of a model, by its TYPE. Without a TYPE it is an image, unless
+    its file was written for VLMEvalKit.
 
     Raises:
         PlanError: if it asks for something else than text and images.
@@ -89,7 +90,9 @@ def kind_of(spec: TaskSpec, instance: Any) -> RequestKind:
 
 
 def image_count(name: str, instance: Any) -> int:
-    """How many images an instance wants for each prompt: what its class says, else what is usual for its name."""
+    """Return the number of images that an instance asks for with each prompt: the number of its class, else the usual
+    one for its name.
+    """
     if guest_context().parity.on("generations-by-name"):
         return usual_count(name)
     count = getattr(instance, "NUM_GENERATIONS", None)
@@ -119,8 +122,8 @@ def _author_of(cls: type, name: str) -> type | None:
 
 
 def _is_thread_safe(cls: type) -> bool:
-    """Whether a class says that its methods may run at the same time; one that inherits this has code of its own that
-    does not.
+    """Return whether a class states that its methods may run at the same time. A class that only inherits the statement
+    has other code, so it does not count.
     """
     says = is_own_class(cls) or "is_thread_safe" in vars(cls)
     return says and bool(getattr(cls, "is_thread_safe", False))
@@ -136,10 +139,10 @@ def _dump_image(instance: Any, line: Any) -> Any:
 
 
 def _metrics_of(instance: Any) -> dict[str, bool]:
-    """What ``METRICS`` says: of each metric whether higher is better.
+    """Return the content of ``METRICS``: whether higher is better, by metric.
 
     Raises:
-        PlanError: if it is no mapping of names to truth values, in a class that scores samples by themselves. In
+        PlanError: if it is not a mapping of names to truth values, in a class that scores samples by themselves. In
             another it means something else.
     """
     metrics = getattr(instance, "METRICS", None) or {}

@@ -30,7 +30,7 @@ RETURNED = "evaluate.json"
 _MOST_ARTIFACTS = 100
 _LONGEST_TYPE = 64
 _WANTS_JUDGE = re.compile(r"KeyError: 'model'|\bjudge", re.IGNORECASE)
-_NAME_ONE = "The run has no judge; 'polymeter score RUN --judge SPEC' judges the answers that are there."
+_NAME_ONE = "The run has no judge; 'polymeter score RUN --judge SPEC' judges the existing answers."
 _WORLD = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
 
 Evaluate = Callable[..., Any]
@@ -48,21 +48,22 @@ def evaluate_results(
     keeps_values: bool,
     taken: frozenset[MetricKey] = frozenset(),
 ) -> list[Result]:
-    """The results of ``evaluate``, which is called once. Nothing is known of single samples, so none has an interval.
+    """Return the results of ``evaluate``, which is called once. Nothing is known of single samples, so none has an
+    interval.
 
     Args:
         dataset: The dataset.
         evaluate: The class's function.
         file: What the prediction file is made with.
         judge: Its keyword arguments.
-        rows: The rows that were played, in sample order.
-        context: Says where files go.
+        rows: The rows that were run, in sample order.
+        context: Has the places of files.
         keeps_values: Whether tables that the function reads have the values that were written, where a spreadsheet or
             a file of separated values would change them.
         taken: Metrics that other results have.
 
     Raises:
-        ScoreError: if it raised, or returned what is no result.
+        ScoreError: if it raised, or returned what is not a result.
     """
     path, row_numbers, frame = write_predictions(file, rows, context)
     n_rows = len(row_numbers)
@@ -108,7 +109,7 @@ def _exact(path: Path, frame: pd.DataFrame) -> Iterator[None]:
 
 
 def single_process() -> AbstractContextManager[None]:
-    """Let code inside see a world of one process, whatever the environment of this one says."""
+    """Let code inside see a world of one process, whatever the environment of this one sets."""
     return environment_set(_WORLD)
 
 
@@ -133,13 +134,13 @@ def _files_beside(path: Path) -> list[Path]:
 
 
 def _direction(metrics: Mapping[str, bool], metric: str) -> bool | None:
-    """Whether higher is better, for a metric or the column of a table that the class names."""
+    """Return whether higher is better, for a metric or the column of a table that the class names."""
     return metrics.get(metric, metrics.get(metric.rpartition("/")[2]))
 
 
 @contextmanager
 def _judge_missed(judge: Mapping[str, Any]) -> Iterator[None]:
-    """Where an ``evaluate`` fails for want of a judge, which authors look for under ``model``, say how to name one."""
+    """Add how to name a judge to the error of an ``evaluate`` that needs one. Authors look for it under ``model``."""
     try:
         yield
     except ScoreError as error:

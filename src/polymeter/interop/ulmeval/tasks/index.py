@@ -1,4 +1,4 @@
-"""Which dataset classes there are in Python files, and which tables are their data. Nothing is run."""
+"""The dataset classes in Python files, and the tables that are their data. Nothing is run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def class_entries(file: DatasetFile, *, is_user: bool) -> Iterator[Entry]:
 
 
 def computed_classes(file: DatasetFile) -> list[DatasetClass]:
-    """The classes whose names only running the file would tell, and that are not there for others to derive from."""
+    """Return the classes with names that only running the file would give, without base classes of others."""
     above = {name for item in file.classes for name in item.ancestors}
     return [item for item in file.classes if item.datasets is None and item.name not in above]
 

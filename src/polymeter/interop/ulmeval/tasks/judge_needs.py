@@ -1,4 +1,4 @@
-"""Whether a dataset class surely needs a judge to score, found by reading its code; nothing is run.
+"""Dataset classes that surely need a judge to score, found by reading their code; nothing is run.
 
 Only what its method does in every case counts: it takes the judge's name (``judge_kwargs['model']``) or makes a judge
 (``build_judge``) outside of any condition. A class that decides by itself what to do without one is left to do that.
@@ -99,7 +99,7 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _changes_kwargs(node: ast.AST, kwargs: str) -> bool:
-    """Whether a node may put a judge's name among the arguments."""
+    """Return whether a node may put a judge's name among the arguments."""
     if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
         return _is_name(node.value, kwargs)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -119,7 +119,7 @@ def _needs(node: ast.AST, kwargs: str) -> bool:
 
 
 def _is_of_run(keyword: ast.keyword) -> bool:
-    """Whether an argument of ``build_judge`` leaves the judge to the run: not one of the local models, by name."""
+    """Return whether an argument of ``build_judge`` leaves the judge to the run: it names none of the local models."""
     if keyword.arg is None:
         return isinstance(keyword.value, ast.Name)
     if keyword.arg != JUDGE_MODEL:

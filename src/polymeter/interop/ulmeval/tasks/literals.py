@@ -10,7 +10,7 @@ from typing import Any, Final
 
 
 class NotKnown:
-    """Marks a value that only running the code would tell."""
+    """Marks a value that only running the code would give."""
 
     def __repr__(self) -> str:
         return "?"
@@ -38,7 +38,7 @@ def bound(node: ast.stmt) -> Iterator[str]:
 
 
 def _bindings(node: ast.stmt, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What a statement binds or changes, each with its value from then on."""
+    """Yield the names that a statement binds or changes, each with its value from then on."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
             yield from _assigned(target, node.value, known)

@@ -30,7 +30,7 @@ def load_class(spec: TaskSpec) -> type:
 
 
 def dataset_names(file: Path, class_name: str) -> list[str]:
-    """The datasets that a class says it supports. Runs the file.
+    """The datasets that a class lists as supported. Runs the file.
 
     Raises:
         PlanError: if the file or the class's method fails, or gives no list of names.
@@ -49,8 +49,8 @@ def dataset_names(file: Path, class_name: str) -> list[str]:
 
 
 def is_of_vlmeval(file: Path) -> bool:
-    """Whether a file was written for VLMEvalKit, whose models answer with text: by what it imports, else by where it
-    lies.
+    """Return whether a file was written for VLMEvalKit, whose models answer with text: by what it imports, else by
+    where it lies.
     """
     packages = set(_PACKAGE_IMPORT.findall(file.read_text(encoding="utf-8", errors="replace")))
     return packages == {_VLMEVAL} if packages else _VLMEVAL in file.parts

@@ -56,7 +56,7 @@ class DatasetClass:
 
 @dataclass(frozen=True, slots=True)
 class DatasetFile:
-    """A file as its syntax tree tells it.
+    """A file, read as a syntax tree.
 
     Attributes:
         path: The file.
@@ -174,7 +174,7 @@ class _ClassReader:
     def _datasets(
         self, line: Sequence[str], values: Mapping[str, Any], bases: Sequence[str]
     ) -> Mapping[str, str | None] | None:
-        """What the nearest class of a lineage says of its names: a method that gives them, or its URLs."""
+        """Return the names that the nearest class of a lineage states: by a method that gives them, or by its URLs."""
         for name in line:
             method = _method(self._nodes[name], SUPPORTED)
             names = None if method is None else _returned(method, self._constants)

@@ -27,8 +27,8 @@ _SCORES = ("evaluate", "evaluate_sample")
 def load(entry: Entry) -> Loaded:
     """The spec behind an entry.
 
-    A class whose names are computed has to be run to tell them. Its entry is only there when the user has named its
-    very file; its datasets become a group of the class's name.
+    A class that computes its names has to be run to list them. Its entry is only there when the user has named its very
+    file; its datasets become a group of the class's name.
 
     Raises:
         PlanError: if the file is broken, or does not name the dataset any more.
@@ -40,13 +40,15 @@ def load(entry: Entry) -> Loaded:
 
 
 def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
-    """What is known of an entry: key, value, and the file. ``?`` stands for what only running the file would tell."""
+    """Return the known values of an entry: key, value, and the file. ``?`` stands for a value that only running the
+    file would give.
+    """
     values = dict(_values(UNKNOWN if entry.kind == "group" else entry.name, _class_of(entry)))
     return [(key, values[key], entry.file) for key in _ORDER if key in values]
 
 
 def check(entry: Entry) -> Iterator[Problem]:
-    """What can be found of a class: missing scoring, URLs that nothing verifies, and packages that are not installed.
+    """Check a class: missing scoring, URLs that nothing verifies, and packages that are not installed.
 
     Raises:
         PlanError: if the file is broken beyond reading.
@@ -60,7 +62,7 @@ def check(entry: Entry) -> Iterator[Problem]:
 
 
 def table_source(spec: TaskSpec, context: OpenContext) -> tuple[FileSource, ...] | None:
-    """Where the table of a class is published, if it is; ``None`` if only its code tells.
+    """Return the URL of the table of a class, if it is published; ``None`` if only its code knows.
 
     Raises:
         DataError: if the run names a table that does not exist.
@@ -97,7 +99,7 @@ def _class_of(entry: Entry) -> DatasetClass:
 
 
 def _values(dataset: str, item: DatasetClass) -> Iterator[tuple[str, Any]]:
-    """What a class says of one of its datasets."""
+    """Yield the values that a class states for one of its datasets."""
     yield "class", item.name
     yield "dataset", dataset
     for name in ("TYPE", "MODALITY", "NUM_GENERATIONS", "METRICS"):
@@ -131,7 +133,7 @@ def _computed(entry: Entry) -> Loaded:
 
 
 def _scoring_problems(item: DatasetClass) -> Iterator[str]:
-    """What is missing, when the class derives from nothing but the plain bases."""
+    """Yield the missing methods of a class that derives only from the plain bases."""
     if set(item.bases) <= {*PLAIN_BASES, "object"} and not set(_SCORES) & item.methods:
         yield f"{item.name} defines neither evaluate nor evaluate_sample, so nothing is scored."
     if not item.bases and "build_prompt" not in item.methods:

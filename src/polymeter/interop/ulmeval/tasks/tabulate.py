@@ -1,10 +1,10 @@
-"""What ``evaluate`` returns as numbers with names.
+"""The values that ``evaluate`` returns, as numbers with names.
 
 Numbers in a mapping keep their keys, joined by ``/`` where mappings are nested. A table (a DataFrame, or lists of one
 length under their names) gives ``row/column`` for each of its numbers: a row is called by its label, else by the text
 in the first column of texts, else by its number; the only row of a table without texts is not called at all. A list of
 records (mappings, one for each sample) gives the mean of each of its numbers. Missing values, truth values and texts
-are no numbers, but for a decimal that is spelled out in a DataFrame; they stand in the stored answer alone.
+are not numbers, but for a decimal that is spelled out in a DataFrame; they stand in the stored answer alone.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ MOST_ROWS = 200
 """A table with more rows lists samples and not results; it stays in the stored answer."""
 _JOINT = "/"
 _KEYS = frozenset({"id", "idx", "index"})
-"""What tells records apart, and is no measurement."""
+"""Names that identify records, and are not a measurement."""
 _COUNTS = frozenset({"count", "n", "num", "number", "total", "support", "n_samples", "num_samples", "samples", "tot"})
-"""What authors call the number of samples beside the numbers that rest on them."""
+"""Names that authors give to the number of samples, beside the numbers that rest on them."""
 _OF_HOW_MANY = " (number)"
 _WRITTEN = re.compile(r"(?:[^=]*=\s*)?(\d+\.\d+)(%?)(?:\s*\(\s*\d+\s*/\s*\d+\s*\))?")
 """A number as GenEval's table writes it: ``0.55000``, ``counting = 50.00% (1 / 2)``."""
 
 
 def check_returned(returned: Any, author: str) -> None:
-    """Refuse what is no result.
+    """Refuse what is not a result.
 
     Args:
         returned: What ``evaluate`` gave.
@@ -51,7 +51,7 @@ def check_returned(returned: Any, author: str) -> None:
 
 
 def is_table(value: Any) -> bool:
-    """Whether a value is a DataFrame, told without importing pandas."""
+    """Return whether a value is a DataFrame, without importing pandas."""
     return hasattr(value, "iterrows") and hasattr(value, "columns")
 
 
@@ -86,8 +86,8 @@ def numbers(returned: Any) -> dict[str, TableNumber]:
 
 
 def rows_of_type(path: tuple[str, ...], columns: Mapping[str, Mapping[str, int]]) -> int | None:
-    """How many rows a number rests on, if a key that leads to it is a value of one of the table's columns (a type, a
-    category, a discipline): the rows with that value; ``None`` if no key is.
+    """Return the number of rows that a number rests on, if a key that leads to it is a value of one of the table's
+    columns (a type, a category, a discipline): the rows with that value; ``None`` if no key is.
 
     Args:
         path: The keys, the outermost first.
@@ -101,8 +101,8 @@ def rows_of_type(path: tuple[str, ...], columns: Mapping[str, Mapping[str, int]]
 
 
 def as_json(returned: Any) -> Any:
-    """What ``evaluate`` returned as plain data; a DataFrame becomes lists under the names of its columns, with its
-    labels under ``index`` where it has any.
+    """Return the value that ``evaluate`` returned as plain data. A DataFrame becomes lists under the names of its
+    columns, with its labels, if any, under ``index``.
     """
     from polymeter.core.text.codec import jsonable
 
@@ -168,7 +168,7 @@ def _cells(
 
 
 def _row_names(columns: Mapping[str, Sequence[Any]], n_rows: int) -> list[str]:
-    """What rows are called: nothing, where there is only one and no text names it."""
+    """Return names for rows. A single row that no text names has none."""
     for values in columns.values():
         if all(isinstance(value, str) and value.strip() for value in values):
             return _numbered([value.strip() for value in values])
@@ -187,7 +187,7 @@ def _label(label: Any) -> str:
 
 
 def _numbered(names: list[str]) -> list[str]:
-    """Names that are there once each: a repeated one is followed by its number."""
+    """Make names unique: a repeated one is followed by its number."""
     found: dict[str, None] = {}
     for name in names:
         found[_unused(name, found)] = None
@@ -211,7 +211,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _holds_records(value: Iterable[Any]) -> bool:
-    """Whether a list holds rows, each with the names of its columns, and is no column itself."""
+    """Return whether a list holds rows, each with the names of its columns, and is not a column itself."""
     return any(isinstance(item, Mapping) for item in value)
 
 

@@ -80,7 +80,7 @@ def written(
         dataset: The dataset.
         data: The rows as they are written.
         path: The file.
-        earlier: Predictions that are there already, by the text of their row's index.
+        earlier: Existing predictions, by the text of their row's index.
         ask: ``(wrapper, message) → prediction``.
         write: Writes the table.
 

@@ -54,7 +54,7 @@ def build_judge(**kwargs: Any) -> Any:
 
 
 def _beside(caller: Mapping[str, Any], file: str, absent: type) -> type:
-    """The class of a judge in the benchmark's own files (in ``utils`` beside it); if there is none, the class that says
+    """Return the class of a judge in the benchmark's own files (in ``utils`` beside it); else the class that reports
     what is missing.
     """
     scope = caller.get("__builtins__")

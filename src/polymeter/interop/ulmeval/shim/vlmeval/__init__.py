@@ -1,1 +1,1 @@
-"""The modules of VLMEvalKit's shim that have behaviour and that ULMEvalKit lacks."""
+"""The modules of VLMEvalKit's shim that have behaviour and that ULMEvalKit does not have."""

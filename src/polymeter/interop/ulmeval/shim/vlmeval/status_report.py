@@ -9,7 +9,7 @@ __all__ = ["is_number", "to_number"]
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number or the text of one; a boolean is not."""
+    """Return whether a value is a finite number or the text of one; a boolean is not."""
     try:
         return not isinstance(value, bool) and math.isfinite(float(value))
     except (TypeError, ValueError):

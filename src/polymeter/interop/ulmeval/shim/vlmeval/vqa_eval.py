@@ -43,7 +43,7 @@ def process_answer(answer: str) -> str:
 
 
 def relaxed_correctness(target: Any, prediction: Any, max_relative_change: float = 0.05) -> bool:
-    """Whether an answer is close to a number, or equals a text ignoring case (Masry et al. 2022, section 5.1).
+    """Return whether an answer is close to a number, or equals a text ignoring case (Masry et al. 2022, section 5.1).
 
     Nothing is close to an infinite number, or to NaN, which is what a missing cell is.
     """
@@ -61,7 +61,7 @@ def _as_float(value: Any) -> float | None:
 
 
 def process_line(line: Mapping[str, Any], method: str = "vqa_score") -> dict[str, Any]:
-    """How the ``prediction`` of a row matches each of its answers.
+    """Match the ``prediction`` of a row with each of its answers.
 
     Args:
         line: The row; ``answer`` is one answer, or the text of a list of them.

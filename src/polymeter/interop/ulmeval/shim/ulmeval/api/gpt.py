@@ -209,7 +209,7 @@ class GPT4V(OpenAIWrapper):
 
 def _one_word(answer: str) -> str:
     """The word that answers a question about an image: yes or no where the judge says either, else a short answer as it
-    stands. Anything else is no answer, and the sample being scored has no score.
+    stands. Anything else is not an answer, and the sample being scored has no score.
     """
     try:
         return "yes" if read_yes_no(answer) else "no"

@@ -274,7 +274,7 @@ def HFCacheRoot() -> str:
 
 
 def MMBenchOfficialServer(dataset_name: str) -> bool:
-    """Whether the local file of a benchmark contains the answers."""
+    """Return whether the local file of a benchmark contains the answers."""
     import pandas as pd
 
     names = {dataset_name, dataset_name.replace("_TEST_EN", "").replace("_TEST", "")}

@@ -59,7 +59,7 @@ _KEPT = {"second": None, "minute": -2, "hour": -4, "day": -6}
 
 
 def istype(s: Any, type: type) -> bool:
-    """Whether a value is of a type, or is the text of a literal that is."""
+    """Return whether a value is of a type, or is the text of a literal that is."""
     if isinstance(s, type):
         return True
     try:
@@ -69,7 +69,7 @@ def istype(s: Any, type: type) -> bool:
 
 
 def listinstr(lst: list[str], s: str) -> bool:
-    """Whether any text of a list is part of another text."""
+    """Return whether any text of a list is part of another text."""
     return any(item in s for item in lst)
 
 
@@ -79,7 +79,7 @@ def splitlen(s: str, sym: str = "/") -> int:
 
 
 def bincount(lst: Iterable[Any]) -> dict[Any, int]:
-    """How often each value occurs."""
+    """Count how often each value occurs."""
     bins: dict[Any, int] = defaultdict(int)
     for item in lst:
         bins[item] += 1
@@ -94,7 +94,7 @@ def d2df(D: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def cn_string(s: str) -> bool:
-    """Whether a text has Chinese characters."""
+    """Return whether a text has Chinese characters."""
     return re.search("[\u4e00-\u9fff]", s) is not None
 
 
@@ -169,7 +169,7 @@ def load_env() -> None:
 
 
 def modelscope_flag_set() -> bool:
-    """Whether data and weights come from ModelScope."""
+    """Return whether data and weights come from ModelScope."""
     return os.environ.get("VLMEVALKIT_USE_MODELSCOPE") in ("1", "True")
 
 
@@ -195,7 +195,7 @@ def run_command(cmd: str | list[str]) -> str:
 
 
 def pip_install_robust(package: str) -> bool:
-    """Whether a package is installed.
+    """Return whether a package is installed.
 
     Raises:
         PlanError: if it is not: an evaluation never installs anything.

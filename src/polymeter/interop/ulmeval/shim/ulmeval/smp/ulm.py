@@ -126,12 +126,12 @@ def build_option_str(option_dict: Mapping[str, Any]) -> str:
 
 
 def isimg(s: str) -> bool:
-    """Whether a text is an existing path, or a URL."""
+    """Return whether a text is an existing path, or a URL."""
     return os.path.exists(s) or s.startswith("http")
 
 
 def read_ok(img_path: str | Path) -> bool:
-    """Whether a file is an image that can be opened."""
+    """Return whether a file is an image that can be opened."""
     try:
         with opened_image(img_path) as image:
             return bool(image.width and image.height)
@@ -145,7 +145,7 @@ def gpt_key_set() -> bool:
 
 
 def apiok(wrapper: Any) -> bool:
-    """Whether a model at an endpoint answers."""
+    """Return whether a model at an endpoint answers."""
     return wrapper.fail_msg not in wrapper.generate("Hello!")
 
 
