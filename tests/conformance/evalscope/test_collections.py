@@ -197,7 +197,7 @@ def test_a_benchmark_that_is_not_in_reach_is_named(here: Path) -> None:
         run_task(told)
 
 
-@pytest.mark.parametrize(("text", "message"), [("{}", "Line 1 is no entry"), (None, "There is no collection")])
+@pytest.mark.parametrize(("text", "message"), [("{}", "Line 1 is not an entry"), (None, "There is no collection")])
 def test_a_file_that_is_no_collection(text: str | None, message: str, here: Path) -> None:
     if text is not None:
         Path("odd.jsonl").write_text(text)

@@ -100,7 +100,7 @@ def test_what_cannot_be_is_refused_when_it_is_said(fields: dict[str, object], me
         ({"stage": "review"}, "no folder with answers is named. .*use_cache"),
         ({"model_id": "../x"}, "cannot name a folder"),
         ({"use_cache": __file__}, "is a file, and an evaluation needs a folder"),
-        ({"model": 3}, "A int is no model"),
+        ({"model": 3}, "A int is not a model"),
         ({"eval_type": "custom"}, "'custom' takes a model that is an object"),
         ({"eval_type": "service"}, "needs the address of an endpoint"),
         ({"chat_template": "x", "model": "mock"}, "'mock' takes no chat_template"),

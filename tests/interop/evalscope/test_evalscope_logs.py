@@ -78,7 +78,7 @@ def test_a_request_that_failed_is_a_failure_and_not_zero() -> None:
     gap = samples_of(REPEATS, "capitals")["europe/2"]
     assert (gap.status, gap.scores) == ("error", {})
     assert read(REPEATS).notes == (
-        "capitals: 2 of 18 requests failed; the log does not say why, and the tool's numbers leave them out.",
+        "capitals: 2 of 18 requests failed; the log has no reasons, and the tool's results leave them out.",
     )
 
 

@@ -78,7 +78,7 @@ FIELDS = tuple(item.name for item in fields(_ConfigFields))
 
 
 class TaskConfig(_ConfigFields):
-    """What to evaluate, and how.
+    """The configuration of an evaluation.
 
     Dictionaries and lists are copied, so the caller's are never changed. An unknown name is refused, and the message
     suggests the nearest known one. A configuration never contains its key when it is printed or written.
@@ -190,7 +190,7 @@ def parse_task_config(task_cfg: Any) -> TaskConfig:
     """A configuration from any of its forms: itself, a mapping, parsed arguments, or the path of a YAML or JSON file.
 
     Raises:
-        PlanError: if it is none of these, or has an invalid field.
+        PlanError: if it has another type, or an invalid field.
     """
     if isinstance(task_cfg, TaskConfig):
         return task_cfg

@@ -1,4 +1,4 @@
-"""Where Polymeter differs from EvalScope 0.17.0 on purpose.
+"""Deliberate differences between Polymeter and EvalScope 0.17.0.
 
 One record is one row of ``docs/differences.md``, which ``python -m scripts.differences`` makes from them.
 """

@@ -44,7 +44,7 @@ _SCORING_DEFAULTS: Mapping[str, Any] = {
     "analysis_report": False,
     "predict_only": False,
 }
-"""How answers are scored unless a configuration says otherwise, whatever the settings of the run they come from."""
+"""Settings of scoring unless a configuration sets others, whatever the settings of the run with the answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,9 @@ def work_folder(config: TaskConfig, stamp: str = "") -> Path:
 
 
 def why_nothing_scored(run: RunResult, config: TaskConfig) -> str:
-    """Why no sample of a complete run has a score; empty if one has, or if the run was not meant to score."""
+    """Return the reason why no sample of a complete run has a score; empty if one has, or if the run was not meant to
+    score.
+    """
     tasks = run.results.get("tasks", {}) if run.is_complete else {}
     if not tasks or config.stage == "infer" or any(task["n_scored"] for task in tasks.values()):
         return ""
@@ -192,7 +194,7 @@ def notes(config: TaskConfig) -> Iterator[str]:
 
 
 def _counts(name: str, config: TaskConfig) -> bool:
-    """Whether a benchmark may be part of an evaluation: it is named, or there is a collection of some."""
+    """Return whether a benchmark may be part of an evaluation: it is named, or there is a collection of some."""
     return name in config.datasets or COLLECTION in config.datasets
 
 
@@ -287,7 +289,7 @@ def _sorted(reports: Mapping[str, Report]) -> list[Report]:
 
 
 def _error_message(error: Any) -> str:
-    """What a sample's error says, however it is stored."""
+    """Return the message of a sample's error, in either form in which it is stored."""
     return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
 
 
@@ -305,7 +307,7 @@ def _notes(
                     f"See {run.folder.results}."
                 )
     if run.n_failed and not config.ignore_errors:
-        yield f"{run.n_failed} samples have no score; the HTML report says why: {run.folder.report}."
+        yield f"{run.n_failed} samples have no score; the HTML report shows the reasons: {run.folder.report}."
 
 
 class _Hiding(logging.Formatter):

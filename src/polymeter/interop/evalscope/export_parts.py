@@ -1,4 +1,4 @@
-"""What the files of both generations of EvalScope have in common: the folder's shape, and numbers by subset."""
+"""Parts of the files of both generations of EvalScope: the folder's shape, and results by subset."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SubsetNumber = tuple[str, float, int]
 """A subset, its number, and how many samples that rests on."""
 WHOLE = "default"
 PLAIN_IDS = "polymeter_plain_ids"
-"""In a configuration: the benchmarks whose samples have numbers for ids and are in no subset. Files name one for them;
-only a reader that knows this can pair them with the run that they are made of.
+"""In a configuration: the benchmarks with samples that have numbers for ids and are in no subset. Files name one for
+them; only a reader that knows this can pair them with the run that they are made of.
 """
 _DIGITS = 4
 _TOLERANCE = 1.5e-4
@@ -66,10 +66,10 @@ def _has_plain_ids(job: ExportJob, task: str) -> bool:
 def metrics_of(
     task: Mapping[str, Any], subsets: Collection[str]
 ) -> Iterator[tuple[str, str, Mapping[str, Any], list[SubsetNumber]]]:
-    """The numbers of a task: metric, filter, the result of the whole, and those of its subsets.
+    """The results of a task: metric, filter, the result of the whole, and those of its subsets.
 
-    A report averages its subsets, and a dashboard opens the samples of each. So the whole is the only subset where its
-    number is no mean over the samples of subsets, and where numbers are of other parts than samples are.
+    A report averages its subsets, and a dashboard opens the samples of each. So the whole is the only subset if its
+    result is not a mean over the samples of subsets, or if results are of other parts than samples are.
 
     Args:
         task: The task's part of ``results.json``.

@@ -28,7 +28,7 @@ from polymeter.interop.evalscope.results import SubsetRecord, index_of, write_li
 
 _SCHEMA = 2
 _AMBIGUOUS = ("score", "overall", "total_score")
-"""Names that its reports refuse, because they do not say what is measured."""
+"""Names that its reports refuse, because they do not name a measurement."""
 
 
 def write_export(job: ExportJob) -> None:
@@ -182,7 +182,7 @@ def _identity(metric: str, name: str, whole: Mapping[str, Any], taken: list[dict
 
 
 def _semantics(name: str, title: str, whole: Mapping[str, Any]) -> dict[str, Any]:
-    """What a metric's number means: what is not known to be better higher or lower is shown and not graded."""
+    """Return the meaning of a metric. A metric of unknown direction is shown and not graded."""
     higher = whole.get("higher_is_better")
     direction = "none" if higher is None else "higher_is_better" if higher else "lower_is_better"
     low, high = (whole.get("bounds") or (None, None))[:2]

@@ -26,16 +26,16 @@ _RUNNING = ("batch_size", "timeout", "stream", "retries", "retry_interval")
 _NO_SCORE = "The log has an answer and no score."
 
 Record = tuple[Mapping[str, Any], Mapping[str, Any]]
-"""The prediction and the review of an answer; empty where there is none."""
+"""The prediction and the review of an answer; empty if it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogAnswer:
-    """What the lines of a sample's answers hold.
+    """The content of the lines of a sample's answers.
 
     Attributes:
         scores: The mean of each metric over the answers that have a value.
-        why: Why there is none, if there is none.
+        why: The reason why scores are missing, if they are.
         doc: The row, or what the log has of it.
         exchanges: What was asked and answered.
         target: What was expected.
@@ -55,7 +55,7 @@ class LogAnswer:
 
 
 def answered(records: Sequence[Record], generation: Mapping[str, Any], metrics: Sequence[str] = ()) -> LogAnswer:
-    """What the lines of a sample's answers hold, in either version's form.
+    """Read the lines of a sample's answers, in either version's form.
 
     Args:
         records: The lines of each of its answers.
@@ -160,7 +160,7 @@ def _why_unscored(statuses: Sequence[str]) -> str:
 
 
 def _exchange(prediction: Mapping[str, Any], review: Mapping[str, Any], settings: Mapping[str, Any]) -> LoggedExchange:
-    """What was asked and answered: all turns but the last answer are the prompt."""
+    """Return a request and its answer: all turns but the last answer are the prompt."""
     turns = list(prediction.get("messages") or review.get("messages") or ())
     output = prediction.get("model_output") or {}
     choices = output.get("choices") or ()

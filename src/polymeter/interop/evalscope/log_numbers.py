@@ -1,4 +1,4 @@
-"""The numbers of EvalScope's reports, and what their metrics are called.
+"""The results of EvalScope's reports, and the names of their metrics.
 
 In 0.17 a metric has one name, in reports and in samples. Version 1.x takes a name apart into metric, aggregation and
 dimensions when it reports; here it has the name that it has in samples.
@@ -23,7 +23,7 @@ _RISING = ("Average", "WeightedAverage", "Pass@")
 
 
 def stated_results(report: Mapping[str, Any], means: Mapping[str, float]) -> Iterator[StatedResult]:
-    """The numbers of a report: each metric over all samples, then of each subset where there are several.
+    """The results of a report: each metric over all samples, then of each subset where there are several.
 
     Version 1.x takes the mean over all answers that have a score. Where some of a sample's repeats have none, that is
     no mean of samples: then the number of that name is, which can be compared, and the stated one stands beside it.

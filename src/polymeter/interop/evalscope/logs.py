@@ -54,7 +54,7 @@ class _Subset:
 
 @dataclass(slots=True)
 class _LogLine:
-    """Where the lines of one answer are, in bytes: among the scored ones, and among all."""
+    """The positions of the lines of one answer, in bytes: among the scored ones, and among all."""
 
     review: int | None = None
     prediction: int | None = None
@@ -200,10 +200,10 @@ def _benchmark(name: str, config: Mapping[str, Any], report: Mapping[str, Any]) 
 
 
 def _whose(file: Path, stem: str, names: Iterable[str]) -> tuple[str, str]:
-    """The benchmark and the subset that a file is named after.
+    """Return the benchmark and the subset that a file is named after.
 
     Raises:
-        DataError: if nothing says where the one ends and the other begins.
+        DataError: if nothing shows where the one ends and the other begins.
     """
     fitting = [name for name in names if stem == name or stem.startswith(f"{name}_")]
     if fitting:
@@ -214,7 +214,7 @@ def _whose(file: Path, stem: str, names: Iterable[str]) -> tuple[str, str]:
         if subset and stem.endswith(f"_{subset}"):
             return stem.removesuffix(f"_{subset}"), subset
         break
-    raise damaged(file, "neither it nor a configuration or report says which part of its name is the benchmark")
+    raise damaged(file, "neither it nor a configuration or report shows which part of its name is the benchmark")
 
 
 def _subset_order(benchmark: _Benchmark) -> dict[str, int]:
@@ -244,7 +244,9 @@ def _task(benchmark: _Benchmark) -> LoggedTask:
 
 
 def _planned(benchmark: _Benchmark, subset: str) -> int | None:
-    """How many samples of a subset were to be asked; ``None``: not known. Only 1.x says so, and counts repeats."""
+    """Return the number of samples of a subset that were to be asked; ``None`` if unknown. Only 1.x records it, and
+    counts repeats.
+    """
     counts = ((benchmark.report.get("execution_summary") or {}).get("subsets") or {}).get(subset) or {}
     requested = counts.get("requested")
     return int(requested) // benchmark.repeats if isinstance(requested, int) else None
@@ -265,8 +267,8 @@ def _notes(benchmark: _Benchmark) -> Iterator[str]:
     counts = benchmark.report.get("execution_summary") or {}
     if counts.get("errored"):
         yield (
-            f"{benchmark.name}: {counts['errored']} of {counts.get('requested')} requests failed; the log does not say "
-            "why, and the tool's numbers leave them out."
+            f"{benchmark.name}: {counts['errored']} of {counts.get('requested')} requests failed; the log has no "
+            "reasons, and the tool's results leave them out."
         )
     unscored = [name for name, subset in benchmark.subsets.items() if subset.reviews is None]
     if unscored:
@@ -323,7 +325,7 @@ def _sample_metrics(benchmark: _Benchmark) -> Iterator[str]:
 
 
 def _places(subset: _Subset) -> dict[int, _LogLine]:
-    """Where the lines of each answer are. A line that a resumed run wrote again counts."""
+    """Return the positions of the lines of each answer. A line that a resumed run wrote again counts."""
     found: dict[int, _LogLine] = {}
     for file, attribute in ((subset.predictions, "prediction"), (subset.reviews, "review")):
         for number, start, record in read_json_lines(file) if file is not None else ():

@@ -1,4 +1,4 @@
-"""Which model and which judge a ``TaskConfig`` means, and how their keys reach them.
+"""The model and the judge of a ``TaskConfig``, and the way of their keys to them.
 
 A key is in an environment variable during the evaluation, and only the variable's name goes into the run. So the key
 reaches the endpoint but no file.
@@ -159,7 +159,7 @@ def _custom_model(model: Any) -> ConfiguredModel:
     if isinstance(model, CustomModel):
         return ConfiguredModel(CustomBackend(model), "custom")
     raise PlanError(
-        f"A {type(model).__name__} is no model.",
+        f"A {type(model).__name__} is not a model.",
         where="TaskConfig model",
         hint="Give a name, an instance of a subclass of CustomModel, or one of polymeter.BatchModel.",
     )

@@ -85,7 +85,7 @@ def _collections(run: RunFolder) -> list[str]:
 
 
 def report_name(run: RunFolder, config: TaskConfig, dataset: str) -> str:
-    """What the report and the files of a dataset are called: a collection's after its file."""
+    """Return the name of the report and the files of a dataset. A collection is named after its file."""
     if dataset != COLLECTION:
         return dataset
     return next(iter(_collections(run)), "") or collection_name(config.dataset_args)
@@ -207,7 +207,7 @@ def _choice(number: int, output: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def index_of(sample: Sample) -> int:
-    """The place of a sample in its subset, if its id says it; else in its benchmark."""
+    """The place of a sample in its subset, if its id has one; else in its benchmark."""
     number = str(sample["id"]).rpartition("/")[2]
     return int(number) if number.isdecimal() else int(sample["index"])
 

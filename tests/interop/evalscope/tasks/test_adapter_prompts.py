@@ -43,7 +43,7 @@ def test_parts_of_messages() -> None:
     for broken, words in (
         ({"role": "tool", "content": ""}, "role 'tool'"),
         ({"role": "user", "content": [{"type": "smell"}]}, "kind 'smell'"),
-        ("hello", "is no message"),
+        ("hello", "is not a message"),
     ):
         with pytest.raises(DataError, match=words):
             requests({"messages": [broken]})
@@ -58,7 +58,7 @@ def test_the_first_of_equally_likely_choices_is_taken(tmp_path) -> None:
 
 def test_contexts_end_before_their_trailing_spaces() -> None:
     assert by_context({"data": [("a b ", "c"), ("a b", "d"), ["e", "f"]]}) == [("a b", [" c", "d"]), ("e", ["f"])]
-    with pytest.raises(DataError, match="no pair"):
+    with pytest.raises(DataError, match=r"is not a \(context, continuation\) pair"):
         by_context({"data": ["text"]})
 
 
@@ -69,7 +69,7 @@ def test_contexts_end_before_their_trailing_spaces() -> None:
         ({"raw_input": {}}, "generation", "neither 'data' nor 'messages'"),
         ({"data": ["q"]}, "generation", "without 'raw_input'"),
         ({"data": ["q"], "raw_input": {}}, "multiple_choice_logits", "Set self.choices"),
-        ({"data": ["q"], "raw_input": {}}, "continuous_logits", "no pair"),
+        ({"data": ["q"], "raw_input": {}}, "continuous_logits", "is not a (context, continuation) pair"),
         ({"data": ["q"], "raw_input": {}}, "generation", ""),
     ],
 )

@@ -118,7 +118,7 @@ def test_what_is_no_report(tmp_path: Path) -> None:
         Report()
     with pytest.raises(ScoreError, match=r"metric 'AverageAccuracy' is dict, not a number\. \[subset 'a'\]"):
         ReportGenerator.gen_report({"a": [entry({"x": 1}, 1)]}, "m", adapter())
-    with pytest.raises(DataError, match="This is no report: 'name'"):
+    with pytest.raises(DataError, match="This is not a report: 'name'"):
         Report.from_dict({})
     (tmp_path / "x.json").write_text("[1")
     with pytest.raises(DataError, match=r"x\.json holds no report"):

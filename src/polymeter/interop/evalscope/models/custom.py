@@ -35,7 +35,7 @@ from polymeter.models.endpoint.shapes import count
 _PLACEHOLDER = "*PlaceHolder*"
 _SHOWN = 120
 _FAILED = ("abort", "cancelled", "error", "timeout")
-"""Values of ``finish_reason`` with which a server says that there is no answer."""
+"""Values of ``finish_reason`` with which a server reports that it has no answer."""
 _REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": False, "generate_image": True}
 _IMAGE_PATH = "image_path"
 _MODALITIES: Mapping[Modality, bool] = {"text": True, "image": False, "audio": False, "video": False}
@@ -245,7 +245,7 @@ def _output(prompt: Mapping[str, Any], choice: Any) -> Output:
     if text is None and choice.get("finish_reason"):  # the model ended its turn without a word
         text = ""
     if not isinstance(text, str):
-        raise TypeError("the content is no text")
+        raise TypeError("the content is not text")
     return Output(text=text, finish_reason="stop")
 
 
@@ -267,7 +267,7 @@ def _image_output(prompt: Mapping[str, Any], choice: Any) -> Output:
                 hint="Name a model that generates images, or write the paths of images into the data.",
             )
     if not isinstance(content, (str, Path)):
-        raise TypeError("the content is no path")
+        raise TypeError("the content is not a path")
     return Output(images=(_opened(Path(content).expanduser()),), finish_reason="stop")
 
 
@@ -282,7 +282,7 @@ def _answer_text(choice: Any) -> Any:
     """The content of a choice.
 
     Raises:
-        ModelError: if the choice says that it is a failure.
+        ModelError: if the choice reports a failure.
     """
     reason = choice.get("finish_reason")
     if choice.get("error") or reason in _FAILED:
@@ -291,7 +291,7 @@ def _answer_text(choice: Any) -> Any:
 
 
 def _is_logprob(value: Any) -> bool:
-    """Whether a value is a number. One that is not a number (NaN) cannot be compared with others."""
+    """Return whether a value is a number. One that is not a number (NaN) cannot be compared with others."""
     if isinstance(value, bool):
         return False
     return isinstance(value, Real) and not math.isnan(float(value))

@@ -36,7 +36,7 @@ def _load(entry: Entry, catalog: Catalog) -> Loaded:
 
 
 def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
-    """What the registration says: key, value as far as it is known without running it, and the file."""
+    """Return the values of the registration: key, value as far as it is known without running it, and the file."""
     from polymeter.interop.evalscope.tasks.index import describe
 
     return describe(entry)
@@ -59,7 +59,7 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
 
 
 def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
-    """What is wrong with an entry, found without running its code."""
+    """Return the problems of an entry, found without running its code."""
     from polymeter.interop.evalscope.tasks.checks import check
 
     return check(entry, catalog.parity)
@@ -73,7 +73,7 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
 
 
 def _sources(spec: TaskSpec, context: OpenContext) -> Collection[HubSource] | None:
-    """The dataset that the registration names; ``None`` if only the adapter's code tells what it reads."""
+    """Return the dataset that the registration names; ``None`` if only the adapter's code knows it."""
     from polymeter.interop.evalscope.tasks.index import hub_sources
 
     return hub_sources(spec, context)

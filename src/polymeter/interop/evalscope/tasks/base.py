@@ -46,7 +46,7 @@ class DataAdapter(ABC):
             really used.
         subset_list: Subsets of the dataset.
         metric_list: Names of metrics.
-        llm_as_a_judge: Whether a judge scores unless the run says otherwise.
+        llm_as_a_judge: Whether a judge scores unless the run sets a strategy.
         output_types: All ways in which the model can be asked; default: ``[model_adapter]``.
         few_shot_num: Number of examples.
         train_split: Where they come from.
@@ -61,7 +61,7 @@ class DataAdapter(ABC):
     """
 
     run_dataset_hub = ""
-    """The hub that the run names. It wins over what an author's ``load`` asks for, so it is no argument of it."""
+    """The hub that the run names. It wins over what an author's ``load`` asks for, so it is not an argument of it."""
 
     def __init__(  # noqa: PLR0913, PLR0917  (its authors call it so)
         self,
@@ -231,7 +231,7 @@ class DataAdapter(ABC):
             format: How the name is made of it.
 
         Raises:
-            KeyError: if a subset lacks a split (it is a ``DataError`` as well), or a record the value.
+            KeyError: if a split of a subset is missing (it is a ``DataError`` as well), or the value of a record.
         """
         regrouped: dict[str, Any] = {subset: defaultdict(list) for subset in self.subset_list}
         for name, splits in data_dict.items():
@@ -261,7 +261,7 @@ class DataAdapter(ABC):
 
         Raises:
             ValueError: if ``few_shot_num`` is negative.
-            KeyError: if a subset lacks a split; it is a ``DataError`` as well.
+            KeyError: if a split of a subset is missing; it is a ``DataError`` as well.
         """
         if self.few_shot_num and self.few_shot_num < 0:
             raise ValueError(f"few_shot_num must not be negative, and it is {self.few_shot_num}.")
@@ -324,7 +324,7 @@ class DataAdapter(ABC):
 
     @abstractmethod
     def get_gold_answer(self, input_d: Any) -> Any:
-        """What is expected for a record."""
+        """Return the reference of a record."""
 
     @preprocess_decorator
     def parse_pred_result(self, result: Any, raw_input_d: Any = None, eval_type: str = EvalType.CHECKPOINT) -> Any:
@@ -332,15 +332,15 @@ class DataAdapter(ABC):
         return result
 
     def llm_parse_pred_result(self, result: Any, raw_input_d: Any = None, eval_type: str = EvalType.CHECKPOINT) -> Any:
-        """What a judge is shown of what the model gave; no filters are applied. Default: all of it."""
+        """Return the part of the model's output that a judge is shown; no filters are applied. Default: all of it."""
         return result
 
     @abstractmethod
     def match(self, gold: Any, pred: Any) -> Any:
-        """How good an answer is: a number, or numbers by name."""
+        """Score an answer: return a number, or numbers by name."""
 
     def llm_match(self, gold: Any, pred: Any, judge: Any = None, **kwargs: Any) -> Any:
-        """How good an answer is, by a judge who is shown question, reference and answer.
+        """Score an answer by a judge who is shown question, reference and answer.
 
         Args:
             gold: The reference.

@@ -1,4 +1,4 @@
-"""What is wrong with a benchmark's file, found without running it."""
+"""Checks of a benchmark's file, which is not run."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _splits(registration: Registration, methods: set[str]) -> Iterator[str]:
 
 
 def _missing_methods(adapter: ast.ClassDef, methods: set[str]) -> Iterator[str]:
-    """What the class has to define, when its only base is ``DataAdapter`` itself."""
+    """Yield the methods that a class has to define, if its only base is ``DataAdapter`` itself."""
     bases = [base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in adapter.bases]
     if bases != [_BASE]:
         return

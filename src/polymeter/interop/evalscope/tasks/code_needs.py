@@ -1,4 +1,4 @@
-"""What an adapter's code will only need while answers are scored, found before anything is asked."""
+"""Packages and data that an adapter's code only needs while answers are scored, found before the first request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_code_needs(file: Path, sources: Sequence[Path], parity: Parity) -> Non
     Args:
         file: The adapter's file.
         sources: That file and those that it imports.
-        parity: Whose values are wanted where Polymeter differs.
+        parity: The system whose values are used where Polymeter differs.
 
     Raises:
         PlanError: if something is missing.

@@ -86,7 +86,7 @@ class CollectionEntry:
 
 @dataclass(frozen=True, slots=True)
 class CollectionMember:
-    """A benchmark whose prompts are part of a collection.
+    """A benchmark with prompts in a collection.
 
     Attributes:
         benchmark: Its adapter and how it is asked. Its records are those of the whole collection.
@@ -144,7 +144,7 @@ def open_collection(
     """The collection behind the lines of a file.
 
     Args:
-        spec: The collection's spec, whose configuration says in which files the benchmarks are.
+        spec: The collection's spec. Its configuration names the files of the benchmarks.
         lines: What its adapter has loaded.
         path: The file, or the dataset's id.
         options: The run's options for adapters.
@@ -152,7 +152,7 @@ def open_collection(
         make: Makes a member from the spec of its benchmark, what the run changes of it, and the records.
 
     Raises:
-        DataError: if the file is empty, or a line is no entry of a collection.
+        DataError: if the file is empty, or a line is not an entry of a collection.
         PlanError: if a benchmark in it is not in reach.
     """
     entries = _limited(
@@ -255,7 +255,7 @@ def _collection_entry(line: Any, path: str, number: int) -> CollectionEntry:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
-            f"Line {number} is no entry of a collection: {error!r}.",
+            f"Line {number} is not an entry of a collection: {error!r}.",
             where=f"{path}:{number}",
             hint="The samplers of evalscope.collections give such entries, and dump_jsonl_data writes them.",
         ) from None

@@ -125,7 +125,7 @@ def _compile_collection(spec: TaskSpec, traits: ModelTraits, options: AdapterRun
         benchmark = open_member(own, changes, records, traits, options, context)
         judging, review = _scoring(benchmark, options)
         sources = files_behind([own.file]) if own.file.is_file() else ()
-        add_sources(sources)  # only the collection's file tells which benchmarks it rests on
+        add_sources(sources)  # only the collection's file names the benchmarks it rests on
         check_code_needs(own.file, sources, context.parity)
         known = replace(own, source_hash=source_hash(sources), sources=sources)
         return CollectionMember(
@@ -251,7 +251,7 @@ def _roles(options: AdapterRunOptions, judging: JudgeUse) -> frozenset[str]:
 
 
 def _modalities(form: RequestForm, records: Sequence[PromptedRecord]) -> frozenset[Modality]:
-    """What the first prompts show to the model. Only conversations can hold more than text."""
+    """Return the modalities of the first prompts. Only conversations can hold more than text."""
     modalities: set[Modality] = {"text"}
     for item in records[:_MOST_PROMPTS_LOOKED_AT]:
         if item.prompt.get("messages"):
@@ -264,7 +264,7 @@ _sorted_json = json.JSONEncoder(sort_keys=True).encode  # made once: ``json.dump
 
 
 def _digest_of_prompts(records: Sequence[PromptedRecord]) -> str:
-    """What is asked, since prompts may be made of files that lie beside the code."""
+    """Hash the prompts, since they may be made of files that lie beside the code."""
     state = hashlib.blake2b(digest_size=16)
     for item in records:
         prompt = {key: jsonable(value) for key, value in item.prompt.items() if key != "raw_input"}
@@ -298,10 +298,10 @@ def _stable(value: Any) -> Any:
 
 
 def _notes(benchmark: OpenBenchmark, options: AdapterRunOptions) -> Iterator[str]:
-    """What the user should know: the choice of the mode, and settings that look misspelt."""
+    """Yield notes for the user: the choice of the mode, and settings that look misspelt."""
     if benchmark.mode.note:
         yield benchmark.mode.note
     for key in options.dataset_args.get(benchmark.name, {}):
         suggestion = did_you_mean(key, SETTABLE) if key not in (*SETTABLE, "dataset_id", "local_path") else ""
         if suggestion:
-            yield f"dataset_args of {benchmark.name!r}: {key!r} reaches the adapter as it is. {suggestion}"
+            yield f"dataset_args of {benchmark.name!r}: {key!r} is passed to the adapter unchanged. {suggestion}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     DEFAULT_DATASET_CACHE_DIR: str
     DEFAULT_MODEL_CACHE_DIR: str
 
-# The folder of each below ModelScope's cache; where that is, the environment says when somebody asks.
+# The folder of each below ModelScope's cache. The environment sets that place, and it is read at each use.
 _CACHES = {
     "DEFAULT_ROOT_CACHE_DIR": "datasets",
     "DEFAULT_DATASET_CACHE_DIR": "datasets",
@@ -40,7 +40,7 @@ def __dir__() -> list[str]:
 
 
 class OutputType:
-    """What a benchmark asks of a model."""
+    """Kinds of output that a benchmark asks of a model."""
 
     LOGITS = "logits"
     GENERATION = "generation"
@@ -50,7 +50,7 @@ class OutputType:
 
 
 class EvalType:
-    """Where the model is: an object of the user's, a checkpoint, or behind an endpoint."""
+    """Kinds of models: an object of the user's, a checkpoint, or one behind an endpoint."""
 
     CUSTOM = "custom"
     CHECKPOINT = "checkpoint"
@@ -58,7 +58,7 @@ class EvalType:
 
 
 class EvalStage:
-    """What part of an evaluation is run."""
+    """Parts of an evaluation that can be run."""
 
     ALL = "all"
     INFER = "infer"
@@ -66,7 +66,7 @@ class EvalStage:
 
 
 class EvalBackend:
-    """Who runs the benchmarks."""
+    """Backends that run benchmarks."""
 
     NATIVE = "Native"
     OPEN_COMPASS = "OpenCompass"
@@ -76,7 +76,7 @@ class EvalBackend:
 
 
 class JudgeStrategy:
-    """When a judge is asked: where the benchmark wants it, never, always, or where the rule says wrong."""
+    """Strategies of judging: as the benchmark sets it, never, always, or for answers that the rule finds wrong."""
 
     AUTO = "auto"
     RULE = "rule"
@@ -85,14 +85,14 @@ class JudgeStrategy:
 
 
 class ModelTask:
-    """What a model makes."""
+    """Kinds of output that a model makes."""
 
     TEXT_GENERATION = "text_generation"
     IMAGE_GENERATION = "image_generation"
 
 
 class HubType:
-    """Where datasets come from."""
+    """Sources of datasets."""
 
     MODELSCOPE = "modelscope"
     HUGGINGFACE = "huggingface"
@@ -100,7 +100,7 @@ class HubType:
 
 
 class DumpMode:
-    """How a file is written."""
+    """Modes of writing a file."""
 
     OVERWRITE = "overwrite"
     APPEND = "append"
@@ -140,7 +140,7 @@ class ReviewKeys:
 
 
 class ArenaWinner:
-    """Who wins a comparison of two."""
+    """Results of a comparison of two."""
 
     MODEL_A = "model_a"
     MODEL_B = "model_b"
@@ -150,7 +150,7 @@ class ArenaWinner:
 
 
 class ArenaMode:
-    """Who is compared with whom."""
+    """Pairings of models in an arena."""
 
     SINGLE = "single"
     PAIRWISE = "pairwise"
@@ -202,7 +202,7 @@ class FnCompletionParser:
 
 
 class PositionBiasMitigation:
-    """What is done so that the order of two answers does not decide between them."""
+    """Ways to keep the order of two answers from deciding between them."""
 
     NONE = "none"
     RANDOMIZE_ORDER = "randomize_order"

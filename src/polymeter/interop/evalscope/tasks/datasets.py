@@ -1,4 +1,4 @@
-"""Where an adapter's records come from: files on this machine, a dataset of Hugging Face, or one of ModelScope.
+"""Sources of an adapter's records: files on this machine, a dataset of Hugging Face, or one of ModelScope.
 
 Records are plain dictionaries; media in them is opened when it is looked at. Local files in place of ids and the folder
 of prepared copies come from the guest context, because the signatures of authors' own ``load`` leave no room for them.
@@ -28,20 +28,20 @@ _HUBS = (HubType.MODELSCOPE, HubType.HUGGINGFACE, HubType.LOCAL)
 _MOST_NAMED = 12
 _DEFAULT_SUBSET = "default"
 _OWN = "modelscope"
-"""Whose a dataset of ModelScope is that names no owner."""
+"""The owner of a dataset of ModelScope that names none."""
 _OF_THE_CLIENT = ("trust_remote_code", "download_mode", "token", "use_streaming")
 """Arguments of ModelScope's loader that are not about which rows there are."""
 
 
 class NoSplitError(DataError, KeyError):
-    """What an adapter loaded lacks a split. Authors' code may expect the ``KeyError`` that it is.
+    """A split is missing from the data that an adapter loaded. Authors' code may expect the ``KeyError`` that it is.
 
     Args:
         benchmark: The benchmark.
         dataset: Its dataset's id or path.
         subset: The subset.
         split: The split that is missing.
-        splits: Those that are there.
+        splits: The splits that were loaded.
     """
 
     def __init__(self, benchmark: str, dataset: str, subset: str, split: str, splits: Iterable[Any]) -> None:
@@ -55,7 +55,7 @@ class NoSplitError(DataError, KeyError):
 
 
 def local_place(dataset: str) -> str:
-    """The local files that the run puts in the place of an id; else the id or path itself.
+    """Return the local files that replace an id in this run; else the id or path itself.
 
     Raises:
         DataError: if there are no such files.
@@ -201,7 +201,7 @@ def _find_and_read(root: Path, subset: str, split: str, *, is_only: bool, is_clo
     own_file = _file_named(root, f"{subset}_{split}")
     if own_file is not None:
         return _records_of_split(own_file, split, None)
-    # Without a card that says otherwise, a clone has one configuration: several subsets cannot all be it.
+    # Without a card that names more, a clone has one configuration: several subsets cannot all be it.
     is_whole = is_only or subset == _DEFAULT_SUBSET
     if is_whole or is_saved(root):
         looked_for.append(split)

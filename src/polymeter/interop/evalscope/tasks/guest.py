@@ -64,10 +64,10 @@ class OpenBenchmark:
     Attributes:
         name: Its name.
         adapter: Its author's object.
-        changes: What this run wants otherwise than the registration says.
+        changes: This run's changes to the registration.
         mode: How it is asked.
         records: Its records with their prompts, subset after subset, limited.
-        image_folder: Where images are put that its adapter wants the path of.
+        image_folder: The folder for images that its adapter needs as paths.
     """
 
     name: str
@@ -148,11 +148,11 @@ def open_member(
     options: AdapterRunOptions,
     context: OpenContext,
 ) -> OpenBenchmark:
-    """A benchmark of a collection, whose prompts were made before: only its code is loaded, and no data.
+    """Open a benchmark of a collection with prompts that were made before: only its code is loaded, and no data.
 
     Args:
         spec: Its own spec.
-        changes: What the run wants otherwise than the registration says.
+        changes: The run's changes to the registration.
         records: The records of the whole collection.
         traits: The model's.
         options: The run's options for adapters.
@@ -182,7 +182,7 @@ def make_all_prompts(
 
 
 def load_lines(spec: TaskSpec, options: AdapterRunOptions, context: OpenContext) -> tuple[Any, str]:
-    """What the adapter of a collection loads, and the file or dataset that it comes from.
+    """Return the content that the adapter of a collection loads, and the file or dataset that it comes from.
 
     Raises:
         PlanError: if its code cannot be loaded.
@@ -209,7 +209,7 @@ def _image_folder(context: OpenContext) -> Path:
 
 
 def load_meta(spec: TaskSpec) -> BenchmarkMeta:
-    """What the file of a benchmark registers under its name. Runs the file, unless the user has run it himself.
+    """Return the registration of a benchmark. Runs the file, unless the user has run it himself.
 
     Raises:
         PlanError: if the file fails to load, needs a package that is not installed, or registers no such name.
@@ -227,7 +227,7 @@ def load_meta(spec: TaskSpec) -> BenchmarkMeta:
 
 
 def _changed_meta(meta: BenchmarkMeta, options: AdapterRunOptions, context: OpenContext) -> dict[str, Any]:
-    """What this run wants otherwise than the registration says; settings for this benchmark win over general ones."""
+    """Return this run's changes to the registration; settings for this benchmark win over general ones."""
     changes: dict[str, Any] = {}
     if context.num_fewshot is not None:
         changes["few_shot_num"] = context.num_fewshot
@@ -245,7 +245,9 @@ def _changed_meta(meta: BenchmarkMeta, options: AdapterRunOptions, context: Open
 def _make_adapter(
     meta: BenchmarkMeta, changes: Mapping[str, Any], traits: ModelTraits, options: AdapterRunOptions, parity: Parity
 ) -> tuple[DataAdapter, Mode]:
-    """The adapter, which is told how it is really asked (with parity, how it wants to be)."""
+    """Make the adapter, and choose its mode. The adapter receives the mode that is in use (with parity, the one it asks
+    for).
+    """
     with (
         GUEST_LOCK,
         contained(),
@@ -318,7 +320,7 @@ def _limited(prompts: Mapping[str, list[Any]], limit: float | None) -> Iterator[
 
 
 def _unknown_subsets(meta: BenchmarkMeta, wanted: Any) -> list[str]:
-    """Subsets that the run wants and the registration does not name. An author who names none may have any."""
+    """Return subsets that the run names and the registration does not. An author who names none may have any."""
     if not isinstance(wanted, (list, tuple)) or meta.subset_list == _ANY_SUBSET:
         return []
     return [str(name) for name in wanted if name not in meta.subset_list]

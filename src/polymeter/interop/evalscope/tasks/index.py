@@ -1,5 +1,5 @@
-"""Which benchmarks there are, and what their registrations say: ``*_adapter.py`` files below the roots, read without
-running them, and what the user's own code has registered.
+"""The benchmarks, and the content of their registrations: ``*_adapter.py`` files below the roots, read without running
+them, and registrations of the user's own code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from polymeter.interop.evalscope.tasks.settings import read_run_options, work_di
 NAME = "adapter"
 _ENDING = "_adapter.py"
 _LOADERS = frozenset({"load", "load_from_hub"})
-"""Methods whose own form may read other data than the registration says."""
+"""Methods that, if an author writes them, may read other data than the registration names."""
 
 # The order in which people read a registration.
 _KEY_ORDER = (
@@ -73,8 +73,8 @@ def index(roots: Sequence[Root]) -> Catalog:
 
 
 def load(entry: Entry, catalog: Catalog) -> Loaded:
-    """The spec behind an entry. That of a collection says where all benchmarks are, since only its file tells which of
-    them it needs.
+    """Return the spec behind an entry. That of a collection has the places of all benchmarks, since only its file names
+    the ones that it needs.
 
     Raises:
         PlanError: if the file is broken, or does not register the name any more.
@@ -85,7 +85,7 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
             one.name: str(one.file) for one in catalog if one.format == NAME and one.name != entry.name
         }
     sources = files_behind([entry.file]) if entry.file.is_file() else ()
-    # A notebook's cell is no file; its text is still to be had.
+    # A notebook's cell is not a file; its text is still available.
     hashed = source_hash(sources) if sources else digest(source_text(entry.file).encode())
     spec = TaskSpec(
         name=entry.name,
@@ -100,7 +100,9 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
 
 
 def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
-    """What the registration says: key, value (its source text where only running it would tell), and the file."""
+    """Return the values of a registration: key, value (its source text where only running it would give one), and the
+    file.
+    """
     written = {} if _is_registered(entry) else registration_of(entry).written
     return [
         (key, written.get(key, value) if value == UNKNOWN else value, entry.file) for key, value in _values_of(entry)
@@ -108,8 +110,8 @@ def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
 
 
 def hub_sources(spec: TaskSpec, context: OpenContext) -> tuple[HubSource, ...] | None:
-    """The dataset that a registration names, for each of its subsets; ``None`` if only the adapter's code tells what it
-    reads. An adapter that loads by itself most likely chooses among the files of that dataset.
+    """Return the dataset that a registration names, for each of its subsets; ``None`` if only the adapter's code knows
+    it. An adapter that loads by itself most likely chooses among the files of that dataset.
 
     Raises:
         PlanError: if the run's options for adapters cannot be.
@@ -204,7 +206,7 @@ def _tags(value: object) -> tuple[str, ...]:
 
 
 def _values_of(entry: Entry) -> Iterator[tuple[str, Any]]:
-    """What a registration says, in the order in which people read it."""
+    """Yield the values of a registration, in the order in which people read it."""
     values: Mapping[str, Any]
     if _is_registered(entry):
         meta = BENCHMARK_MAPPINGS.in_file(entry.name, entry.file)

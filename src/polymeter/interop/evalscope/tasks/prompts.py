@@ -25,17 +25,17 @@ from polymeter.core.text.codec import jsonable
 from polymeter.interop.evalscope.tasks.constants import EvalType, OutputType
 
 Prompt = Mapping[str, Any]
-"""What ``gen_prompt`` gives: the fields of ``PromptData`` that are set, and ``raw_input``, the record."""
+"""The value that ``gen_prompt`` returns: the fields of ``PromptData`` that are set, and ``raw_input``, the record."""
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _PAIR = 2
-JSON_NOTE = "The answer is no text; this is its JSON."
+JSON_NOTE = "The answer is not text; this is its JSON."
 """The note of an answer in a form of its adapter's own, which ``answers_to`` gives back in that form."""
 
 
 @dataclass
 class PromptData:
-    """What an adapter asks about one record.
+    """A question of an adapter about one record.
 
     Attributes:
         data: The prompt, as a list of one text; for continuations, pairs of context and continuation.
@@ -55,13 +55,13 @@ class PromptData:
     messages: list[dict[str, Any]] | dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What is set, by name."""
+        """Return the fields that are set, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class RequestForm:
-    """What all requests of one benchmark have in common.
+    """Properties that all requests of one benchmark share.
 
     Attributes:
         output_type: The mode: a value of ``OutputType``.
@@ -82,8 +82,7 @@ class RequestForm:
 
 
 def requests_for(prompt: Prompt, form: RequestForm, origin: Origin) -> tuple[Request, ...]:
-    """What the model is asked for a prompt, once and without a seed: one request, or one for each context of its
-    continuations.
+    """Return the requests for a prompt, once and without a seed: one, or one for each context of its continuations.
 
     Raises:
         DataError: if the prompt is not of the form that its mode needs.
@@ -101,8 +100,8 @@ def requests_for(prompt: Prompt, form: RequestForm, origin: Origin) -> tuple[Req
 
 
 def answers_to(prompt: Prompt, output_type: str, responses: Sequence[Response], image_folder: Path) -> list[Any]:
-    """What adapters parse, one for each answer: text, the likeliest choice, the log-probabilities of all continuations,
-    or the path of an image.
+    """Return the values that adapters parse, one for each answer: text, the likeliest choice, the log-probabilities of
+    all continuations, or the path of an image.
 
     Args:
         prompt: What was asked.
@@ -155,7 +154,7 @@ def by_context(prompt: Prompt) -> list[tuple[str, list[str]]]:
     for pair in prompt.get("data") or ():
         if not isinstance(pair, (list, tuple)) or len(pair) != _PAIR:
             raise DataError(
-                f"This prompt is asked by continuations, and {str(pair)[:80]!r} is no pair of context and continuation."
+                f"This prompt is asked by continuations, and {str(pair)[:80]!r} is not a (context, continuation) pair."
             )
         whole, continuation = str(pair[0]), str(pair[1])
         context = whole.rstrip()
@@ -170,12 +169,12 @@ def by_context(prompt: Prompt) -> list[tuple[str, list[str]]]:
 
 
 def is_own_form(prompt: Prompt) -> bool:
-    """Whether a prompt is a conversation in a form of its adapter's own: a mapping, and no list of messages."""
+    """Return whether a prompt is a conversation in a form of its adapter's own: a mapping, and no list of messages."""
     return isinstance(prompt.get("messages"), Mapping)
 
 
 def prompt_problem(prompt: Any, output_type: str, eval_type: str) -> str:
-    """Why a prompt cannot be asked in a mode, of what adapters are told is such a model; empty when it can."""
+    """Return the reason why a prompt cannot be asked in a mode of such a model; empty if it can."""
     if not isinstance(prompt, Mapping):
         return f"gen_prompt gave a {type(prompt).__name__}; it must return what self.gen_prompt_data gives."
     if "raw_input" not in prompt:
@@ -198,7 +197,7 @@ def prompt_problem(prompt: Any, output_type: str, eval_type: str) -> str:
 
 
 def _context(prompt: Prompt, form: RequestForm, context: str | None = None) -> tuple[Message, ...]:
-    """What log-probabilities are taken behind."""
+    """Return the context before the continuations."""
     if form.has_raw_contexts:
         return (Message("user", (Text(_prompt_text(prompt) if context is None else context),)),)
     return _messages(prompt, form.system_prompt, context)
@@ -236,7 +235,7 @@ def _chat_message(item: Any) -> Message:
         DataError: if its role or one of its parts is of a kind that cannot be shown.
     """
     if not isinstance(item, Mapping) or "role" not in item:
-        raise DataError(f"{str(item)[:80]!r} is no message.", hint="Give mappings with 'role' and 'content'.")
+        raise DataError(f"{str(item)[:80]!r} is not a message.", hint="Give mappings with 'role' and 'content'.")
     role = _ROLES.get(str(item["role"]))
     if role is None:
         raise DataError(f"A message has the role {item['role']!r}.", hint=f"Known: {', '.join(_ROLES)}.")
@@ -283,7 +282,7 @@ def _as_given(output: Output) -> Any:
 
 
 def _as_logprobs(text: str) -> Any:
-    """The log-probabilities in an answer that lists them; any other text as it is."""
+    """Return the log-probabilities in an answer that lists them; any other text unchanged."""
     try:
         numbers = json.loads(text)
     except ValueError:

@@ -54,7 +54,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkFile:
-    """What the syntax tree of a file says.
+    """The content of a file, by its syntax tree.
 
     Attributes:
         path: The file.
@@ -68,7 +68,7 @@ class BenchmarkFile:
 
 
 def read_file(path: Path) -> BenchmarkFile:
-    """What a file registers. A file that does not mention ``Benchmark`` is not even parsed.
+    """Read the registrations in a file. A file that does not mention ``Benchmark`` is not even parsed.
 
     Raises:
         PlanError: if it is not valid Python.
@@ -86,7 +86,7 @@ def line_of_data(path: Path, name: str, error: DataError) -> int:
     subsets or its split.
     """
     found = next((item for item in read_file(path).registrations if item.name == name), None)
-    if found is None:  # registered under a name that only running the file tells
+    if found is None:  # registered under a name that only running the file gives
         return 1
     argument = next((argument for sign, argument in _ABOUT if sign in error.what), _DATASET)
     return found.lines.get(argument, found.lines.get(_DATASET, found.line))

@@ -1,8 +1,9 @@
-"""Benchmarks that Python code registers: ``@Benchmark.register(...)`` on a data adapter, and what it says of itself.
+"""Benchmarks that Python code registers: ``@Benchmark.register(...)`` on a data adapter, and the registration that it
+makes.
 
-What a registration says is never changed by a run: a run's own settings go into a copy. Names belong to files. A file
-that is loaded as a guest counts for the benchmark that lies in it, so that two collections may use one name; a file
-that the user runs himself counts for all, and two of those cannot share a name.
+A run never changes a registration: a run's own settings go into a copy. Names belong to files. A file that is loaded as
+a guest counts for the benchmark that lies in it, so that two collections may use one name; a file that the user runs
+himself counts for all, and two of those cannot share a name.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ C = TypeVar("C", bound="type[Any]")
 
 @dataclass
 class BenchmarkMeta:
-    """What a registration says of a benchmark.
+    """The registration of a benchmark.
 
     Attributes:
         name: Unique name.
         dataset_id: Id on a hub, or a local path.
         data_adapter: The adapter's class.
-        model_adapter: How the model is asked, unless the run says otherwise.
+        model_adapter: How the model is asked, unless the run sets another mode.
         output_types: All the ways in which it can be asked.
         subset_list: Subsets of the dataset.
         metric_list: Names of metrics.
@@ -48,7 +49,7 @@ class BenchmarkMeta:
         description: For people.
         tags: Labels.
         filters: What answers go through before they are parsed: name of a filter → its setting, in order.
-        extra_params: Anything else that the adapter wants to know.
+        extra_params: Further arguments of the adapter.
     """
 
     name: str
@@ -93,10 +94,10 @@ class BenchmarkMeta:
         return changed
 
     def get_data_adapter(self, config: Mapping[str, Any] | None = None) -> DataAdapter:
-        """An adapter. Neither this registration nor ``config`` is changed.
+        """Make an adapter. Neither this registration nor ``config`` is changed.
 
         Args:
-            config: What this run wants otherwise, see ``updated``.
+            config: This run's changes, see ``updated``.
         """
         values = self.updated(config).to_dict()
         adapter: DataAdapter = latest_class(self.data_adapter)(**values)
@@ -108,7 +109,7 @@ _REQUIRED = tuple(
     item.name for item in fields(BenchmarkMeta) if item.default is MISSING and item.default_factory is MISSING
 )
 SETTABLE = tuple(name for name in _FIELDS if name not in _REQUIRED)
-"""What ``Benchmark.register`` takes besides ``name`` and ``dataset_id``."""
+"""The arguments of ``Benchmark.register`` besides ``name`` and ``dataset_id``."""
 
 
 class _Registered(Mapping[str, BenchmarkMeta]):
@@ -142,7 +143,7 @@ class _Registered(Mapping[str, BenchmarkMeta]):
         return self._by_name.get(name, {}).get(file)
 
     def by_users(self) -> dict[str, Path]:
-        """What the user has registered in files that are not guests: name → file."""
+        """Return the registrations of the user's own files, which are not guests: name → file."""
         return dict(self._for_all)
 
     def forget(self, name: str) -> None:
@@ -168,7 +169,7 @@ BENCHMARK_MAPPINGS = _Registered()
 
 
 class Benchmark:
-    """Where data adapters are registered and looked up."""
+    """The registry of data adapters."""
 
     @classmethod
     def register(cls, name: str, dataset_id: str, **kwargs: Any) -> Callable[[C], C]:
@@ -204,7 +205,7 @@ class Benchmark:
 
     @classmethod
     def get(cls, name: str) -> BenchmarkMeta:
-        """What is registered under a name.
+        """Return the registration of a name.
 
         Raises:
             PlanError: if nothing is; the nearest names are given.

@@ -1,5 +1,5 @@
-"""How a run asks a benchmark: what it says to all data adapters, the mode that benchmark and model agree on, and the
-generation settings that count where the run sets none.
+"""The way that a run asks a benchmark: settings for all data adapters, the mode that benchmark and model agree on, and
+the generation settings that count if the run sets none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from polymeter.interop.evalscope.tasks.constants import EvalType, OutputType
 _JUDGE_STRATEGIES = ("auto", "rule", "llm", "llm_recall")
 _EVAL_TYPES = ("checkpoint", "service", "custom")
 
-# EvalScope's name for text from a model behind an endpoint; adapters are told ``generation``.
+# EvalScope's name for text from a model behind an endpoint; adapters receive ``generation``.
 _SERVER = "server"
 _REQUEST_KINDS: dict[str, RequestKind] = {
     OutputType.GENERATION: "generate",
@@ -44,18 +44,18 @@ _IMAGE_DEFAULTS: dict[str, Any] = {"width": 1024, "height": 1024, "num_inference
 
 
 class AdapterRunOptions(Options):
-    """What a run says to all of its data adapters, beyond the options that every format knows
+    """Settings of a run for all of its data adapters, beyond the options that every format knows
     (``RunOptions.dialect_options["adapter"]``).
     """
 
     dataset_args: dict[str, dict[str, Any]] = identity(
-        dict, "By benchmark: what its registration should say otherwise, and further arguments of its adapter."
+        dict, "Changes to the registration of each benchmark, by its name, and further arguments of its adapter."
     )
-    judge_strategy: str = identity("auto", "Who scores: auto (as the benchmark says), rule, llm, or llm_recall.")
+    judge_strategy: str = identity("auto", "The scorer: auto (as the benchmark sets it), rule, llm, or llm_recall.")
     judge_model_args: dict[str, Any] = identity(dict, "Arguments of the judge: its prompts and how verdicts are read.")
-    eval_type: str | None = identity(None, "What adapters are told of the model: checkpoint, service or custom.")
-    dataset_hub: str = identity("", "Whose ids dataset ids are: modelscope or huggingface.")
-    dataset_dir: str = runtime("", "Where a hub's files are kept.")
+    eval_type: str | None = identity(None, "The kind of model that adapters receive: checkpoint, service or custom.")
+    dataset_hub: str = identity("", "The hub that dataset ids belong to: modelscope or huggingface.")
+    dataset_dir: str = runtime("", "The folder for files from a hub.")
     analysis_report: bool = runtime(False, "Whether the judge writes an analysis into each report.")
     predict_only: bool = identity(False, "Keep the answers and score nothing.")
     model_id: str = runtime("", "The model's name in reports; default: the last part of its own.")
@@ -77,7 +77,7 @@ def read_run_options(values: Mapping[str, Any]) -> AdapterRunOptions:
 
 
 def work_dir(options: AdapterRunOptions, context: OpenContext) -> str:
-    """Where files of ModelScope are kept."""
+    """Return the folder for files of ModelScope."""
     if options.dataset_dir:
         return str(Path(options.dataset_dir).expanduser())
     return str(context.cache_dir / "modelscope") if context.cache_dir else constants.DEFAULT_DATASET_CACHE_DIR
@@ -85,14 +85,14 @@ def work_dir(options: AdapterRunOptions, context: OpenContext) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How a benchmark is asked in this run.
+    """The mode of a benchmark in this run.
 
     Attributes:
         output_type: How it is asked: a value of ``OutputType``, or for a user's own model any name.
         request_kind: What the model is asked for.
-        eval_type: What the adapter is told of the model.
-        note: What the user should know of the choice; empty: nothing.
-        told_instead: What the adapter is told of the mode where that is not what happens; empty: the truth.
+        eval_type: The kind of model that the adapter receives.
+        note: A note for the user about the choice; empty: none.
+        told_instead: The mode that the adapter receives if it is not the mode in use; empty: the mode in use.
     """
 
     output_type: str
@@ -103,7 +103,7 @@ class Mode:
 
     @property
     def told(self) -> str:
-        """What the adapter is told of the mode."""
+        """The mode that the adapter receives."""
         return self.told_instead or self.output_type
 
 
@@ -117,7 +117,7 @@ def choose_mode(
     is_wanted_by_run: bool = False,
     parity: Parity = NO_PARITY,
 ) -> Mode:
-    """The mode in which a benchmark is asked: what its author wants, among what he allows and the model can do.
+    """The mode in which a benchmark is asked: its author's choice, among the modes that he allows and the model can do.
 
     A model of which it is not known whether it gives log-probabilities (most endpoints) is asked for text where the
     benchmark allows it, unless the run itself wants them: then the first sample shows whether there are any.
@@ -127,9 +127,9 @@ def choose_mode(
         wanted: Its ``model_adapter``.
         allowed: Its ``output_types``.
         traits: What is known of the model.
-        eval_type: What the run says of the model; ``None``: nothing.
+        eval_type: The run's kind of model; ``None``: not set.
         is_wanted_by_run: Whether the run, and not only the benchmark, names ``wanted``.
-        parity: Whose choice counts where Polymeter's differs from another system's.
+        parity: The system whose choice counts where Polymeter's differs from it.
 
     Raises:
         PlanError: if Polymeter does not know the mode, or the model can be asked in no mode that is allowed.
@@ -139,8 +139,8 @@ def choose_mode(
 
 
 def _known_traits(traits: ModelTraits, eval_type: str | None, parity: Parity) -> ModelTraits:
-    """A model's traits, in which with parity nothing is unknown: an endpoint is asked for text, and any other model for
-    the log-probabilities that a benchmark wants.
+    """Return a model's traits. With parity nothing is unknown: an endpoint is asked for text, and any other model for
+    the log-probabilities that a benchmark needs.
     """
     if not parity.on("unknown-logprobs") or traits.requests.get("loglikelihood") is False:
         return traits
@@ -177,7 +177,7 @@ def _mode(
                 hint="Choose another model, or a benchmark that takes text.",
             )
         if has_logprobs is False or (has_logprobs is None and takes_text and not is_wanted_by_run):
-            # The adapter is told: one that was written for log-probabilities then parses text.
+            # The adapter receives this mode: one that was written for log-probabilities then parses text.
             return Mode(OutputType.GENERATION, "generate", eval_type or EvalType.SERVICE, _why_text(name, has_logprobs))
     default = EvalType.SERVICE if traits.is_endpoint else EvalType.CHECKPOINT
     output_type = OutputType.GENERATION if wanted == _SERVER else wanted
@@ -185,7 +185,7 @@ def _mode(
 
 
 def parameters_for(mode: Mode, generation: Mapping[str, Any]) -> tuple[Parameters, int]:
-    """What every request asks for, without seeds and continuations, and how many times each prompt is asked.
+    """Return the parameters of every request, without seeds and continuations, and how many times each prompt is asked.
 
     Args:
         mode: How the benchmark is asked.

@@ -15,12 +15,12 @@ from polymeter.run.plan.selection import build_catalog
 
 
 class Benchmark(registration.Benchmark):
-    """Where data adapters are registered and looked up."""
+    """The registry of data adapters."""
 
     @classmethod
     def get(cls, name: str) -> registration.BenchmarkMeta:
-        """What ``run_task`` finds under a name: what the script has registered, else what lies in the user's folders or
-        an installed package. It is loaded, and what the script changes in it counts.
+        """Return the registration that ``run_task`` finds under a name: the script's own, else that of the user's
+        folders or an installed package. Its file is loaded, and changes by the script count.
 
         Raises:
             PlanError: if there is nothing (the nearest names are given), or its code cannot be loaded.

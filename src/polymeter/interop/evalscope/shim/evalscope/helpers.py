@@ -105,7 +105,7 @@ def deprecated(since: str, remove_in: str | None = None, alternative: str | None
 
 
 def is_module_installed(module_name: str) -> bool:
-    """Whether a module can be imported. It is not imported, but for ``a.b`` its package ``a`` is."""
+    """Return whether a module can be imported. It is not imported, but for ``a.b`` its package ``a`` is."""
     try:
         return importlib.util.find_spec(module_name) is not None
     except ModuleNotFoundError:

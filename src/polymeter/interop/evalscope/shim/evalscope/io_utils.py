@@ -132,7 +132,7 @@ def dict_to_json(d: Mapping[str, Any], json_file: str | Path) -> None:
 
 
 def get_latest_folder_path(work_dir: str | Path) -> str | None:
-    """The subfolder whose name is the latest time (``20250131_235959``); ``None`` if there is none."""
+    """The subfolder that is named for the latest time (``20250131_235959``); ``None`` if none is."""
     names = [path.name for path in Path(work_dir).iterdir() if path.is_dir() and _STAMP.fullmatch(path.name)]
     return str(Path(work_dir) / max(names)) if names else None
 

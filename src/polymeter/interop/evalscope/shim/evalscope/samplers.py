@@ -76,7 +76,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def _counts(self, datasets: Sequence[DatasetInfo], data: Sequence[Mapping[str, Any]], count: int) -> list[int]:
-        """How many prompts of each dataset."""
+        """Return the number of prompts of each dataset."""
 
 
 class WeightedSampler(Sampler):

@@ -25,7 +25,7 @@ class Summarizer:
         """The reports of the latest evaluation with a configuration (or of each of several).
 
         Raises:
-            PlanError: if there is none yet.
+            PlanError: if none exists yet.
         """
         configs = task_cfg if isinstance(task_cfg, (list, tuple)) else [task_cfg]
         return [report for config in configs for report in Summarizer.get_report(_latest(parse_task_config(config)))]

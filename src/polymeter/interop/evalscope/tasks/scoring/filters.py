@@ -66,18 +66,18 @@ class Filter:
 
 @Filter.register("remove_until")
 def remove_until(value: str, marker: str) -> str:
-    """What follows the last occurrence of a marker; the whole text where there is none."""
+    """Return the text after the last occurrence of a marker; the whole text if there is no marker."""
     return value.rpartition(marker)[2] if marker else value
 
 
 @Filter.register("extract")
 def extract(value: str, pattern: str) -> str:
-    """The first match of a pattern, whole whatever groups it has; the empty text where there is none."""
+    """The first match of a pattern, whole whatever groups it has; the empty text if none matches."""
     return applied(first_match, re.compile(pattern), value)
 
 
 def apply_filters(adapter: Any, answer: Any) -> Any:
-    """An answer after the filters of an adapter, in their order. Answers that are not text stay as they are."""
+    """Apply the filters of an adapter to an answer, in their order. Answers that are not text are unchanged."""
     for name, setting in (adapter.config_kwargs.get("filters") or {}).items():
         if isinstance(answer, str):
             answer = Filter.apply(name, answer, setting)
@@ -85,9 +85,9 @@ def apply_filters(adapter: Any, answer: Any) -> Any:
 
 
 def _n_times_there(adapter: Any, method: Parse) -> int:
-    """How often EvalScope applies the filters when it calls this method. It wraps the method of each class, also an
-    inherited one, so they are applied once for each class from the one that is asked down to the one that defines the
-    method; the base class of all adapters wraps nothing.
+    """Return the number of times that EvalScope applies the filters when it calls this method. It wraps the method of
+    each class, also an inherited one, so they are applied once for each class from the one that is asked down to the
+    one that defines the method; the base class of all adapters wraps nothing.
     """
     methods = {kind: vars(kind)[_PARSE] for kind in type(adapter).__mro__ if _PARSE in vars(kind)}
     definers = list(methods)

@@ -75,7 +75,7 @@ class LLMJudge(judge.LLMJudge):
 
         Raises:
             UnscoredError: if the answer is not a verdict. The sample then has no score, even if the caller catches
-                this. With parity only a rating that is missing is none: there it is no number.
+                this. With parity, only a missing rating is not a verdict: EvalScope has no number for it.
         """
         if guest_context().parity.on("judge-reading"):
             score = self._read_as_there(response)

@@ -129,7 +129,7 @@ def math_equal(
     is_close: bool = True,
     timeout: bool = False,
 ) -> bool:
-    """Whether an answer equals the reference; see ``polymeter.metrics.maths``."""
+    """Return whether an answer equals the reference; see ``polymeter.metrics.maths``."""
     latex_first = guest_context().parity.on("latex-first")
     return maths.math_equal(prediction, reference, include_percentage, is_close, timeout, latex_first)
 

@@ -1,7 +1,7 @@
 """Finding the chosen option in a model's text, and the winner in a judge's.
 
 The patterns and their order are EvalScope's, because scores depend on them: the first pattern that occurs in a text
-wins, wherever it does, and of several answers in one text the first. ``docs/differences.md`` says more.
+wins, wherever it does, and of several answers in one text the first. See ``docs/differences.md``.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _AMONG_CHOICES: tuple[str, ...] = _CHINESE + _ENGLISH_AND_BARE
 
 
 class ResponseParser:
-    """Which of the options a text chooses. Where ``options`` is left out, they are the letters A to Z."""
+    """Parsers that find the option that a text chooses. Without ``options``, these are the letters A to Z."""
 
     @staticmethod
     def parse_first_capital(text: str, options: Sequence[str] | None = None) -> str:
@@ -152,7 +152,7 @@ class ResponseParser:
 
 
 def lmsys_parser(completion: str, output_format: str) -> Any:
-    """What a judge decided, in one of the three forms that FastChat's prompts ask for.
+    """Return a judge's decision, in one of the three forms that FastChat's prompts ask for.
 
     Args:
         completion: What the judge said.
@@ -175,7 +175,7 @@ def lmsys_parser(completion: str, output_format: str) -> Any:
 
 
 def ranking_parser(completion: Any, **_: Any) -> str:
-    """Who is first in a ranking: a list of ``{"model": "model_a", "rank": 1}``, or its text.
+    """Return the first of a ranking: a list of ``{"model": "model_a", "rank": 1}``, or its text.
 
     Returns:
         The winner; unknown where the ranking cannot be read.

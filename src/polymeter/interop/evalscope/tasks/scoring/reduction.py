@@ -31,7 +31,8 @@ _SCORE_KEYS = ("metric_name", "score", "num")
 
 @dataclass(slots=True)
 class ReportSlot:
-    """What a reduction leaves for ``finish``: the only thing that a compiled benchmark remembers between two calls.
+    """The report that a reduction leaves for ``finish``: the only thing that a compiled benchmark remembers between two
+    calls.
 
     Attributes:
         report: The report that was made last; ``None``: none yet, or nothing was scored.
@@ -132,7 +133,9 @@ def _by_subset(benchmark: OpenBenchmark, rows: Iterable[ScoredRow]) -> dict[str,
 
 
 def results_of(rows: Sequence[ScoredRow]) -> list[Any]:
-    """What ``match`` gave for each record: itself where every record has one answer, else lists."""
+    """Return the values that ``match`` returned for each record: the value itself if every record has one answer, else
+    lists.
+    """
     lists = [row.score.values[REVIEW_KEY] for row in rows if row.score is not None]
     return [item[0] for item in lists] if all(len(item) == 1 for item in lists) else [list(item) for item in lists]
 
@@ -161,7 +164,7 @@ def review_record(benchmark: OpenBenchmark, row: ScoredRow) -> dict[str, Any]:
 
 
 def checked_scores(benchmark: str, computed: Any) -> list[dict[str, Any]]:
-    """What ``compute_metric`` gave, if it is a list of name, score and number.
+    """Return the value of ``compute_metric``, if it is a list of name, score and number.
 
     Raises:
         ScoreError: if it is not.
@@ -176,7 +179,7 @@ def checked_scores(benchmark: str, computed: Any) -> list[dict[str, Any]]:
 
 
 def _analyse(report: Report, context: ReduceContext) -> None:
-    """Let the judge write about the report. Its failure is noted, and costs no number."""
+    """Let the judge write about the report. Its failure is noted, and changes no score."""
     assert context.role_client is not None
     try:
         report.analysis = analyse(report, context.role_client)
@@ -243,7 +246,7 @@ def _whole(metric: str, items: Sequence[SubsetNumber]) -> SubsetNumber:
 def _result(item: SubsetNumber, subset: tuple[str, ...], artifacts: tuple[str, ...], seed: int) -> Result:
     """A number with its error, which is known where the number is the mean of the records' own numbers."""
     is_known = len(item.values) == item.n > 0 and _is_real(item.score)
-    # The adapter's number stands as it is; only its error is estimated from the values.
+    # The adapter's number is unchanged; only its error is estimated from the values.
     aggregation = Aggregation("mean", lambda _: item.score, uncertainty="mean") if is_known else _AS_IT_IS
     estimated = estimate(
         item.values if is_known else (item.score,), aggregation, seed=seed_for(seed, item.metric, item.subset)
@@ -274,4 +277,4 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-_AS_IT_IS = Aggregation("as it is", _only, uncertainty="none")
+_AS_IT_IS = Aggregation("unchanged", _only, uncertainty="none")

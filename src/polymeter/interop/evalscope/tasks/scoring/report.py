@@ -1,7 +1,7 @@
 """The report of a benchmark: a tree of metrics, categories and subsets with scores at every level.
 
 ``Report → Metric → Category → Subset``, in the JSON of EvalScope 0.17. Scores are computed when a node is made, from
-the nodes below it, and rounded to four digits at every level before they are averaged. A score of NaN is none: it is
+the nodes below it, and rounded to four digits at every level before they are averaged. A score of NaN is missing: it is
 left out of the means above it and is ``null`` in the JSON.
 """
 
@@ -120,7 +120,7 @@ class Metric:
 
 @dataclass
 class Report:
-    """What one model scored on one benchmark.
+    """The scores of one model on one benchmark.
 
     Attributes:
         name: ``<model>@<benchmark>``.
@@ -184,7 +184,7 @@ class Report:
                 analysis=data.get("analysis", "N/A"),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"This is no report: {error}.") from error
+            raise DataError(f"This is not a report: {error}.") from error
 
     @classmethod
     def from_json(cls, json_file: str | Path) -> Report:
@@ -239,7 +239,7 @@ class Report:
         rows = report_rows(self, flatten_metrics, flatten_categories, add_overall_metric)
         if not rows:
             return pandas.DataFrame()
-        # Text stays objects: a level that a category lacks is None, which newer releases of pandas make NaN.
+        # Text stays objects: a level that is missing from a category is None, which newer releases of pandas make NaN.
         numbers = {ReportKey.num: int, ReportKey.score: float}
         return pandas.DataFrame(rows, dtype=object).astype(numbers)
 

@@ -17,14 +17,14 @@ from polymeter.interop.evalscope.tasks.prompts import answers_to
 from polymeter.interop.evalscope.tasks.scoring.judging import LLMJudge
 
 REVIEW_KEY: MetricKey = ("review", "none")
-"""Where a score keeps what ``match`` gave for each answer, exactly as it was."""
+"""The key of a score under which the values of ``match`` for each answer are kept, exactly as they were."""
 _SAME_AS_INPUT = "*Same as Input*"
 _MOST_CHARACTERS = 2000
 _NUMBERS = frozenset({int, float, bool})
 
 
 class Review(TypedDict):
-    """How one answer was scored, under the names that EvalScope's files and ``compute_metric`` know.
+    """The scoring of one answer, under the names that EvalScope's files and ``compute_metric`` know.
 
     Attributes:
         gold: The reference; a note where it is the whole record.
@@ -57,7 +57,7 @@ class JudgeUse:
 
     @property
     def is_needed(self) -> bool:
-        """Whether a judge may be asked."""
+        """True if a judge may be asked."""
         return self.always or self.where_wrong
 
 
@@ -69,8 +69,8 @@ def judge_use(adapter: DataAdapter, strategy: str, judge_args: Mapping[str, Any]
 
 
 def review_answer(adapter: DataAdapter, eval_type: str, judging: JudgeUse, record: Any, answer: Any) -> Review:
-    """Review one answer. Where a judge's verdict cannot be had or used, the engine leaves the sample without a score,
-    whatever the adapter made of that.
+    """Review one answer. If a judge's verdict is missing or cannot be used, the engine leaves the sample without a
+    score, whatever the adapter made of that.
     """
     reference = adapter.get_gold_answer(record)
 
@@ -119,13 +119,13 @@ def score_rollout(benchmark: OpenBenchmark, review: ReviewAnswer, sample: Sample
 
 
 def answers_of(benchmark: OpenBenchmark, index: int, responses: Sequence[Response]) -> list[Any]:
-    """What the adapter parses of the responses to a record."""
+    """Return the values that the adapter parses from the responses to a record."""
     prompt = benchmark.records[index].prompt
     return answers_to(prompt, benchmark.mode.output_type, responses, benchmark.image_folder)
 
 
 def _values(results: list[Any], metric_list: Sequence[str]) -> dict[MetricKey, Any]:
-    """What ``match`` gave, exactly as it was, and numbers under the metrics that they are averaged for."""
+    """Return the values of ``match``, exactly as they were, and numbers by the metrics that they are averaged for."""
     values: dict[MetricKey, Any] = {}
     if len(results) == 1 and type(results[0]) in _NUMBERS:  # most benchmarks: neither generator nor abstract class
         if len(metric_list) == 1:
@@ -144,7 +144,7 @@ def _add_mean(values: dict[MetricKey, Any], metric: str, results: Sequence[Any])
 
 
 def _is_same(reference: Any, record: Any) -> bool:
-    """Whether the reference is the whole record, which need not be stored twice."""
+    """Return whether the reference is the whole record, which need not be stored twice."""
     if reference is record:
         return True
     return type(reference) is type(record) and isinstance(reference, (dict, str)) and reference == record
