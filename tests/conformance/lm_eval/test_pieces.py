@@ -284,7 +284,7 @@ def test_both_sides_are_observed_in_one_form() -> None:
         ("PlanError: no such field", "TypeError: unexpected keyword argument 'x'", "", census.THEIRS),
         ("DataError: no rows", None, "ValueError: 'B' is not in list", census.ROWS),
         ("DataError: … cannot be reached on the Hub", None, "ValueError: 'B' is not in list", census.ROWS),
-        ("PlanError: The numbers of a group are means.", None, None, census.REFUSED),
+        ("PlanError: The results of a group are means.", None, None, census.REFUSED),
         ("DataError: no rows", None, "FileNotFoundError: … on the Hugging Face Hub either", census.NETWORK),
     ],
 )

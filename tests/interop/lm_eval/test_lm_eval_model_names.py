@@ -128,7 +128,7 @@ def test_the_mark_behind_reasoning_is_kept() -> None:
         ("gguf", {}, "needs base_url", "base_url="),
         ("hf", {"pretrained": "a", "dtipe": "x"}, "no argument 'dtipe'", "'dtype'"),
         ("hf", {"pretrained": "a", "gguf_file": "x.gguf"}, "llama.cpp", "llamacpp:FILE.gguf"),
-        ("hf", {"pretrained": "a", "backend": "rwkv"}, "checkpoint says what it is", "Leave it out"),
+        ("hf", {"pretrained": "a", "backend": "rwkv"}, "checkpoint states its own type", "Leave it out"),
         ("local-completions", {"model": "m", "max_gen_toks": "many"}, "not a number of tokens", ""),
         ("local-completions", {"model": "m", "verify_certificate": False}, "verified", "SSL_CERT_FILE"),
         ("nemo_lm", {}, "does not run", "local-completions"),

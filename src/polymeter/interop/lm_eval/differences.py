@@ -1,4 +1,4 @@
-"""Where Polymeter differs from lm-eval 0.4.13 on purpose.
+"""Deliberate differences between Polymeter and lm-eval 0.4.13.
 
 One record is one row of ``docs/differences.md``, which ``python -m scripts.differences`` makes from them.
 """

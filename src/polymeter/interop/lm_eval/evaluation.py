@@ -132,7 +132,7 @@ def evaluate_lm_eval(
         progress: Receives the progress of the run.
         typed: What the user typed, for the record.
         model: An existing model, in place of the one that the command names.
-        keeps_files: Whether samples and answers are wanted in lm-eval's files, and not by a script.
+        keeps_files: Whether samples and answers are for lm-eval's files, and not for a script.
 
     Raises:
         PlanError: if it cannot run with these options; nothing was spent.
@@ -191,7 +191,7 @@ def evaluate_lm_eval(
 
 
 def lm_eval_document(result: LmEvalResult, *, has_samples: bool = True) -> dict[str, Any]:
-    """What ``simple_evaluate`` of lm-eval returns.
+    """Return the results as ``simple_evaluate`` of lm-eval returns them.
 
     Raises:
         PlanError: if the run did not end.
@@ -200,7 +200,7 @@ def lm_eval_document(result: LmEvalResult, *, has_samples: bool = True) -> dict[
         raise PlanError(
             "The run did not end, so there are no results.",
             where=str(result.run.folder.path),
-            hint=f"'polymeter resume {result.run.folder.path}' goes on with it.",
+            hint=f"'polymeter resume {result.run.folder.path}' continues it.",
         )
     return results_document(result.stored, has_samples=has_samples)
 
@@ -259,7 +259,7 @@ def checked_samples(told: Any) -> dict[str, list[int]]:
 
 
 def catalog_of(include_path: Sequence[str]) -> Catalog:
-    """The benchmarks that names mean, with folders whose files are lm-eval's.
+    """The benchmarks that names mean. Files of folders are read as lm-eval's.
 
     Raises:
         PlanError: if there is no such folder.
@@ -294,7 +294,7 @@ def patterns_and_paths(tasks: Sequence[str], include_paths: tuple[Path, ...]) ->
 
 
 def _files_of(word: str) -> Sequence[str]:
-    """The YAML files that a pattern of their paths matches; anything else, and a pattern without a match, as it is."""
+    """Return the YAML files that a pattern of paths matches; anything else, or a pattern without a match, unchanged."""
     is_pattern = word.endswith(_YAML) and has_magic(word) and not Path(word).is_file()
     return sorted(glob(word)) or [word] if is_pattern else [word]
 
@@ -433,7 +433,7 @@ def _run_folder(
     patterns: Sequence[str],
     options: Mapping[str, Any],
 ) -> Path | None:
-    """Where our run lies: in the cache, beside the files, or (``None``) in a new folder of its own."""
+    """Return the place of our run: in the cache, beside the files, or (``None``) in a new folder of its own."""
     named = identity_options(options)
     paths = [str(path) for path in options["include_paths"]]
     arguments = without_secrets(routed.arguments)

@@ -105,7 +105,7 @@ RUN = FlagTable(
             "--strict_resume",
             "switch",
             False,
-            "refuse to go on with a run whose task sources or Polymeter code changed",
+            "refuse to continue a run whose task sources or Polymeter code changed",
             "--strict-resume",
             is_ours=True,
         ),
@@ -126,7 +126,7 @@ LIST = FlagTable(
 
 VALIDATE = FlagTable(
     f"{PROGRAM} validate",
-    "Say whether tasks exist and their files are sound.",
+    "Check that tasks exist and that their files are valid.",
     (
         flag("--tasks", "names", None, "tasks, separated by spaces or commas", "-t"),
         flag("--include_path", "text", None, "a folder of tasks"),

@@ -70,8 +70,8 @@ def read(path: Path) -> LoggedRun:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether a file of such a name is lm-eval's by its content. Results that are cut off are, unless another tool
-    names files so: reading them says what is wrong.
+    """Return whether a file of such a name is lm-eval's by its content. Results that are cut off are, unless another
+    tool names files so: reading them reports the error.
     """
     if file.suffix == ".jsonl":
         with suppress(OSError), file.open("rb") as opened:
@@ -145,7 +145,7 @@ def _sample(
 
 
 def _answer(line: Mapping[str, Any]) -> str | None:
-    """What was scored: the filtered answer; for log-probabilities nothing that could be shown as one."""
+    """Return the scored answer: the filtered one; for log-probabilities ``None``, since none can be shown."""
     filtered = line.get("filtered_resps") or []
     texts = [one for one in filtered if isinstance(one, str)]
     if texts and len(texts) == len(filtered) and not _is_rolling(line):
@@ -194,7 +194,7 @@ def _context(arguments: Mapping[str, Any]) -> str:
 
 
 def _media(given: Any) -> list[LoggedMedium]:
-    """The media of a request: how many there are; the log does not say which."""
+    """The media of a request: their number; the log does not name them."""
     kinds: dict[str, Literal["image", "audio"]] = {"visual": "image", "audio": "audio"}
     return [
         LoggedMedium(kind)

@@ -1,7 +1,7 @@
-"""lm-eval's model names: which of our backends runs each, and its arguments under our names.
+"""lm-eval's model names: the backend that runs each, and its arguments under our names.
 
-Every argument of a name has one fate: it becomes an argument of the backend, of its server or an option of the run, it
-has no effect here and a note says why, or it is refused with what to do.
+Every argument of a name has one fate. It becomes an argument of the backend, of its server or an option of the run; it
+has no effect here, with a note of the reason; or it is refused with what to do.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LmEvalRoute:
 
 
 Rule = Callable[[LmEvalRoute, str, Any], None]
-"""What becomes of an argument: ``(model, name, value)``."""
+"""A rule for an argument: ``(model, name, value)``."""
 
 
 def _as(name: str) -> Rule:
@@ -115,7 +115,7 @@ def _answer_length(routed: LmEvalRoute, name: str, value: Any) -> None:
 
 
 def _told(name: str) -> Rule:
-    """An argument of the backend of that name, unless the value is none."""
+    """An argument of the backend of that name, unless the value is missing."""
     return lambda routed, _, value: None if value in (None, "") else _as(name)(routed, name, value)
 
 
@@ -218,7 +218,7 @@ _HF: Mapping[str, Rule] = {
     "offload_folder": _noted("device_map decides what is offloaded"),
     "use_fast_tokenizer": _refused("Transformers' fast tokenizer is used", "Leave it out.", True),
     "softmax_dtype": _told("softmax_dtype"),
-    "backend": _refused("the checkpoint says what it is", "Leave it out.", "default", "causal", "seq2seq"),
+    "backend": _refused("the checkpoint states its own type", "Leave it out.", "default", "causal", "seq2seq"),
     "subfolder": _subfolder,
     "prefix_token_id": _told("prefix_token_id"),
     "low_cpu_mem_usage": _noted("weights are read into memory once", True, False),
@@ -242,7 +242,7 @@ _VLLM: Mapping[str, Rule] = {
     "truncation_side": _refused("the server takes what fits its window", "max_model_len=N sets it.", "left"),
     "add_bos_token": _noted(_SERVER_TOKENS),
     "prefix_token_id": _noted(_SERVER_TOKENS),
-    "device": _noted("CUDA_VISIBLE_DEVICES says which GPUs a server sees"),
+    "device": _noted("CUDA_VISIBLE_DEVICES selects the GPUs that a server sees"),
     "swap_space": _noted("vLLM has it no more"),
     "lora_local_path": _refused("the server would have to be asked for another name", "--model vllm:NAME takes "
                                 "--server-args '--enable-lora --lora-modules …'."),
@@ -321,7 +321,7 @@ _NAMES: Mapping[str, _Name] = {
 _START = "Start its server, then use --model local-completions --model_args model=NAME,base_url=http://HOST:PORT/v1."
 _WRAP = "Name the file of a subclass of LM with --model_path: lm_eval/models/{file}.py of an installed lm_eval works."
 _ELSEWHERE: Mapping[str, str] = {
-    "anthropic-completions": "Anthropic's text completions are gone: use --model anthropic-chat.",
+    "anthropic-completions": "Anthropic has no text completions any more: use --model anthropic-chat.",
     "sglang-generate": "Use --model sglang, which starts the server, or local-completions with its address.",
     **dict.fromkeys(
         ("litellm", "litellm-chat", "litellm-chat-completions"),
@@ -384,7 +384,7 @@ def _routed(name: str, known: _Name, arguments: Mapping[str, Any], *, is_chat: b
         given.pop(other, None)
     if known.backend not in MODELS:
         raise PlanError(
-            f"Model {name!r} runs on the backend {known.backend!r}, which is not there.", where="--model", hint=_START
+            f"Model {name!r} runs on the backend {known.backend!r}, which does not exist.", where="--model", hint=_START
         )
     if not weights and known.backend not in ("mock", "openai"):
         raise PlanError(f"Model {name!r} needs a name.", where=_WHERE, hint="Give pretrained=NAME.")

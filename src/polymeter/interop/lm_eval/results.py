@@ -60,7 +60,7 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class LmEvalFacts:
-    """What lm-eval's files record about a command that the run folder does not.
+    """Facts of a command that lm-eval's files record and the run folder does not.
 
     Attributes:
         model: The model as the user named it.
@@ -91,7 +91,7 @@ class LmEvalFacts:
 
 
 class LmEvalStoredRun:
-    """A finished run, as its folder and its tasks' files tell it.
+    """A finished run, read from its folder and its tasks' files.
 
     Args:
         folder: The run folder.
@@ -114,7 +114,7 @@ class LmEvalStoredRun:
         return tasks
 
     def planned(self, task: str) -> Mapping[str, Any]:
-        """What the manifest says of a task."""
+        """Return the entry of a task in the manifest."""
         found: Mapping[str, Any] = self._planned[task]
         return found
 
@@ -127,7 +127,7 @@ class LmEvalStoredRun:
         return read_sample_file(self._folder, task)
 
     def rereading(self, task: str) -> TaskRereading | None:
-        """The task's own view of its samples; ``None`` if it is none of lm-eval's."""
+        """The task's own view of its samples; ``None`` if it is not one of lm-eval's."""
         if task not in self._rereadings:
             first = next(self.read(task), None)
             spec, identity = self.facts.specs.get(task), self.manifest["options"]["identity"]
@@ -231,7 +231,7 @@ def write_files(run: LmEvalStoredRun, output_path: str, name: str, *, has_sample
 
 
 def results_document(run: LmEvalStoredRun, *, has_samples: bool = False) -> dict[str, Any]:
-    """What ``simple_evaluate`` of lm-eval returns.
+    """Return the results as ``simple_evaluate`` of lm-eval returns them.
 
     Args:
         run: The run.
@@ -324,7 +324,7 @@ def _shared_shots(members: Mapping[str, Iterable[str]], shots: Mapping[str, int]
 
 
 def _directions(run: LmEvalStoredRun, members: Mapping[str, Iterable[str]]) -> dict[str, Directions]:
-    """Whether a higher value is better, by metric; ``None`` where the members of a group differ."""
+    """Return the direction of each metric: true if higher is better, ``None`` if the members of a group differ."""
     directions: dict[str, Directions] = {}
     for task, owner in run.tasks.items():
         reread = run.rereading(task)

@@ -64,7 +64,7 @@ def test_as_many_first_rows_as_there_are_can_be_shown() -> None:
 
 
 def test_too_few_rows_are_told_before_anything_is_asked(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="wants 6 examples besides the question itself, and there are 6 rows"):
+    with pytest.raises(PlanError, match="needs 6 examples besides the question itself, and there are 6 rows"):
         opened(tmp_path, "num_fewshot: 6\n")
 
 
@@ -176,7 +176,7 @@ def test_the_samplers_that_task_code_derives_from() -> None:
     assert {"q": "a"} not in ContextSampler(rows, rnd=0).sample(3, eval_doc={"q": "a"})
     assert FirstNSampler(rows).sample(2, eval_doc={"q": "a"}) == rows[1:3]
     assert ContextSampler(rows, fewshot_indices=[2]).sample(1) == [rows[2]]
-    with pytest.raises(ValueError, match="5 examples are wanted, and there are 4"):
+    with pytest.raises(ValueError, match="5 examples are needed, and there are 4"):
         FirstNSampler(rows).sample(5)
 
 
@@ -201,7 +201,7 @@ def test_an_answer_that_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="doc_to_target of task 't' gives 1 where a text is needed") as caught:
         opened(tmp_path, "num_fewshot: 1\nfewshot_config: {sampler: first_n, split: train}\n", target="k")
     assert isinstance(caught.value.__cause__, DataError)
-    assert "only where doc_to_choice says which" in caught.value.hint
+    assert "only if doc_to_choice lists the choices" in caught.value.hint
 
 
 def test_examples_with_functions_are_made_anew_and_others_once(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_what_is_no_filter_is_said_before_anything_is_asked(steps: Any, message:
 
 
 def test_too_few_answers_are_an_error_of_the_sample() -> None:
-    with pytest.raises(ScoreError, match=r"wants 3 answers, but there are 2.*repeats: 3"):
+    with pytest.raises(ScoreError, match=r"needs 3 answers, but there are 2.*repeats: 3"):
         filtered([{"function": "take_first_k", "k": 3}], {}, ["a", "b"])
 
 

@@ -183,7 +183,7 @@ def test_a_group_finds_a_metric_by_its_function() -> None:
         ("acc", "must be a list"),
         ([{"filter_list": "none"}], "needs 'metric'"),
         ([{"metric": "acc", "weight_by_sise": True}], "no key 'weight_by_sise'.*'weight_by_size'"),
-        ([{"metric": "acc", "aggregation": max}], "numbers of a group are means"),
+        ([{"metric": "acc", "aggregation": max}], "results of a group are means"),
     ],
 )
 def test_what_a_group_cannot_aggregate_is_refused(listed: Any, message: str) -> None:

@@ -1,1 +1,3 @@
-"""Files in lm-eval's form: the lines of its sample files, its table, and what they say of a checkpoint or wrapper."""
+"""Files in lm-eval's form: the lines of its sample files, its table, and the facts that they record of a checkpoint or
+wrapper.
+"""

@@ -1,4 +1,5 @@
-"""What lm-eval's files say of a checkpoint on this machine: its tokenizer's tokens, its window, its chat template.
+"""Facts that lm-eval's files record of a checkpoint on this machine: its tokenizer's tokens, its window, its chat
+template.
 
 It is read once more after a run, from files that the run has read: what cannot be read is left out.
 """
@@ -86,7 +87,7 @@ class CheckpointFacts:
 
 
 def read_checkpoint(spec: str, arguments: Mapping[str, Any]) -> CheckpointFacts | None:
-    """The checkpoint of a model as Polymeter names it; ``None`` if it is none on this machine, or cannot be read.
+    """The checkpoint of a model as Polymeter names it; ``None`` if it is not on this machine, or cannot be read.
 
     Args:
         spec: The model, such as ``hf:NAME``.

@@ -1,4 +1,4 @@
-"""What the files of one of lm-eval's tasks say of a stored sample, for files in its form.
+"""A stored sample, as the files of one of lm-eval's tasks see it, for files in its form.
 
 The task's functions have run a moment ago on the same rows. Where one fails on a stored row nevertheless (it held an
 image, say), what the run folder shows takes the place of its value: files are written when everything is paid for.
@@ -54,7 +54,7 @@ class TaskRereading:
 
     @property
     def directions(self) -> dict[str, bool | None]:
-        """Whether a higher value is better, by metric."""
+        """The direction of each metric: true if a higher value is better."""
         return {bound.name: bound.higher_is_better for bound in self.scorer.bound}
 
     def number(self, sample: StoredSample) -> int:
@@ -62,7 +62,7 @@ class TaskRereading:
         return _row_number(sample)
 
     def target(self, sample: StoredSample) -> Any:
-        """What its author's ``doc_to_target`` gives."""
+        """Return the value of its author's ``doc_to_target``."""
         try:
             return self.target_of(sample["doc"])
         except PolymeterError:
@@ -77,7 +77,7 @@ class TaskRereading:
         return {**own, "until": own.get("until", stops), **self.plan}
 
     def filtered(self, name: str, sample: StoredSample, responses: list[Any]) -> list[Any]:
-        """What a chain of filters makes of the answers of each request."""
+        """Apply a chain of filters to the answers of each request."""
         chain = next((chain for chain in self.scorer.chains if chain.name == name), None)
         if chain is not None:
             with suppress(PolymeterError):
@@ -86,7 +86,7 @@ class TaskRereading:
 
 
 class ClassRereading:
-    """What a run folder says of the samples of a task class (``sample_lines.Rereading``), without the class."""
+    """The samples of a task class as a run folder has them (``sample_lines.Rereading``), without the class."""
 
     def number(self, sample: StoredSample) -> int:
         """The number of its row."""
@@ -110,7 +110,7 @@ class ClassRereading:
 
 
 def is_class(spec: TaskSpec) -> bool:
-    """Whether a task is a class of its author's."""
+    """Return whether a task is a class of its author's."""
     return spec.format == NAME and "class" in spec.config
 
 
@@ -121,7 +121,9 @@ def _row_number(sample: StoredSample) -> int:
 
 @contextmanager
 def author_contained() -> Iterator[None]:
-    """Where a task's own view may be asked. Entering takes longer than a row, so many are asked at a time."""
+    """Set the mode in which a task's own view may be asked. Entering takes longer than a row, so many are asked at a
+    time.
+    """
     with in_mode("hook"), contained():
         yield
 
@@ -129,13 +131,13 @@ def author_contained() -> Iterator[None]:
 def rereading_of(
     spec: TaskSpec, columns: tuple[str, ...], plan: Mapping[str, Any], parity: Parity = NO_PARITY
 ) -> TaskRereading | None:
-    """A task's own view of its stored samples; ``None`` if it is none of lm-eval's, or a class of its author's.
+    """A task's own view of its stored samples; ``None`` if it is not one of lm-eval's, or a class of its author's.
 
     Args:
         spec: The task.
         columns: The columns of its rows.
         plan: The run's generation settings.
-        parity: Whose values the run took.
+        parity: The system whose values the run used.
     """
     if spec.format != NAME or "class" in spec.config:
         return None
@@ -197,7 +199,7 @@ def _plain(value: Any) -> Any:
 
 
 def _source_text(reference: FunctionRef) -> str:
-    """The text of the function that a tag names, read from its file; the tag itself if it is no function there."""
+    """The text of the function that a tag names, read from its file; the tag itself if it is not a function there."""
     file = reference.source_file()
     try:
         text = "" if file is None else file.read_text("utf-8")

@@ -31,7 +31,7 @@ from polymeter.core.text.json_text import json_text
 from polymeter.interop.lm_family.files.names import hash_text
 
 Arguments = list[tuple[Any, ...]]
-"""What each of a row's requests asked: ``(context, continuation)``, ``(context, settings)`` or ``(text,)``."""
+"""The arguments of each of a row's requests: ``(context, continuation)``, ``(context, settings)`` or ``(text,)``."""
 Record = dict[str, Any]
 """A sample as ``simple_evaluate`` returns it."""
 
@@ -40,19 +40,19 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 _BEFORE_ARGUMENTS = ("doc_id", "doc", "target")
 """The keys of a record before its arguments."""
 _NO_SETTINGS = frozenset({"kind", "extra", "seeds", "template"})
-"""What the parameters of a stored request hold beside generation settings, or apart from them."""
+"""Parameters of a stored request that are not generation settings."""
 Render = Callable[[list[dict[str, str]]], str]
 """A conversation as the text that the model continues."""
 
 
 class Rereading(Protocol):
-    """What a task's own files say of a stored sample."""
+    """A stored sample, as a task's own files see it."""
 
     def number(self, sample: StoredSample) -> int:
         """The number of its row."""
 
     def target(self, sample: StoredSample) -> Any:
-        """What its author's ``doc_to_target`` gives."""
+        """Return the value of its author's ``doc_to_target``."""
 
     def settings(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
         """The generation settings as lm-eval passes them on.
@@ -62,7 +62,7 @@ class Rereading(Protocol):
         """
 
     def filtered(self, name: str, sample: StoredSample, responses: list[Any]) -> list[Any]:
-        """What a chain of filters makes of the answers of each request."""
+        """Apply a chain of filters to the answers of each request."""
 
 
 def sample_records(
@@ -76,7 +76,7 @@ def sample_records(
     Args:
         read: Reads the stored samples, once for each filter.
         filters: The names of the filters.
-        reread: What the task's own files say; ``None``: the task is none of lm-eval's.
+        reread: The view of the task's own files; ``None``: the task is not one of lm-eval's.
         render: The chat template that conversations were put into; ``None``: their turns are written as JSON.
     """
     for name in filters or ("none",):
@@ -163,8 +163,8 @@ def write_lines(path: Path, records: Iterable[Record]) -> str:
 
 
 def indented(doc: Any, margin: str = "\n") -> str:
-    """What ``json.dumps(doc, indent=2, ensure_ascii=False)`` gives for plain JSON data, in a fraction of the time:
-    Python's compiled encoder cannot indent, but writes whatever holds no other list or dictionary.
+    """Return the text of ``json.dumps(doc, indent=2, ensure_ascii=False)`` for plain JSON data, in a fraction of the
+    time: Python's compiled encoder cannot indent, but writes whatever holds no other list or dictionary.
 
     Args:
         doc: A row, or a part of one.
@@ -248,8 +248,8 @@ def _asked_and_answered(sample: StoredSample, render: Render | None) -> tuple[Ar
 
 
 def _asked_alike(exchange: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What the repeats of one request have in common: its messages, its kind, and the settings of a generated answer.
-    Continuations of one context that do not come together are one request's too.
+    """Return the properties that the repeats of one request share: its messages, its kind, and the settings of a
+    generated answer. Continuations of one context that do not come together are one request's too.
     """
     asked: Mapping[str, Any] = (exchange["request"] or {}).get("ask") or {}
     is_measured = bool(asked.get("continuations"))

@@ -52,7 +52,7 @@ def _version(value: Any) -> str:
 
 
 def _places(members: Mapping[str, Sequence[str]], shown: Collection[str]) -> tuple[dict[str, int], list[str]]:
-    """How deep each name is in groups, and the names to show in their order."""
+    """Return the depth of each name in groups, and the names to show in their order."""
     depths: dict[str, int] = {}
     ordered: list[str] = []
 

@@ -76,7 +76,7 @@ class LM(FamilyModel):
 
     @property
     def device(self) -> Any:
-        """Where the model computes."""
+        """The device of the model."""
         return self._device
 
     def all_gather(self, tensor: Any) -> Any:
@@ -88,16 +88,16 @@ class LM(FamilyModel):
         return [obj]
 
     def barrier(self) -> None:
-        """Wait for the other processes, of which there are none."""
+        """Wait for the other processes; none exist."""
         return None
 
     @property
     def tokenizer_name(self) -> str:
-        """The name of the tokenizer, with which lm-eval tells caches of prompts apart."""
+        """The name of the tokenizer. lm-eval distinguishes caches of prompts by it."""
         raise NotImplementedError(f"{type(self).__name__} has no tokenizer_name.")
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
-        """The text of the chat template; empty if there is none."""
+        """The text of the chat template; empty without one."""
         return ""
 
 
@@ -153,8 +153,8 @@ class TemplateLM(LM):
         return self._loglikelihood_tokens(encoded, disable_tqdm=disable_tqdm)
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
-        """The text of the tokenizer's chat template, of several the named one; ``None`` if none is wanted or there is
-        none; empty without a tokenizer.
+        """The text of the tokenizer's chat template, of several the named one; ``None`` if none is asked for or exists;
+        empty without a tokenizer.
 
         Raises:
             ValueError: if it has several, and not the one that is named.

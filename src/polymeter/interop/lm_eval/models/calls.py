@@ -1,4 +1,4 @@
-"""What a model's methods are called with, and what they return.
+"""Calls of a model's methods: their arguments, and the values that they return.
 
 ===========================  ==========================================================================
 ``loglikelihood``            an instance with ``(context, continuation)`` for each continuation
@@ -114,7 +114,7 @@ def read_answers(request: Request, answers: Sequence[Any]) -> Response:
 
 
 def _is_begun(messages: Sequence[Message]) -> bool:
-    """Whether the answer has begun: the last message is the assistant's."""
+    """Return whether the answer has begun: the last message is the assistant's."""
     return bool(messages) and messages[-1].role == "assistant"
 
 
@@ -131,6 +131,6 @@ def _text(answer: Any) -> str:
 
 
 def _rolling(answer: Any) -> ChoiceLogprob:
-    """A number, or as lm-eval's documentation says it, a tuple that begins with it."""
+    """A number or, as in lm-eval's documentation, a tuple that begins with it."""
     number = answer[0] if isinstance(answer, (list, tuple)) and answer else answer
     return ChoiceLogprob(float(number), False, 0)

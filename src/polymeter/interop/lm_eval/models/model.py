@@ -170,7 +170,9 @@ _METHODS: Mapping[RequestKind, tuple[str, ...]] = {
 
 
 def _traits(found: FoundLm) -> ModelTraits:
-    """What a model's class shows: it cannot do what it does not write. Media only where it says so."""
+    """Return the traits that a model's class shows: it cannot do what it does not define. Media only if the class
+    states them.
+    """
     supported: dict[RequestKind, bool] = {"generate_image": False}
     for kind, methods in _METHODS.items():
         supported[kind] = any(is_written(found.cls, LM, method) for method in methods)

@@ -4,9 +4,9 @@ They are listed, loaded and checked by ``tasks.yaml``, by the choices of ``diale
 
 - ``config`` knows the fields, ``inspection`` checks them.
 - ``compile`` puts a task together: ``docs`` opens its rows, ``fields`` reads them, ``samplers`` choose examples,
-  ``prompts`` writes contexts, ``instances`` says what is asked, and ``asking`` asks it.
-- ``scoring``, ``chains``, ``metrics`` and ``reduction`` turn answers into numbers, ``groups`` those of tasks into
-  those of groups. ``class_task`` reads tasks that are Python classes.
+  ``prompts`` writes contexts, ``instances`` makes the instances, and ``asking`` asks them.
+- ``scoring``, ``chains``, ``metrics`` and ``reduction`` turn answers into results, ``groups`` results of tasks into
+  results of groups. ``class_task`` reads tasks that are Python classes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From lm-eval's instances to requests, and from responses back to instances.
 
-Whoever makes the instances, a YAML's fields or a class of the task's code, they are asked here: log-likelihoods of one
-row that share a context travel in one request, and each repeat of a generated answer is a request with a seed of its
-own. A log-likelihood is asked once however often it is repeated, because a model always gives the same.
+A YAML's fields or a class of the task's code make the instances, and this module asks them: log-likelihoods of one row
+that share a context travel in one request, and each repeat of a generated answer is a request with a seed of its own. A
+log-likelihood is asked once however often it is repeated, because a model always gives the same.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MEDIA_KEYS = frozenset(key for key, _ in _PLACES)
 
 @dataclass(slots=True)
 class Asking:
-    """How the instances of one task are asked.
+    """The properties of a task that its requests need.
 
     Attributes:
         provenance: The origin and the seeds of its requests.
@@ -41,7 +41,7 @@ class Asking:
         fingerprint: Identity of the rows and of the task's code; with the row's number it identifies media.
         is_chat: Whether contexts are put into the model's chat template.
         think_end: An answer is what follows the last of these in it; empty: all of it.
-        parity: Whose values are wanted where Polymeter differs from another system.
+        parity: The system whose values are used where Polymeter differs from it.
         where: ``file:line`` of the generation settings, for messages.
         length: Of an answer in tokens where its settings state none.
     """
@@ -58,7 +58,7 @@ class Asking:
 
     @property
     def template(self) -> Literal["chat", "none"]:
-        """How a checkpoint on this machine reads a context."""
+        """The way that a checkpoint on this machine reads a context."""
         return "chat" if self.is_chat else "none"
 
     def settings(self, written: Mapping[str, Any]) -> tuple[Mapping[str, Any], Generate]:
@@ -86,14 +86,14 @@ def generation_settings(
     *,
     length: int = MOST_TOKENS,
 ) -> tuple[Mapping[str, Any], Generate]:
-    """Settings as wrapped models see them, and what they mean: greedy unless a temperature above 0 or ``do_sample``
-    says otherwise, and of the run's length unless one is given.
+    """Settings as wrapped models see them, and what they mean: greedy without a temperature above 0 or ``do_sample``,
+    and of the run's length unless one is given.
 
     Args:
         written: The task's settings, with stop strings.
         plan: The run's; they win. A temperature among them means sampling, unless ``do_sample`` stands there too.
         template: How a checkpoint reads the context.
-        parity: Whose values are wanted where Polymeter differs from another system.
+        parity: The system whose values are used where Polymeter differs from it.
         where: ``file:line`` of the task's settings, for messages.
         length: In tokens, where neither states one.
 
@@ -160,7 +160,7 @@ def ask(
             raise ScoreError(f"lm-eval knows no request of the type {instance.request_type!r}.")
     for (context, _), (number, continuations) in contexts.items():
         before = requests[number]
-        # What is no conversation is no turn of one: choices without a question, whose likelihood is taken off.
+        # What is not a conversation is not a turn of one: choices without a question, whose likelihood is taken off.
         template = asking.template if isinstance(context, ChatText) else "none"
         parameters = Loglikelihood(tuple(continuations), template=template)
         requests[number] = Request(before.messages, parameters, before.origin)
@@ -171,7 +171,7 @@ def ask(
 
 
 def behind(text: str, think_end: str) -> str:
-    """The text behind the last of a mark, without leading white space; all of it if the mark is not there."""
+    """Return the text after the last of a mark, without leading white space; all of it if the text has no such mark."""
     return text.rpartition(think_end)[2].lstrip() if think_end in text else text
 
 
@@ -188,7 +188,7 @@ def modalities(instances: Sequence[Instance]) -> frozenset[Modality]:
 def _answers(
     instance: Instance, responses: Sequence[Response], number: int, place: int, think_end: str = ""
 ) -> list[Any]:
-    """What lm-eval's models return for an instance, once for each repeat."""
+    """Return the values that lm-eval's models return for an instance, once for each repeat."""
     repeats = instance.repeats or 1
     if place < 0:
         texts = [responses[number + repeat].outputs[0].text or "" for repeat in range(repeats)]

@@ -224,7 +224,7 @@ def _reasoning_tags(think_end: str, parity: Parity) -> Tags | None:
 
 
 def _reading(think_end: str, parity: Parity, *, is_own: bool) -> ReadingRules:
-    """How a task's answers are read; ``is_own``: whether its own code scores them, or nothing does."""
+    """Return the rules for reading a task's answers; ``is_own``: whether its own code scores them, or nothing does."""
     return ReadingRules(
         _reasoning_tags(think_end, parity),
         is_separated=not is_own and not parity.on("reasoning-kept"),
@@ -233,7 +233,7 @@ def _reading(think_end: str, parity: Parity, *, is_own: bool) -> ReadingRules:
 
 
 def _counts(fields: FieldFunctions, sees_media: bool, sample: Sample) -> tuple[int, int]:
-    """How many inputs and how many targets a row has; 0 for one. What the first row has, all have."""
+    """Return the number of inputs and the number of targets of a row; 0 for one. All rows have those of the first."""
     doc = full_row(sample) if sees_media else sample.doc
     target = fields.target(doc)
     return count_inputs(fields, doc), len(target) if isinstance(target, list) else 0

@@ -27,7 +27,7 @@ _OF_EXAMPLES = (
 )
 FEWSHOT_KEYS = tuple(_OF_EXAMPLES.split())
 _NO_FIELDS = ("class", "group", "include", "tag", "task_list")
-"""Keys of a file that are no fields of a task."""
+"""Keys of a file that are not fields of a task."""
 _NULL_COUNTS = frozenset({"unsafe_code"})
 """Fields in which ``null`` is not the default."""
 
@@ -105,17 +105,17 @@ class LmTaskConfig(BaseModel):
 
     @property
     def version(self) -> str:
-        """The author's version, as printed; empty if there is none."""
+        """The author's version, as printed; empty if it is missing."""
         return str(self.metadata.get("version", ""))
 
     @property
     def is_unsafe(self) -> bool:
-        """Whether its scoring runs code that a model wrote."""
+        """True if its scoring runs code that a model wrote."""
         return self.unsafe_code is not False
 
     @property
     def examples(self) -> ExampleConfig:
-        """How examples are written; what ``fewshot_config`` does not say is as for the question."""
+        """The form of examples; a key that is missing from ``fewshot_config`` is as for the question."""
         told = {key: value for key, value in (self.fewshot_config or {}).items() if key != "fewshot_indices"}
         inherited = {
             "split": self.fewshot_split,
@@ -134,7 +134,7 @@ class LmTaskConfig(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ExampleConfig:
-    """How the examples of a task are chosen and written.
+    """The choice and the form of the examples of a task.
 
     Attributes:
         split: Where they come from; ``None``: ``samples``, else the usual order of splits.
@@ -194,7 +194,7 @@ def config_of(spec: TaskSpec) -> LmTaskConfig:
 
 
 def check_config(config: LmTaskConfig, locate: Locate) -> None:
-    """Refuse a task that lacks a field that its output type needs.
+    """Refuse a task without a field that its output type needs.
 
     Raises:
         PlanError: if something is missing.

@@ -72,7 +72,7 @@ def tags_of(values: Mapping[str, Any], resolved: Resolved) -> list[str]:
     """The tags of a task.
 
     Raises:
-        PlanError: if they are no names.
+        PlanError: if they are not names.
     """
     written = values.get("tag")
     tags = [] if written is None else written if isinstance(written, list) else [written]
@@ -80,7 +80,7 @@ def tags_of(values: Mapping[str, Any], resolved: Resolved) -> list[str]:
 
 
 def is_surely(values: Mapping[str, Any], roots: frozenset[str]) -> bool:
-    """Whether a file can only be lm-eval's: by a field that only its tasks have, or by what its code imports."""
+    """Return whether a file can only be lm-eval's: by a field that only its tasks have, or by what its code imports."""
     if _ONLY_THERE & values.keys() or values.get("output_type") == _ROLLING:
         return True
     return "lm_eval" in roots and not roots & {"lmms_eval", "polymeter"}
@@ -100,11 +100,11 @@ def _member(item: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _StatedByClass:
-    """What the YAML of a Python task says of it; the rest is its class's business."""
+    """Values that the YAML of a Python task states; the rest is its class's business."""
 
     task_alias: str | None
     version: str
-    is_unsafe: bool = False  # a class says so once there is an object of it
+    is_unsafe: bool = False  # a class states it once an object of it exists
 
 
 def _validate(values: Mapping[str, Any], where: Locate, file: Path) -> TaskFields:

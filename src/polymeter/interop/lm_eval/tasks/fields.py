@@ -1,4 +1,4 @@
-"""What a task says of a row: its question, target, choices, description, prefix and media.
+"""The values of a row for a task: its question, target, choices, description, prefix and media.
 
 Each field is a column of the measured rows, a template, a constant or a function, and is compiled once to a plain
 function of a row. A template may use columns that only some rows have (examples may come from another split), so each
@@ -75,7 +75,7 @@ class ExampleFields:
 
 
 class AskedRow(Protocol):
-    """What a row asks."""
+    """The question of a row."""
 
     @property
     def has_choices(self) -> bool: ...
@@ -84,8 +84,8 @@ class AskedRow(Protocol):
 
 
 def count_inputs(fields: AskedRow, doc: Any) -> int:
-    """How many contexts a row has: one for each choice where its text is the number of one, true and false included;
-    0 for one.
+    """Return the number of contexts of a row: one for each choice if its text is the number of one, true and false
+    included; 0 for one.
     """
     return len(fields.choices(doc)) if fields.has_choices and isinstance(fields.text(doc), int) else 0
 
@@ -98,7 +98,7 @@ def bind_fields(
     has_blanks: bool = False,
     is_written: bool = False,
 ) -> FieldFunctions:
-    """The fields of a task over rows with these columns.
+    """Bind the fields of a task to rows with these columns.
 
     Args:
         config: The task.
@@ -108,7 +108,7 @@ def bind_fields(
         is_written: Whether rows hold what is written in their files, and empty options are none.
 
     Raises:
-        PlanError: if a template is not valid, or a named prompt cannot be had.
+        PlanError: if a template is not valid, or a named prompt is not available.
     """
     binding = _binding(config, columns, where, has_blanks, is_written)
     prompt = _prompt_of(config, where)

@@ -1,4 +1,4 @@
-"""Groups: what their ``aggregate_metric_list`` means, and the numbers that lm-eval states for them.
+"""Groups: the meaning of their ``aggregate_metric_list``, and the results that lm-eval states for them.
 
 The latter are for files in its form; the results of a run have groups of their own (``run.finish.groups``), with
 intervals.
@@ -48,7 +48,7 @@ def _aggregate(entry: Any, where: str) -> Mapping[str, Any]:
         raise PlanError(f"An entry of aggregate_metric_list has no key {unknown!r}.", where=where, hint=hint)
     if entry.get("aggregation", "mean") != "mean":
         raise PlanError(
-            "The numbers of a group are means.",
+            "The results of a group are means.",
             where=where,
             hint="Write aggregation: mean, weighted or not by weight_by_size; lm-eval never calls a function there.",
         )

@@ -1,4 +1,4 @@
-"""What shows of one of lm-eval's tasks without running it: what is wrong with its fields, and its modalities."""
+"""Checks of one of lm-eval's tasks without running it: problems of its fields, and its modalities."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from polymeter.tasks.yaml.files.reader import Resolved
 
 
 def field_problems(config: LmTaskConfig, resolved: Resolved) -> Iterator[Problem]:
-    """What is wrong with the fields of a task beyond their types."""
+    """Yield the problems of a task's fields beyond their types."""
     found = inspection.caught(lambda: check_config(config, resolved.where), str(resolved.file))
     yield from found or _unknown_names(config, resolved)
 
 
 def outline(spec: TaskSpec) -> Outline:
-    """What listings show of a task's size and prompts.
+    """Return the size and the modalities that listings show of a task.
 
     Raises:
         PlanError: if its configuration is not valid.

@@ -110,7 +110,7 @@ class InstanceMaker:
 
 
 def choice_delimiter(delimiter: str, gen_prefix: str | None, *, is_chat: bool) -> str:
-    """What stands before a choice: nothing behind a chat, unless its answer begins with a prefix that is written
+    """Return the text before a choice: nothing after a chat, unless its answer begins with a prefix that is written
     without white space at its end.
     """
     if not is_chat:

@@ -39,12 +39,12 @@ class LmRunOptions(Options):
 
     @property
     def is_chat(self) -> bool:
-        """Whether prompts are chat messages."""
+        """True if prompts are chat messages."""
         return bool(self.apply_chat_template)
 
     @property
     def has_turns(self) -> bool:
-        """Whether examples are turns of their own."""
+        """True if examples are turns of their own."""
         return self.is_chat if self.fewshot_as_multiturn is None else self.fewshot_as_multiturn
 
 
@@ -90,7 +90,7 @@ def check_way(context: OpenContext, task: str, where: str) -> None:
 
 
 def fewshot_count(config: LmTaskConfig, context: OpenContext) -> int:
-    """How many examples come before a question: the plan's number wins, unless the task sets 0."""
+    """Return the number of examples before a question: the plan's number wins, unless the task sets 0."""
     if context.num_fewshot is None or config.num_fewshot == 0:
         return config.num_fewshot or 0
     return context.num_fewshot

@@ -1,7 +1,7 @@
 """``lm_eval.simple_evaluate`` and what scripts use with it: a script's evaluation, run by Polymeter.
 
-The evaluation has a run folder (under ``./runs``, or where ``use_cache`` says), so it can be resumed and has an HTML
-report. The return value has lm-eval's shape.
+The evaluation has a run folder (under ``./runs``, or in ``use_cache``), so it can be resumed and has an HTML report.
+The return value has lm-eval's shape.
 """
 
 from __future__ import annotations
@@ -310,6 +310,6 @@ def _evaluated(
     if result.stored is None:
         raise ModelError(
             "The run stopped before its end.",
-            hint=f"'polymeter resume {result.run.folder.path}' goes on with it.",
+            hint=f"'polymeter resume {result.run.folder.path}' continues it.",
         )
     return lm_eval_document(result, has_samples=has_samples or is_predicting)

@@ -11,7 +11,7 @@ from polymeter.interop.lm_eval.tasks.groups import stated_group
 
 @dataclass
 class AggMetricConfig:
-    """How a group aggregates its tasks' numbers into one."""
+    """The aggregation of a group: its tasks' results become one."""
 
     metric: str
     filter_list: Any = None
@@ -94,7 +94,7 @@ class Group:
 
     @property
     def has_aggregation(self) -> bool:
-        """Whether it has numbers of its own."""
+        """True if it has results of its own."""
         return bool(self.aggregate_metric_list)
 
     def get_all_groups(self, recursive: bool = True) -> list[Group]:

@@ -55,7 +55,7 @@ def aggregate_subtask_metrics(metrics: Sequence[float], sizes: Sequence[int], we
 
 
 def is_non_str_iterable(obj: Any) -> bool:
-    """Whether something can be iterated over and is no text."""
+    """Return whether something can be iterated over and is not text."""
     return isinstance(obj, Iterable) and not isinstance(obj, str)
 
 
@@ -64,5 +64,5 @@ def _stated(name: str, iterations: int, values: Sequence[Any]) -> Any:
 
 
 def _states_none(name: str) -> bool:
-    """Whether no error is stated for an aggregation, whatever its values."""
+    """Return whether no error is stated for an aggregation, whatever its values."""
     return name in ("weighted_perplexity", "bits_per_byte", "brier_score", "bypass", NOT_STATED)

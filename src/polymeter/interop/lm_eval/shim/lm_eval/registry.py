@@ -44,10 +44,10 @@ __all__ = [
 
 
 def get_filter(filter_name: Any) -> Any:
-    """The filter of a name; a class or function is returned as it is.
+    """Return the filter of a name; a class or function is returned unchanged.
 
     Raises:
-        KeyError: if there is none of that name.
+        KeyError: if no filter has that name.
     """
     if callable(filter_name):
         return filter_name

@@ -44,12 +44,12 @@ def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
 
 
 def apply_template(template: str, doc: Mapping[str, Any]) -> str:
-    """A Jinja template rendered with a row; a column that it names and the row lacks is an error."""
+    """A Jinja template rendered with a row; a column that it names and the row does not have is an error."""
     return compile_template(template, None, field="template", where="apply_template", keeps_newline=True)(doc)
 
 
 def handle_non_serializable(o: Any) -> Any:
-    """What ``json`` writes for an object that it does not know."""
+    """Return the value that ``json`` writes for an object that it does not know."""
     if isinstance(o, np.generic):
         return o.item()
     return list(o) if isinstance(o, set) else str(o)
@@ -91,7 +91,7 @@ def make_disjoint_window(pair: tuple[Sequence[int], Sequence[int]]) -> tuple[lis
 
 
 def positional_deprecated(fn: Callable[..., T]) -> Callable[..., T]:
-    """A function as it is; lm-eval warns of arguments without names."""
+    """Return a function unchanged; lm-eval warns of arguments without names."""
 
     @functools.wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> T:

@@ -1,4 +1,6 @@
-"""How a run asks a task class: its methods, called with what they take, and contexts that it does not write itself."""
+"""Requests of a task class: its methods, called with the arguments that they accept, and contexts that it does not
+write itself.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from polymeter.interop.lm_eval.tasks.settings import LmRunOptions, seed_of
 from polymeter.tasks.yaml.prompts.rows import full_row
 
 _BARE = "doc"
-"""The column of rows that are no mappings."""
+"""The column of rows that are not mappings."""
 _BASES = (Task, ConfigurableTask)
 
 
@@ -40,7 +42,7 @@ class AskedClass:
         system: The run's system instruction.
         n_fewshot: How many examples come before a question.
         repeats: How often everything is asked.
-        is_bare: Whether its rows are no mappings.
+        is_bare: Whether its rows are not mappings.
     """
 
     task: Any
@@ -67,7 +69,7 @@ class AskedClass:
             return function(*args, **kwargs)
 
     def instances(self, sample: Sample) -> list[Instance]:
-        """What the object asks about a row."""
+        """Return the instances that the object asks about a row."""
         doc = self.doc(full_row(sample))
         self.surroundings.position = sample.index
         is_chat = self.options.is_chat
@@ -100,7 +102,7 @@ class AskedClass:
 
 
 def class_contexts(asked: AskedClass, rows: Rows, context: OpenContext) -> Contexts:
-    """What ``fewshot_context`` writes, unless the class does."""
+    """Return the contexts that ``fewshot_context`` writes, unless the class does."""
     task, config, method = asked.task, getattr(asked.task, "config", None), asked.call
 
     def told(name: str, default: Any) -> Any:
@@ -206,7 +208,7 @@ def rows_of_class(docs: Any, what: str, base: str, context: OpenContext) -> tupl
 
 
 def _overrides(task: Any, name: str) -> bool:
-    """Whether a method is the author's and not ours."""
+    """Return whether a method is the author's and not ours."""
     own = getattr(type(task), name, None)
     return own is not None and not any(own is getattr(base, name, None) for base in _BASES)
 

@@ -1,5 +1,5 @@
-"""What task classes work with besides their methods: the configuration that they read and change, splits that open at
-first use, and what the run passes to them.
+"""Objects that task classes work with besides their methods: the configuration that they read and change, splits that
+open at first use, and the settings that the run passes to them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _FORMS = ("doc_to_text", "doc_to_choice", "doc_to_target")
 
 @dataclass(slots=True)
 class LmTaskContext:
-    """What the run passes to a task class. An object has it before its constructor runs, because constructors written
-    for lm-eval have no parameter for it and many open their dataset there.
+    """The settings that the run passes to a task class. An object has them before its constructor runs, because
+    constructors written for lm-eval have no parameter for them and many open their dataset there.
 
     Attributes:
         name: The task's name in its YAML.
@@ -61,7 +61,7 @@ class _ClassFields(dict[str, Any]):
 
 
 class FewshotConfig(_ClassFields):
-    """How the examples of a task are chosen and written.
+    """The choice and the form of the examples of a task.
 
     Raises:
         TypeError: if a field is unknown.
@@ -75,7 +75,7 @@ class FewshotConfig(_ClassFields):
 
     @classmethod
     def from_dict(cls, cfg: Mapping[str, Any], **inherited: Any) -> FewshotConfig:
-        """With what a task says where the examples' own configuration says nothing."""
+        """Make a configuration from the examples' own one, and from the task's for missing keys."""
         task_says = {("split" if name == "fewshot_split" else name): value for name, value in inherited.items()}
         return cls(**{**task_says, **cfg})
 

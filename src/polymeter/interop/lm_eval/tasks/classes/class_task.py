@@ -105,7 +105,9 @@ def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, opt
 
 
 def _told_by_class(spec: TaskSpec, task: Any) -> TaskSpec:
-    """A spec with what only the class says: its version, and whether its scoring runs code that a model wrote."""
+    """A spec with the values that only the class states: its version, and whether its scoring runs code that a model
+    wrote.
+    """
     version = getattr(task, "VERSION", None)
     return replace(
         spec,
@@ -122,7 +124,7 @@ def _made(spec: TaskSpec, context: OpenContext) -> tuple[Any, LmTaskContext]:
         is_told = "config" in inspect.signature(make).parameters
         arguments: dict[str, Any] = {"config": dict(spec.config)} if is_told else {}
         if isinstance(make, type) and issubclass(make, task_classes.Task):
-            # Made in two steps, so that the surroundings are there when the author's constructor runs.
+            # Made in two steps, so that the surroundings exist when the author's constructor runs.
             task = make.__new__(make)
             task._surroundings = surroundings
             make.__init__(task, **arguments)
@@ -144,7 +146,7 @@ def _made(spec: TaskSpec, context: OpenContext) -> tuple[Any, LmTaskContext]:
 
 
 def _shots(task: Any, context: OpenContext) -> int:
-    """How many examples come before a question: the plan's number wins, unless the task sets 0."""
+    """Return the number of examples before a question: the plan's number wins, unless the task sets 0."""
     own = getattr(getattr(task, "config", None), "num_fewshot", None)
     return int(own or 0) if context.num_fewshot is None or own == 0 else context.num_fewshot
 

@@ -1,4 +1,4 @@
-"""A task class that its configuration describes, and of which a subclass overrides single methods."""
+"""A task class that its configuration describes. Subclasses override single methods."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ class ConfigurableTask(Task):
             self.dataset = self._opened(options)
 
     def has_training_docs(self) -> bool:
-        """Whether the configuration names a training split."""
+        """Return whether the configuration names a training split."""
         return self._config.training_split is not None
 
     def has_validation_docs(self) -> bool:
-        """Whether it names a validation split."""
+        """Return whether it names a validation split."""
         return self._config.validation_split is not None
 
     def has_test_docs(self) -> bool:
-        """Whether it names a test split."""
+        """Return whether it names a test split."""
         return self._config.test_split is not None
 
     def training_docs(self) -> Any:
@@ -139,12 +139,12 @@ class ConfigurableTask(Task):
         return None if form is None else form(doc)
 
     def doc_to_prefix(self, doc: Any) -> Any:
-        """What the answer begins with, by ``gen_prefix`` of the configuration."""
+        """Return the beginning of the answer, by ``gen_prefix`` of the configuration."""
         form = self._fields().prefix
         return None if form is None else form(doc)
 
     def should_decontaminate(self) -> bool:
-        """As the configuration says; it has no effect."""
+        """As the configuration sets it; it has no effect."""
         return bool(self._config.should_decontaminate)
 
     def construct_requests(self, doc: Any, ctx: Any, **kwargs: Any) -> Any:
@@ -204,7 +204,7 @@ class ConfigurableTask(Task):
         return validate({**self._config.written(), "task": self.task_name}, lambda key: str(file), file)
 
     def _fields(self, **instead: Any) -> FieldFunctions:
-        """The fields of the configuration; those that it lacks are empty, since a subclass has its own."""
+        """The fields of the configuration; missing ones are empty, since a subclass has its own."""
         told = {name: value for name, value in instead.items() if value is not None}
         if told or "fields" not in self._made:
             config = self._typed()
@@ -232,7 +232,7 @@ class ConfigurableTask(Task):
 
 
 class _Methods:
-    """What a row says, by the methods of a task."""
+    """The values of a row, by the methods of a task."""
 
     def __init__(self, task: ConfigurableTask) -> None:
         self._task = task

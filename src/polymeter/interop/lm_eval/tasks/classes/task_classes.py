@@ -41,7 +41,7 @@ class Task:
     DATASET_NAME: str | None = None
     OUTPUT_TYPE: str | None = None
     _surroundings = LmTaskContext()
-    """What the run passes to it; set before its constructor runs."""
+    """The settings that the run passes to it; set before its constructor runs."""
 
     def __init__(
         self,
@@ -90,15 +90,15 @@ class Task:
         return str(self._config.task or self._surroundings.name or type(self).__name__)
 
     def has_training_docs(self) -> bool:
-        """Whether there is a training split."""
+        """Return whether there is a training split."""
         raise NotImplementedError
 
     def has_validation_docs(self) -> bool:
-        """Whether there is a validation split."""
+        """Return whether there is a validation split."""
         raise NotImplementedError
 
     def has_test_docs(self) -> bool:
-        """Whether there is a test split."""
+        """Return whether there is a test split."""
         raise NotImplementedError
 
     def training_docs(self) -> Any:
@@ -152,7 +152,7 @@ class Task:
         return None
 
     def doc_to_prefix(self, doc: Any) -> Any:
-        """What the answer to a row begins with."""
+        """Return the beginning of the answer to a row."""
         return ""
 
     def should_decontaminate(self) -> bool:
@@ -265,7 +265,7 @@ class PerplexityTask(Task):
         """No context.
 
         Raises:
-            ValueError: if examples are wanted.
+            ValueError: if examples are asked for.
         """
         if num_fewshot:
             raise ValueError("The number of few-shot examples must be 0 for perplexity tasks.")
@@ -303,7 +303,7 @@ class PerplexityTask(Task):
 
 
 class _ChoicesAndGold:
-    """What a row says that has ``choices`` and ``gold``."""
+    """The values of a row with ``choices`` and ``gold``."""
 
     has_choices = True
     text = staticmethod(lambda doc: "")

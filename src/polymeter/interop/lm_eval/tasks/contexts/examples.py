@@ -49,7 +49,7 @@ class ShownTask:
 
     @property
     def leaves_out_by_rule(self) -> bool:
-        """Whether lm-eval leaves out the question: where it measures the split that examples come from, by name."""
+        """True if lm-eval leaves out the question: if it measures the split that examples come from, by name."""
         return self.config.examples.split == self.config.test_split
 
 
@@ -62,7 +62,7 @@ def examples(
         PlanError: if the sampler is unknown, or there are too few rows.
     """
     config, pool, n = shown.config, shown.docs.pool, shown.n
-    assert pool is not None  # opened whenever examples are wanted
+    assert pool is not None  # opened whenever examples are needed
     told, offset = config.examples, shown.offset
     columns = shown.docs.measured.columns
     has_blanks = pool.has_blanks or shown.is_written
@@ -134,7 +134,7 @@ class _WrittenExamples:
         return [turn for number in numbers for turn in self._turns_of(number)]
 
     def repeated(self, index: int) -> bool:
-        """Whether an example of a sample is left out because it is the question itself."""
+        """Return whether an example of a sample is left out because it is the question itself."""
         position = max(index - self._offset, 0)
         return any(self._repeats(position, number) for number in self._drawn.of(position))
 
@@ -187,7 +187,7 @@ def _same_question(
 
 
 def example_notes(shown: ShownTask, context: OpenContext) -> list[str]:
-    """What to tell of examples that are drawn from the measured rows although the task does not name their split."""
+    """Return notes on examples that are drawn from the measured rows although the task does not name their split."""
     if not shown.docs.is_pool_measured or shown.leaves_out_by_rule:
         return []
     if context.parity.on("fewshot-leak"):

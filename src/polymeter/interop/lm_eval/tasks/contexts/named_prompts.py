@@ -49,7 +49,7 @@ def named_prompt(told: str, dataset: str | None, config: str | None, where: str)
         where: ``file:line`` of the field, for messages.
 
     Raises:
-        PlanError: if there is none of that name, or the package with it is not installed.
+        PlanError: if no prompt has that name, or its package is not installed.
     """
     category, colon, name = told.partition(":")
     if not colon or not name or ":" in name:

@@ -19,7 +19,7 @@ from polymeter.tasks.yaml.prompts.forms import Form
 
 
 class PromptTurn(NamedTuple):
-    """One turn: whose it is, what is said, and what follows it in a text."""
+    """One turn: its role, its content, and the delimiter after it in a text."""
 
     role: Role
     content: str
@@ -124,7 +124,7 @@ def question_turns(question: Any, prefix: str | None, delimiter: str, *, task: s
     """The turns of a question without its answer: the question, and what its answer begins with.
 
     Raises:
-        DataError: if the question is no text.
+        DataError: if the question is not text.
     """
     question = _require_text(question, "doc_to_text", task)
     if not prefix:
@@ -142,10 +142,10 @@ def example_turns(
     has_several_inputs: bool,
     task: str,
 ) -> tuple[PromptTurn, ...]:
-    """The turns of an example. One whose answer is empty has none, and no delimiter after it either.
+    """The turns of an example. An empty answer makes no turn, and has no delimiter after it either.
 
     Raises:
-        DataError: if question or answer is no text.
+        DataError: if question or answer is not text.
     """
     question, answer = fields.text(doc), fields.target(doc)
     choices = None if fields.choices is None else fields.choices(doc)
@@ -187,6 +187,8 @@ def _require_text(value: Any, field: str, task: str) -> str:
     if not isinstance(value, str):
         raise DataError(
             f"{field} of task {task!r} gives {value!r:.60} where a text is needed.",
-            hint="A number stands for a choice only where doc_to_choice says which." if isinstance(value, int) else "",
+            hint="A number stands for a choice only if doc_to_choice lists the choices."
+            if isinstance(value, int)
+            else "",
         )
     return value

@@ -1,8 +1,8 @@
-"""Which rows are shown as examples before which question.
+"""The choice of rows that are shown as examples before a question.
 
 Every task draws from one stream of random numbers, one question after the other, as lm-eval does; so the examples of a
-question rest on its position, and neither on other tasks nor on how many questions are asked. A sampler may be a class
-of the task's code, derived from ``ContextSampler``.
+question depend on its position, and neither on other tasks nor on the number of questions. A sampler may be a class of
+the task's code, derived from ``ContextSampler``.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class FirstNSampler(ContextSampler):
         """
         rows = self.df if eval_doc is None else self.rm_eval_doc(eval_doc, self.df)
         if n > len(rows):
-            raise ValueError(f"{n} examples are wanted, and there are {len(rows)}.")
+            raise ValueError(f"{n} examples are needed, and there are {len(rows)}.")
         return rows[:n]
 
 
@@ -148,7 +148,7 @@ class DrawnRows:
         if n + is_more_drawn > len(pool):
             more = " besides the question itself" if is_more_drawn else ""
             raise PlanError(
-                f"Task {task!r} wants {n} examples{more}, and there are {len(pool)} rows to draw from.",
+                f"Task {task!r} needs {n} examples{more}, and there are {len(pool)} rows to draw from.",
                 hint="Ask for fewer with --num-fewshot.",
             )
         self._pool, self._n, self._question, self._is_first, self._task = pool, n, question, is_first, task
@@ -158,7 +158,7 @@ class DrawnRows:
 
     @property
     def is_same_for_all(self) -> bool:
-        """Whether every question has the same examples."""
+        """True if every question has the same examples."""
         return self._is_first and self._question is None
 
     def of(self, position: int) -> tuple[int, ...]:
@@ -188,7 +188,7 @@ class DrawnRows:
                 others = [number for number in everything if self._pool[number] != own]
                 kept = self._stream.sample(others, self._n) if len(others) >= self._n else []
         if len(kept) < self._n:
-            raise PlanError(f"Task {self._task!r} wants {self._n} examples, and fewer rows differ from the question.")
+            raise PlanError(f"Task {self._task!r} needs {self._n} examples, and fewer rows differ from the question.")
         return tuple(kept)
 
     def _others(self, own: Doc, numbers: Iterable[int]) -> list[int]:
@@ -209,11 +209,12 @@ class ClassRows:
         pool: The rows to draw from.
         n: How many before each question.
         seed: The seed of the stream.
-        question: From the position of a question in the stream to its row, if the sampler is told; ``None``: it is not.
+        question: From the position of a question in the stream to its row, for a sampler that receives it; ``None``: it
+            does not.
         task: Name of the task, for messages.
 
     Raises:
-        PlanError: if it is no class of a sampler, or cannot be made.
+        PlanError: if it is not a class of a sampler, or cannot be made.
     """
 
     def __init__(

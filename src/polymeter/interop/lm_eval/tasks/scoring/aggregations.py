@@ -39,7 +39,7 @@ def mean(values: Sequence[Any]) -> Any:
 
 
 def nanmean(values: Sequence[Any]) -> float:
-    """The arithmetic mean of the values that are not NaN; NaN if there is none."""
+    """The arithmetic mean of the values that are not NaN; NaN without any."""
     numbers = np.asarray(values, dtype=np.float64)
     return float(np.nanmean(numbers)) if numbers.size and not np.isnan(numbers).all() else math.nan
 
@@ -125,11 +125,11 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ter": ter,
     "brier_score": brier_score,
 }
-"""What task code gets for a name."""
+"""The functions that task code gets for names."""
 
 AGGREGATIONS: Mapping[str, Aggregation] = {
     "bypass": BYPASS_AGGREGATION,
-    # NaN is no value: reductions leave it out of every mean.
+    # NaN is not a value: reductions leave it out of every mean.
     "nanmean": replace(MEAN, name="nanmean"),
     "mean": MEAN,
     "median": MEDIAN,
@@ -144,7 +144,7 @@ AGGREGATIONS: Mapping[str, Aggregation] = {
     "ter": TER_AGGREGATION,
     "brier_score": BRIER_AGGREGATION,
 }
-"""What a ``metric_list`` can name."""
+"""The aggregations that a ``metric_list`` can name."""
 
 
 def aggregation_at(name: str, parity: Parity = NO_PARITY) -> Aggregation:

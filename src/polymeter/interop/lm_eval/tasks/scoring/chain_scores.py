@@ -32,14 +32,14 @@ from polymeter.tasks.yaml.scoring.metrics import BoundMetric
 from polymeter.tasks.yaml.scoring.readings import as_text
 
 SOURCES = "from_metric"
-"""The key of a score's log that says which metrics of a sample are parts of another, and of which."""
+"""The key of a score's log that maps metrics of a sample to the metrics that they are parts of."""
 _SPACES = re.compile(r"\s+")
 _place = attrgetter("idx")
 ProcessResults = Callable[[Any, list[Any]], Mapping[str, Any]]
 
 
 class RowFields(Protocol):
-    """What a row says, by the task's ``doc_to_*``."""
+    """The values of a row, by the task's ``doc_to_*``."""
 
     @property
     def has_choices(self) -> bool: ...
@@ -49,7 +49,7 @@ class RowFields(Protocol):
 
 
 class ScoredConfig(MetricConfig, Protocol):
-    """What scoring reads of a task's configuration."""
+    """The part of a task's configuration that scoring reads."""
 
     @property
     def filter_list(self) -> Any: ...
@@ -57,10 +57,10 @@ class ScoredConfig(MetricConfig, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What lm-eval finds out from a task's first row, and applies to all.
+    """Facts that lm-eval finds out from a task's first row, and applies to all.
 
     Attributes:
-        fields: What a row says.
+        fields: The values of a row.
         multiple_input: The number of contexts of a row, if ``doc_to_text`` gives the index of the right one; else 0.
         multiple_target: The number of targets of the first row, if they are a list; else 0.
     """
@@ -84,7 +84,7 @@ class LmEvalScorer:
         answer: From a row and its filtered items, what was answered, to show.
         valued: The metrics that every scored sample has a value for; ``None``: only the values show which there are.
         is_guest: Whether a row is passed to an author's function, which may change it.
-        has_errors_of_lm_eval: Whether standard errors are wanted as lm-eval computes them.
+        has_errors_of_lm_eval: Whether standard errors are those that lm-eval computes.
         notes: What the user should know.
     """
 
@@ -111,7 +111,7 @@ class LmEvalScorer:
 
     @property
     def digest(self) -> Any:
-        """What turns answers into scores, besides the task's sources and Polymeter's code."""
+        """The parts of scoring that are neither in the task's sources nor in Polymeter's code."""
         return [[metric.name, metric.version] for metric in self.bound]
 
     def score_of(self, doc: Any, instances: Sequence[Instance]) -> Score:
@@ -145,7 +145,7 @@ class LmEvalScorer:
 
 
 def make_scorer(spec: TaskSpec, config: ScoredConfig, facts: TaskFacts, parity: Parity = NO_PARITY) -> LmEvalScorer:
-    """How a task scores, by its configuration.
+    """Make the scorer of a task, by its configuration.
 
     Raises:
         PlanError: if a filter, metric or aggregation is unknown, or metric and aggregation do not go together.
@@ -179,7 +179,7 @@ def make_scorer(spec: TaskSpec, config: ScoredConfig, facts: TaskFacts, parity: 
 
 
 def answers_only(rollout: Rollout) -> Score:
-    """The score of a sample of which answers alone are wanted: no value, and what was answered."""
+    """The score of a sample if only answers are asked for: no value, and what was answered."""
     answers = [instance.resps for instance in rollout.returned]
     return Score({}, None, str(answers[0] if len(answers) == 1 else answers))
 
@@ -261,7 +261,7 @@ def _located(
 
 
 def as_answered(doc: Any, results: list[Any]) -> str | None:
-    """What was answered: the item of the only request, or those of all."""
+    """Return the answer: the item of the only request, or those of all."""
     return as_text(results[0] if len(results) == 1 else results)
 
 
@@ -277,7 +277,7 @@ def _likeliest(fields: RowFields, doc: Any, results: list[Any]) -> str | None:
 
 
 def _shown(fields: RowFields, doc: Any) -> str | None:
-    """The target, to show only: where a task scores by itself, one that cannot be read is no error."""
+    """The target, to show only: where a task scores by itself, one that cannot be read is not an error."""
     try:
         target = fields.target(doc)
         if not fields.has_choices:

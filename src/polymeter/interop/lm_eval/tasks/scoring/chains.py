@@ -1,4 +1,4 @@
-"""Chains of filters: what a task's ``filter_list`` says, applied to the answers of one sample.
+"""Chains of filters: a task's ``filter_list``, applied to the answers of one sample.
 
 lm-eval applies a chain to all requests of a task at once; here it is applied to the requests of one sample, as soon as
 that has ended, with one filter object for the whole run.
@@ -32,7 +32,7 @@ class Chain:
     steps: tuple[tuple[str, Any], ...]
 
     def apply(self, instances: Sequence[Instance]) -> list[Any]:
-        """What the chain makes of the answers of each request of one sample; each request keeps its own.
+        """Apply the chain to the answers of each request of one sample; each request keeps its own.
 
         Raises:
             ScoreError: if a filter raises, or does not return one item for each request.
@@ -44,7 +44,7 @@ class Chain:
         return filtered
 
     def filtered(self, resps: list[Any], docs: list[Any]) -> list[Any]:
-        """What the chain makes of answers.
+        """Apply the chain to answers.
 
         Args:
             resps: The answers of each request of one sample, one for each repeat.

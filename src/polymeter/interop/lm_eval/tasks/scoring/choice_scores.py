@@ -33,7 +33,7 @@ def choice_scores(
 
     Args:
         names: The metrics.
-        fields: What the row says.
+        fields: The values of the row.
         doc: The row.
         results: ``(logprob, is_greedy)`` of each choice. Those of the bare choices follow if ``acc_mutual_info`` is
             among the metrics.

@@ -38,11 +38,11 @@ _LABELS = {
     "loc": "LOC",
     "org": "ORG",
 }
-"""What models write for the label of an entity, in the order in which it is replaced."""
+"""Words that models write for the label of an entity, in the order in which they are replaced."""
 
 
 class Filter:
-    """Base of all filters. What a ``filter_list`` says besides ``function`` arrives as keyword arguments."""
+    """Base of all filters. Other keys of a ``filter_list`` than ``function`` arrive as keyword arguments."""
 
     def __init__(self, **kwargs: Any) -> None:
         """Take the arguments; most filters have their own."""
@@ -103,7 +103,7 @@ class TakeKFilter(Filter):
         fewest = min(map(len, resps), default=self.k)
         if fewest < self.k:
             raise ScoreError(
-                f"take_first_k wants {self.k} answers, but there are {fewest}.", hint=f"Set repeats: {self.k} or more."
+                f"take_first_k needs {self.k} answers, but there are {fewest}.", hint=f"Set repeats: {self.k} or more."
             )
         return [answers[: self.k] for answers in resps]
 
@@ -127,7 +127,7 @@ class CustomFilter(Filter):
         super().__init__(**kwargs)
 
     def apply(self, resps: Any, docs: Any) -> Any:
-        """What the function returns."""
+        """Return the values of the function."""
         return self.filter_fn(resps, docs)
 
 

@@ -84,7 +84,7 @@ COMPUTED: Mapping[str, frozenset[str]] = {
 
 
 class MetricConfig(Protocol):
-    """What this module reads of a task's configuration."""
+    """The part of a task's configuration that this module reads."""
 
     @property
     def task(self) -> Any: ...
@@ -114,7 +114,7 @@ def bind_metrics(
         config: The task.
         where: ``file:line`` of its metric list.
         sources: The files of the task's code; what they register wins.
-        parity: Which other system's numbers are wanted.
+        parity: The other system whose numbers are used.
 
     Raises:
         PlanError: if an entry is not understood, or its metric or aggregation is unknown or cannot be loaded.

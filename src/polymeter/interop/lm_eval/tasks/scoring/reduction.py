@@ -18,7 +18,7 @@ from polymeter.tasks.yaml.scoring.metrics import BoundMetric
 from polymeter.tasks.yaml.scoring.reduction import reduce_task
 
 _NO_KEY = "score"
-"""What ``reduce_task`` calls the number in a value that is a dictionary; lm-eval has no name for it."""
+"""The name that ``reduce_task`` gives to the number in a value that is a dictionary; lm-eval has no name for it."""
 
 
 def reduce(rows: Iterable[ScoredRow], context: ReduceContext, *, scorer: LmEvalScorer) -> list[Result]:

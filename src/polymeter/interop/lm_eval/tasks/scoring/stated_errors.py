@@ -21,12 +21,12 @@ from polymeter.stats.additive import Additive
 
 NOT_STATED: Literal["N/A"] = "N/A"
 ITERATIONS = 100_000
-"""How many resamples lm-eval draws."""
+"""The number of resamples that lm-eval draws."""
 _OF_TEXTS = 100
-"""How many it draws at most for a metric of texts, which it knows by the metric's name."""
+"""The largest number that it draws for a metric of texts, which it knows by the metric's name."""
 _CHUNK = 1_000
 _MOST_DRAWN = 2_000_000
-"""How many positions are drawn at once."""
+"""The number of positions that are drawn at once."""
 
 Floats = NDArray[np.float64]
 Drawn = NDArray[np.int64]

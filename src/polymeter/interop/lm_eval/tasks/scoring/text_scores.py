@@ -49,9 +49,9 @@ def text_scores(
 
     Args:
         metrics: The metrics.
-        fields: What a row says; where it has choices, a target is the index of one.
+        fields: The values of a row; if it has choices, a target is the index of one.
         multiple_target: Whether the first row has several targets, which decides for all where the run is at parity.
-        parity: Which other system's values are wanted.
+        parity: The other system whose values are used.
     """
     is_any = parity.on("any-target")
     keeps_list = parity.on("repeated-answers")
@@ -128,7 +128,7 @@ def _several(metric: BoundMetric, golds: list[Any], answer: Any, is_any: bool, e
 
 
 def _exact(match: Callable[..., float], metric: BoundMetric, golds: list[Any], answer: Any) -> float:
-    """Whether the answer equals a reference; of several answers the share that does."""
+    """Return whether the answer equals a reference; of several answers the share that does."""
     answers = answer if isinstance(answer, list) else [answer]
     if not answers:
         raise ScoreError("The filters left no answer to score.")
@@ -157,7 +157,9 @@ def _own_value(metric: BoundMetric, value: Any) -> Any:
 
 
 def _is_accuracy(metric: BoundMetric) -> bool:
-    """Whether it is ``acc`` as a mean: no number in lm-eval; here it says whether answer and target are equal."""
+    """Return whether a metric is ``acc`` as a mean. lm-eval has no number for it; here it is the share of answers that
+    equal their target.
+    """
     return metric.name == _ACC and metric.aggregation is not None
 
 
@@ -172,7 +174,7 @@ def _cast(target: Any, answer: Any) -> Any:
 
 
 def _choice(item: Any, choices: Sequence[Any]) -> Any:
-    """The choice of an index; a text is taken as it is."""
+    """Return the choice of an index; a text is returned unchanged."""
     if not isinstance(item, Integral):
         return item
     index = int(item)
