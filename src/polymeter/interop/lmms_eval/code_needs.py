@@ -1,4 +1,4 @@
-"""What a task's code will only need while answers are scored, found before anything is asked."""
+"""Packages and data that a task's code only needs while answers are scored, found before the first request."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ def check_code_needs(spec: TaskSpec, parity: Parity) -> None:
     """Check that what a task's scoring calls has the packages that it needs.
 
     Raises:
-        PlanError: if one is missing: lmms-eval itself, whose default judge prompts are wanted at parity with it, or
-            math-verify.
+        PlanError: if one is missing: lmms-eval itself, for its default judge prompts at parity with it, or math-verify.
     """
     if not any(sign in _bytes_of(file) for file in spec.sources if file.suffix == ".py" for sign in _OF_JUDGES):
         return
@@ -78,7 +77,7 @@ def _uses(spec: TaskSpec) -> Iterator[Use]:
 
 
 def _has_own_prompt(use: Use) -> bool:
-    """Whether a call gives the judge a prompt of its own."""
+    """Return whether a call gives the judge a prompt of its own."""
     position = _WITH_PROMPTS[use.name]
     if use.call is None or position is None:
         return False

@@ -227,7 +227,7 @@ def _analyse(options: Mapping[str, Any]) -> int:
 
 
 def _power_report(options: Mapping[str, Any]) -> Iterator[str]:
-    """Say how many samples it takes to show a difference between two models, and whether the tasks have that many.
+    """Report the number of samples that show a difference between two models, and whether the tasks have that many.
 
     Raises:
         PlanError: if an option is out of range, or a task cannot be opened.
@@ -246,7 +246,7 @@ def _power_report(options: Mapping[str, Any]) -> Iterator[str]:
         needed = needed_samples(effect, power=power, **assumptions)
     except ValueError as error:
         raise PlanError(str(error), where="--power-analysis") from None
-    yield f"Showing a difference of {effect:.1%} with {power:.0%} power takes {needed:,} samples"
+    yield f"Showing a difference of {effect:.1%} with {power:.0%} power needs {needed:,} samples"
     yield (
         f"(paired, two-sided, alpha {assumptions['alpha']:g}, correlation {assumptions['correlation']:g}, "
         f"standard deviations {assumptions['std_a']:g} and {assumptions['std_b']:g})."

@@ -1,4 +1,4 @@
-"""Where Polymeter differs from lmms-eval 0.7.2 on purpose.
+"""Deliberate differences between Polymeter and lmms-eval 0.7.2.
 
 One record is one row of ``docs/differences.md``, which ``python -m scripts.differences`` makes from them.
 """

@@ -173,8 +173,8 @@ def evaluate_lmms_eval(
 
 
 def lmms_eval_document(result: LmmsEvalResult, *, has_samples: bool = True) -> dict[str, Any]:
-    """What ``simple_evaluate`` of lmms-eval returns: the content of its results file, and ``samples`` by task, each
-    with its row (``doc``) without media.
+    """Return the results as ``simple_evaluate`` of lmms-eval returns them: the content of its results file, and
+    ``samples`` by task, each with its row (``doc``) without media.
 
     Args:
         result: A finished evaluation.
@@ -265,10 +265,10 @@ def _folder(command: LmmsEvalCommand) -> Path | None:
 
 
 def _options_in_name(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options whose values the run folder's name depends on.
+    """Return the options that the name of the run folder depends on.
 
-    ``include_paths`` is a runtime option but is part of the name, as absolute paths: here nothing else tells tasks of
-    the same name in different folders apart.
+    ``include_paths`` is a runtime option but is part of the name, as absolute paths: here nothing else distinguishes
+    tasks of the same name in different folders.
     """
     return {**identity_options(options), "include_paths": [str(path.resolve()) for path in options["include_paths"]]}
 

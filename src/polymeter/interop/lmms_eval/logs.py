@@ -79,8 +79,8 @@ def read(path: Path) -> LoggedRun:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether a file of such a name is lmms-eval's by its content. Results that are cut off are: reading them says what
-    is wrong.
+    """Return whether a file of such a name is lmms-eval's by its content. Results that are cut off are: reading them
+    reports the error.
     """
     with suppress(OSError):
         if file.suffix == ".jsonl":
@@ -123,7 +123,9 @@ def _filters(config: Mapping[str, Any], stated: Sequence[StatedResult]) -> tuple
 def _begun(document: Mapping[str, Any]) -> datetime | None:
     """When the run began: the time in the file names, which is that of the time zone which the command was given."""
     zone = ((document.get("config") or {}).get("resolved_cli_args") or {}).get("timezone")
-    with suppress(TypeError, ValueError, LookupError, OSError):  # no such date, or a zone that this machine lacks
+    with suppress(
+        TypeError, ValueError, LookupError, OSError
+    ):  # no such date, or a zone that is missing on this machine
         day, hour = str(document.get("date")).split("_")
         begun = datetime.fromisoformat(f"{day[:4]}-{day[4:6]}-{day[6:]}T{hour[:2]}:{hour[2:4]}:{hour[4:]}")
         return begun.replace(tzinfo=ZoneInfo(str(zone)))
@@ -227,7 +229,7 @@ def _choices(config: Mapping[str, Any], pairs: Sequence[Any]) -> tuple[str, ...]
 
 
 def _answer(line: Mapping[str, Any]) -> str:
-    """What was scored, by the first filter."""
+    """Return the scored answer, by the first filter."""
     filtered = line["filtered_resps"]
     return " | ".join(map(str, filtered)) if isinstance(filtered, list) else str(filtered)
 

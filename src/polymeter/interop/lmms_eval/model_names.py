@@ -33,7 +33,7 @@ _NAMED = {
 _STARTED = ("vllm", "sglang")
 """Backends that start a server: what lmms-eval's wrappers give the engine goes into its command line."""
 _OF_WRAPPERS = frozenset({"batch_size", "threads"})
-"""How lmms-eval's wrappers of engines feed them, which is the engine's own business here."""
+"""Settings of lmms-eval's wrappers for feeding engines, which is the engine's own business here."""
 _NAME_KEYS = ("pretrained", "model", "model_version", "model_name", "model_id")
 _RENAMED: Mapping[str, Mapping[str, str]] = {
     "hf": {"peft": "adapter", "max_num_frames": "video_frames", "fps": "video_fps", "model_revision": "revision"},
@@ -45,7 +45,7 @@ _SERVER_FLAGS: Mapping[tuple[str, str], str] = {
     ("sglang", "max_model_len"): "context-length",
     ("sglang", "tokenizer"): "tokenizer-path",
 }
-"""What SGLang's command line calls otherwise than vLLM's engine."""
+"""Flags of SGLang's command line that have other names than arguments of vLLM's engine."""
 _PROCESSOR = ("min_pixels", "max_pixels")
 
 
@@ -136,8 +136,8 @@ def route(name: str, arguments: Mapping[str, Any]) -> LmmsEvalRoute | None:
 
 
 def translated(backend: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of lmms-eval's wrappers under one of our backends' names for them; others stay as they are, or become
-    arguments of the server that a backend starts.
+    """Translate arguments of lmms-eval's wrappers into one of our backends' names for them. Others are unchanged, or
+    become arguments of the server that a backend starts.
     """
     if backend in _STARTED:
         return _with_server_args(backend, arguments)
@@ -167,7 +167,7 @@ def unknown(name: str, names: list[str]) -> PlanError:
 
 
 def _with_server_args(backend: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the engine of a wrapper is given, as words of the server's command line; our own arguments stay."""
+    """Return the arguments of a wrapper's engine as words of the server's command line; our own arguments stay."""
     known = {*inspect.signature(MODELS.get(backend)).parameters, *inspect.signature(MODELS.get("openai")).parameters}
     ours: dict[str, Any] = {}
     words: list[str] = []

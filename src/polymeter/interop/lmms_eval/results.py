@@ -46,7 +46,7 @@ _DEFAULTS = {"output_type": "generate_until", "repeats": 1, "score_key": "score"
 
 @dataclass(frozen=True, slots=True)
 class LmmsEvalFacts:
-    """What lmms-eval's files record about the command that the run folder does not.
+    """Facts of the command that lmms-eval's files record and the run folder does not.
 
     Attributes:
         model: The model as the user named it.
@@ -67,7 +67,7 @@ class LmmsEvalFacts:
 
 @dataclass(frozen=True, slots=True)
 class LmmsEvalStoredRun:
-    """What a run folder says.
+    """The content of a run folder.
 
     Attributes:
         manifest: The content of ``run.json``.
@@ -173,7 +173,7 @@ def samples_with_docs(run: LmmsEvalStoredRun) -> dict[str, list[dict[str, Any]]]
 
 
 def _parity(manifest: Mapping[str, Any]) -> Parity:
-    """Whose values the run took."""
+    """Return the parity that the run used."""
     return parity_with(manifest["options"]["identity"].get("parity", ""))
 
 

@@ -190,7 +190,7 @@ def test_wrappers_that_are_announced_by_path() -> None:
     assert models.get_model("announced", force_simple=True) is Plain
     assert models.get_model("announced") is Echo
     models.MODEL_REGISTRY_V2.register_manifest(ModelManifest("wrong", simple_class_path=place))
-    with pytest.raises(TypeError, match="is announced as simple, but says is_simple=False"):
+    with pytest.raises(TypeError, match="is announced as simple, but has is_simple=False"):
         models.get_model("wrong")
     with pytest.raises(PlanError, match="announced_two"):
         models.get_model_manifest("announced_two")
@@ -207,7 +207,7 @@ def test_results_as_files(tmp_path: Path) -> None:
     assert json.loads((folder / "20250101_000000_results.json").read_text()) == {"results": {"t": 1}}
     assert (folder / "20250101_000000_samples_t.jsonl").read_text() == '{"doc_id": 0}\n{"doc_id": 1}\n'
     EvaluationTracker().save_results_aggregated({})
-    with pytest.raises(PlanError, match="WandbLogger is not there"):
+    with pytest.raises(PlanError, match="WandbLogger does not exist here"):
         WandbLogger(project="x")
 
 

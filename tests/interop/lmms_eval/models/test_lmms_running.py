@@ -201,7 +201,7 @@ def test_another_row_is_not_to_be_had() -> None:
     WRAPPERS.append(Echo(peek))
     with pytest.raises(ModelError, match="row 99, which it was not asked about"):
         ask(WRAPPERS[-1], request("q"))
-    with pytest.raises(ModelError, match="a dict that is no row of its task_dict"):
+    with pytest.raises(ModelError, match="a dict that is not a row of its task_dict"):
         doc_to_visual({"a": 1})
 
 
@@ -476,7 +476,7 @@ def test_row_numbers_kept_below_the_length_are_kept(tmp_path: Path) -> None:
 def test_a_failure_that_a_wrapper_writes_as_an_answer_is_a_failure(answer: Any) -> None:
     (found,) = ask(Echo(lambda instance: answer), request("q"))
     assert found.error is not None
-    assert "says that it got no answer: [LMMS_EVAL_" in found.error.message
+    assert "reports that it got no answer: [LMMS_EVAL_" in found.error.message
 
 
 def test_numbers_that_can_only_be_losses_are_told_once(caplog: pytest.LogCaptureFixture) -> None:

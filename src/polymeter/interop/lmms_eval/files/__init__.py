@@ -1,1 +1,1 @@
-"""Files in lmms-eval's form: the lines of its sample files, and its summary of what answers cost."""
+"""Files in lmms-eval's form: the lines of its sample files, and its summary of the tokens and the time of answers."""

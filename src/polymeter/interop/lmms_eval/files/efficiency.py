@@ -1,4 +1,4 @@
-"""Tokens per right answer: lmms-eval's summary of what a run's answers cost."""
+"""Tokens per right answer: lmms-eval's summary of the tokens and the time of a run's answers."""
 
 from __future__ import annotations
 

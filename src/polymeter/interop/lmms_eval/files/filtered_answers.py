@@ -1,4 +1,4 @@
-"""What each filter of a task has made of a sample's answers, read again from the stored answers for lmms-eval's files.
+"""The answers of a sample after each filter of a task, read again from the stored answers for lmms-eval's files.
 
 The run folder keeps the answer of the first filter only, as one readable text.
 """
@@ -33,7 +33,7 @@ def filters_of_task(
     Args:
         task: The task, in ``run.json``.
         reasoning_tags: The run's ``reasoning_tags``, for a task that names none.
-        parity: Whose values the run takes.
+        parity: The system whose values the run uses.
     """
     config = task["config"]
     if task["dialect"] != _FORMAT or (config.get("output_type") or _TEXT_TYPES[0]) not in _TEXT_TYPES:

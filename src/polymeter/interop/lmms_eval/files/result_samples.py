@@ -175,7 +175,9 @@ def _responses(exchanges: Sequence[Mapping[str, Any]]) -> list[Any]:
 
 
 def _filtered(answer: str | None, raw: list[Any]) -> list[Any]:
-    """What was scored. The run folder joins several answers into one readable text, which is split again here."""
+    """Return the scored answers. The run folder joins several answers into one readable text, which is split again
+    here.
+    """
     if raw and isinstance(raw[0], list):
         if isinstance(raw[0][0], str) and len(raw) > 1:
             return raw

@@ -13,12 +13,12 @@ from polymeter.interop.lmms_eval.models.base import unwrap_generation_output
 from polymeter.interop.lmms_eval.models.calls import Call
 
 _FAILURES = ("[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED]")
-"""How the text begins that lmms-eval's endpoint wrappers return in place of an answer they did not get."""
+"""Beginnings of the texts that lmms-eval's endpoint wrappers return in place of an answer they did not get."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerReading:
-    """How the user says that a wrapper's answers are to be read.
+    """The user's rules for reading a wrapper's answers.
 
     Attributes:
         strips_prompt: Whether answers begin with the prompt, which is then cut off.
@@ -75,7 +75,7 @@ def _output(answer: Any, prompt: str, reading: AnswerReading) -> Output:
             hint="An answer is a text, a GenerationResult, or a pair of a text and its token counts.",
         )
     if text.startswith(_FAILURES):
-        raise ModelError(f"The wrapper says that it got no answer: {text}")
+        raise ModelError(f"The wrapper reports that it got no answer: {text}")
     usage = Usage(counts.input_tokens, counts.output_tokens, counts.reasoning_tokens) if counts is not None else None
     return Output(text=_without(prompt, text) if reading.strips_prompt else text, usage=usage)
 

@@ -62,7 +62,7 @@ def unwrap_generation_output(output: Any) -> tuple[Any, TokenCounts | None]:
 
 
 class lmms(FamilyModel):
-    """A model wrapper. ``is_simple`` says whether its requests carry a text and media, or messages."""
+    """A model wrapper. Requests of a simple one (``is_simple``) carry a text and media, those of others messages."""
 
     is_simple: bool = True
     task_dict: dict[str, Any]
@@ -81,7 +81,7 @@ class lmms(FamilyModel):
         raise NotImplementedError(f"{type(self).__name__} generates no text.")
 
     def generate_until_multi_round(self, requests: Sequence[Any]) -> list[Any]:
-        """The answers of all rounds of each request, whose rounds the wrapper drives itself."""
+        """The answers of all rounds of each request. The wrapper drives the rounds itself."""
         raise NotImplementedError(f"{type(self).__name__} drives no rounds.")
 
     def generate_visual_cot(self, requests: Sequence[Any]) -> list[GenerationOutput]:
@@ -132,7 +132,7 @@ class ModelManifest:
     Attributes:
         model_id: Its name.
         simple_class_path: ``package.module.Class`` of the wrapper that takes a text and media.
-        chat_class_path: The same for the wrapper that takes messages, which wins if both are there.
+        chat_class_path: The same for the wrapper that takes messages, which wins if both exist.
         aliases: Further names.
     """
 

@@ -43,7 +43,7 @@ class Call:
     Attributes:
         method: The method to call.
         requests: The requests that it answers, in order.
-        instances: Its argument: for each request as many as ``counts`` says.
+        instances: Its argument: for each request as many as in ``counts``.
         counts: Number of instances of each request.
         rows: Row number → row.
         task: The task's name, as the tuples have it.
@@ -73,7 +73,7 @@ class Call:
         if len({target.n_called for target, count in zip(targets, counts, strict=False) if count > 1}) > 1:
             raise ModelError(
                 "The wrapper's loglikelihood called doc_to_target of one request for others, which have other choices.",
-                hint="It is each request's own text: use it as it is, or call each request's own.",
+                hint="It is each request's own text: use it unchanged, or call each request's own.",
             )
 
 

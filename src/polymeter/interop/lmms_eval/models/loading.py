@@ -213,7 +213,9 @@ def _by_name(pairs: Iterable[tuple[str, type[lmms]]]) -> dict[str, type[lmms]]:
 
 
 def _are_rivals(one: type[lmms], other: type[lmms], name: str) -> bool:
-    """Whether two wrappers of one file and one kind are registered under the same name, so that neither is meant."""
+    """Return whether two wrappers of one file and one kind are registered under the same name, so that neither is
+    meant.
+    """
     is_same_kind = one is not other and one.is_simple == other.is_simple and one.__module__ == other.__module__
     return is_same_kind and name in registered_names(one) and name in registered_names(other)
 

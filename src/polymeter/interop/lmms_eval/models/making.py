@@ -18,7 +18,9 @@ _DEFAULT_CONCURRENCY = 16
 
 
 def own_concurrency(cls: type[lmms], arguments: Mapping[str, Any]) -> int:
-    """How many requests a wrapper runs at once by itself, by its constructor's arguments; 0 if none of them says."""
+    """Return the number of requests that a wrapper runs at once by itself, by its constructor's arguments; 0 if none of
+    them sets it.
+    """
     named, _ = parameters(cls)
     for name in _CONCURRENCY:
         if name in named:
@@ -36,7 +38,7 @@ def make_wrapper(cls: type[lmms], arguments: Mapping[str, Any], batch_size: int)
         batch_size: Passed to constructors that take one.
 
     Raises:
-        PlanError: if the constructor raised; the hint says so if the wrapper refuses this batch size.
+        PlanError: if the constructor raised; the hint names the batch size if the wrapper refuses it.
     """
     named, takes_any = parameters(cls)
     with_size = dict(arguments)
@@ -96,7 +98,7 @@ def _explained(error: PlanError, cause: BaseException, arguments: Mapping[str, A
 
 
 def batch_hint(error: PolymeterError, size: int) -> str:
-    """What to do if a wrapper refuses its batch size only at the first request; empty if it failed otherwise."""
+    """Return a hint if a wrapper refuses its batch size only at the first request; empty if it failed otherwise."""
     cause = error.__cause__
     is_refusal = isinstance(cause, (AssertionError, NotImplementedError, ValueError))
     return _smaller(size) if is_refusal and size > 1 and "batch" in f"{cause} {_line_at(error.where)}".lower() else ""

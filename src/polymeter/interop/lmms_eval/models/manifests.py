@@ -100,7 +100,7 @@ class ModelRegistryV2:
 
         Raises:
             PlanError: if there is none.
-            TypeError: if it does not take the kind of requests that its manifest says.
+            TypeError: if it does not take the kind of requests that its manifest states.
         """
         if model_name not in self._ids:
             return LMMS_MODELS.get(model_name, force_simple=force_simple)
@@ -161,7 +161,7 @@ def class_of(resolved: Any, folder: Path | None) -> type[lmms]:
 
     Raises:
         PlanError: if it is not a subclass of ``lmms``.
-        TypeError: if it does not take the kind of requests that its manifest says.
+        TypeError: if it does not take the kind of requests that its manifest states.
     """
     path = str(resolved.class_path)
     module_name, _, attribute = path.replace(":", ".").rpartition(".")
@@ -172,5 +172,5 @@ def class_of(resolved: Any, folder: Path | None) -> type[lmms]:
         hint = did_you_mean(attribute, vars(module))
         raise PlanError(f"{module_name} has no subclass of lmms named {attribute!r}.", where=path, hint=hint)
     if cls.is_simple != (resolved.model_type == "simple"):
-        raise TypeError(f"{path} is announced as {resolved.model_type}, but says is_simple={cls.is_simple}.")
+        raise TypeError(f"{path} is announced as {resolved.model_type}, but has is_simple={cls.is_simple}.")
     return cls

@@ -137,7 +137,7 @@ class LmmsModel(FamilyBackend):
         return answers
 
     def _warn_of_losses(self, answers: list[Response]) -> None:
-        """Warn once if the wrapper's numbers cannot be log-probabilities, which are never above 0."""
+        """Warn once if the wrapper's values cannot be log-probabilities, which are never above 0."""
         values = [choice.logprob for answer in answers for output in answer.outputs for choice in output.logprobs or ()]
         if self._has_warned or self._reading.returns_loss or not any(value > _ROUNDING for value in values):
             return

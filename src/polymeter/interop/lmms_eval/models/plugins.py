@@ -23,7 +23,7 @@ _SIMPLE_KINDS = (".simple", ".chat", "")
 
 
 def are_plugins_there() -> bool:
-    """Whether any installed package provides wrappers."""
+    """Return whether any installed package provides wrappers."""
     return bool(_packages()) or bool(entry_points(group=GROUP))
 
 

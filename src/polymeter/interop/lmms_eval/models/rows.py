@@ -47,7 +47,7 @@ class WrapperRow(dict[str, Any]):
 
     @property
     def continuations(self) -> tuple[str, ...]:
-        """The continuations whose likelihood the request wants."""
+        """The continuations whose likelihood the request asks for."""
         return tuple(getattr(self._request.parameters, "continuations", ()))
 
     @property
@@ -58,7 +58,7 @@ class WrapperRow(dict[str, Any]):
         return _nested([(_place(medium), as_visual(medium)) for medium in self._request.media()])
 
     def fits(self, request: Request) -> bool:
-        """Whether another request can share this row: it has the same messages and continuations."""
+        """Return whether another request can share this row: it has the same messages and continuations."""
         own = self._request
         has_same_continuations = self.continuations == getattr(request.parameters, "continuations", ())
         return has_same_continuations and (
@@ -196,7 +196,7 @@ def _nested(placed: Sequence[tuple[tuple[int, ...], Any]]) -> list[Any]:
 def _checked(row: Any) -> WrapperRow:
     if not isinstance(row, WrapperRow):
         raise ModelError(
-            f"The wrapper asks for the media of a {type(row).__name__} that is no row of its task_dict.",
-            hint="Take the row from self.task_dict[task][split][doc_id], and hand it on as it is.",
+            f"The wrapper asks for the media of a {type(row).__name__} that is not a row of its task_dict.",
+            hint="Take the row from self.task_dict[task][split][doc_id], and pass it on unchanged.",
         )
     return row

@@ -1,5 +1,5 @@
-"""What task classes work with besides their methods: the configuration they read and change, splits that open at first
-use, and what the run passes to them.
+"""Objects that task classes work with besides their methods: the configuration they read and change, splits that open
+at first use, and the settings that the run passes to them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from polymeter.tasks.yaml import config
 
 @dataclass(frozen=True, slots=True)
 class LmmsTaskContext:
-    """What the run passes to a task class. An object has it before its constructor runs, because constructors written
-    for lmms-eval have no parameter for it and many open their dataset there.
+    """The settings that the run passes to a task class. An object has them before its constructor runs, because
+    constructors written for lmms-eval have no parameter for them and many open their dataset there.
 
     Attributes:
         name: The task's name in its YAML.

@@ -99,7 +99,7 @@ def _make(spec: TaskSpec, config: YamlFields, context: OpenContext, prompt_key: 
             if isinstance(guest_task, Task):
                 guest_task._surroundings = surroundings
             return guest_task
-        # Made in two steps, so that the surroundings are there when the author's constructor runs, which may never
+        # Made in two steps, so that the surroundings exist when the author's constructor runs, which may never
         # call ours.
         task = make.__new__(make, **arguments)
         task._surroundings = surroundings
@@ -117,7 +117,7 @@ def _config_of(guest_task: Any, spec: TaskSpec, config: YamlFields) -> YamlField
 
 
 def _overrides(guest_task: Any, name: str) -> bool:
-    """Whether a method is the author's and not ours."""
+    """Return whether a method is the author's and not ours."""
     own = getattr(type(guest_task), name, None)
     return own is not None and not any(own is getattr(base, name, None) for base in _BASES)
 

@@ -52,7 +52,7 @@ class _Merged:
 
     Attributes:
         messages: The prompt.
-        continuations: The continuations whose likelihood is wanted.
+        continuations: The continuations whose likelihood is asked for.
         settings: Generation settings as the instance has them; ``None`` for a request for likelihoods.
         positions: Positions of these instances among the sample's.
     """

@@ -47,7 +47,7 @@ class Task:
     DATASET_NAME: str | None = None
     OUTPUT_TYPE: str | None = None
     _surroundings = LmmsTaskContext()
-    """What the run passes to it; set before its constructor runs."""
+    """The settings that the run passes to it; set before its constructor runs."""
 
     def __init__(
         self,
@@ -91,15 +91,15 @@ class Task:
         return resolve(config.process_docs)(rows) if config.process_docs is not None else rows
 
     def has_training_docs(self) -> bool:
-        """Whether there is a training split."""
+        """Return whether there is a training split."""
         return self._config.training_split is not None
 
     def has_validation_docs(self) -> bool:
-        """Whether there is a validation split."""
+        """Return whether there is a validation split."""
         return self._config.validation_split is not None
 
     def has_test_docs(self) -> bool:
-        """Whether there is a test split."""
+        """Return whether there is a test split."""
         return self._config.test_split is not None
 
     def training_docs(self) -> Any:

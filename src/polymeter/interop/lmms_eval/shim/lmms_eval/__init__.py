@@ -1,3 +1,3 @@
-"""What lmms-eval's own modules do, where it is more than a name of ours."""
+"""Parts of lmms-eval's own modules that are more than names of ours."""
 
 __version__ = "0.7.2"

@@ -23,7 +23,7 @@ def cli_evaluate(args: argparse.Namespace | None = None) -> None:
     """Run ``polymeter lmms-eval``, with the options of this process or with given ones.
 
     Raises:
-        SystemExit: Something went wrong; its code says what.
+        SystemExit: Something went wrong; its code shows the kind.
     """
     code = main(["lmms-eval", *(sys.argv[1:] if args is None else _words(vars(args)))])
     if code:

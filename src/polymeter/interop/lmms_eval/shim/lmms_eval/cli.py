@@ -13,7 +13,7 @@ def main() -> None:
     """Run ``polymeter lmms-eval`` with the options of this process.
 
     Raises:
-        SystemExit: Something went wrong; its code says what.
+        SystemExit: Something went wrong; its code shows the kind.
     """
     from polymeter.cli.main import main as run
 

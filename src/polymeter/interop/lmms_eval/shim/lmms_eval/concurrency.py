@@ -63,7 +63,7 @@ class AdaptiveConcurrencyConfig:
 
 @dataclass(frozen=True)
 class AdaptiveConcurrencyDecision:
-    """The next concurrency, and the numbers behind the decision."""
+    """The next concurrency, and the figures behind the decision."""
 
     current_concurrency: int
     next_concurrency: int
@@ -116,7 +116,7 @@ def parse_bool(value: Any) -> bool:
 
 
 def is_rate_limit_error(error_msg: str) -> bool:
-    """Whether an error message looks like a rate limit."""
+    """Return whether an error message looks like a rate limit."""
     return any(sign in error_msg.lower() for sign in _RATE_LIMIT_SIGNS)
 
 

@@ -1,7 +1,7 @@
 """``lmms_eval.evaluator``: a script's evaluation, run by Polymeter.
 
-The evaluation has a run folder (under ``./runs``, or where ``use_cache`` says), so it can be resumed and has an HTML
-report. The return value has lmms-eval's shape.
+The evaluation has a run folder (under ``./runs``, or in ``use_cache``), so it can be resumed and has an HTML report.
+The return value has lmms-eval's shape.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _names(tasks: Any) -> list[str]:
     """The names of tasks.
 
     Raises:
-        PlanError: if there is none, or one is not a string.
+        PlanError: if no task is named, or a name is not a string.
     """
     names = [tasks] if isinstance(tasks, str) else list(tasks or ())
     if not names:

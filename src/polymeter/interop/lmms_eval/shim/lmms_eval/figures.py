@@ -1,7 +1,7 @@
 """The speeds and token counts that wrappers report themselves.
 
 Speeds are logged and summarised for ``simple_evaluate``; token counts are kept for wrappers that stop at a budget and
-for scripts that read them. A run's own numbers use neither.
+for scripts that read them. A run's own figures use neither.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def set_budget(max_tokens: int | None = None) -> None:
 
 
 def is_budget_exceeded() -> bool:
-    """Whether the budget is spent."""
+    """Return whether the budget is spent."""
     return _ledger.is_spent
 
 

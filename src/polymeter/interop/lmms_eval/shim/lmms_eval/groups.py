@@ -20,7 +20,7 @@ class _Items(dict[str, Any]):
 
 @dataclass
 class AggMetricConfig(_Items):
-    """How a group aggregates its tasks' numbers into one."""
+    """The aggregation of a group: its tasks' results become one."""
 
     metric: str | None = None
     aggregation: str | Callable[..., Any] | None = "mean"

@@ -27,7 +27,7 @@ class MissingOptionalDependencyError(ImportError):
 
 
 def is_package_available(package_name: str) -> bool:
-    """Whether a package is installed. It is not imported, but for ``a.b`` its package ``a`` is."""
+    """Return whether a package is installed. It is not imported, but for ``a.b`` its package ``a`` is."""
     try:
         return importlib.util.find_spec(package_name) is not None
     except ModuleNotFoundError:

@@ -32,8 +32,8 @@ def ask_judge(
     top_p: float | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> core.Response:
-    """The judge's answer, or a response that is an error. An answer that ended inside the judge's reasoning is an
-    error, and the sample that is being scored has no score; with parity it is handed on as it is.
+    """Return the judge's answer, or a response that is an error. An answer that ended inside the judge's reasoning is
+    an error, and the sample that is being scored has no score; with parity it is passed on unchanged.
 
     Args:
         messages: ``{role, content}``; the content is a text or a list of ``text`` and ``image_url`` items.

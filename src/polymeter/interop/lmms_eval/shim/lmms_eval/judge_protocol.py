@@ -60,7 +60,7 @@ class Request:
 
 @dataclass
 class Response:
-    """A judge's answer. If ``success`` is false there is none, and ``error_message`` says why."""
+    """A judge's answer. If ``success`` is false, the answer is missing, and ``error_message`` has the reason."""
 
     content: str
     model_used: str

@@ -78,7 +78,9 @@ class ServerInterface:
         custom_prompt: str | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Whether a prediction is right: ``result`` is 1 or 0, or with another ``output_format`` true or false."""
+        """Return whether a prediction is right. ``result`` is 1 or 0; with another ``output_format`` it is true or
+        false.
+        """
         prompt = JudgePromptBuilder.build_binary_prompt(
             question, answer, prediction, output_format, custom_prompt, **kwargs
         )
@@ -98,7 +100,7 @@ class ServerInterface:
         images: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """How good two answers are: ``scores`` is a pair."""
+        """Rate two answers: ``scores`` is a pair."""
         prompt = JudgePromptBuilder.build_comparative_prompt(
             question, response1, response2, context, score_range, custom_prompt, **kwargs
         )
@@ -110,7 +112,7 @@ class ServerInterface:
     def evaluate_with_rubric(
         self, question: str, prediction: str, rubric: dict[str, Any], **kwargs: Any
     ) -> dict[str, Any]:
-        """How a prediction meets each item of a rubric: ``scores`` is the judge's object."""
+        """Rate a prediction by each item of a rubric: ``scores`` is the judge's object."""
         prompt = JudgePromptBuilder.build_rubric_prompt(question, prediction, rubric)
         request = self._question(prompt, question=question, prediction=prediction)
         return self._verdict("scores", request, ResponseParser.parse_json_response, prompt)

@@ -114,7 +114,7 @@ class WandbLogger:
 
     def __init__(self, **kwargs: Any) -> None:
         raise PlanError(
-            f"{type(self).__name__} is not there: results are written to files and sent nowhere.",
+            f"{type(self).__name__} does not exist here: results are written to files and sent nowhere.",
             hint="Upload what simple_evaluate returns yourself.",
         )
 

@@ -164,7 +164,7 @@ def encode_image_to_bytes(
     quality: int | None = None,
     copy_if_pil: bool = False,
 ) -> bytes:
-    """An image, or the image at a path, encoded. The image itself is never changed, whatever ``copy_if_pil`` says."""
+    """An image, or the image at a path, encoded. The image itself is never changed, whatever ``copy_if_pil`` is."""
     pil_format = _format(image_format)
     original = _original_bytes(image, pil_format, convert_rgb) if quality is None else None
     return original if original is not None else _encoded(_opened(image, convert_rgb), pil_format, quality)

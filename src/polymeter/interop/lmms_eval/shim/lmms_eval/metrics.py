@@ -36,7 +36,7 @@ def mean(arr: Sequence[float]) -> Any:
 
 
 def median(arr: Sequence[float]) -> Any:
-    """The middle of the sorted values; at parity with lmms-eval, of the values as they are."""
+    """Return the middle of the sorted values; at parity with lmms-eval, of the values in their order."""
     if guest_context().parity.on("median-order"):
         return arr[len(arr) // 2]
     return _aggregated("median", arr)

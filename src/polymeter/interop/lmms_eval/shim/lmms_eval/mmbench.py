@@ -142,7 +142,7 @@ class MMBench_Evaluator:
     def extract_answer_from_item(self, item: Mapping[str, Any]) -> tuple[str, str]:
         """The option that a row's prediction means, and the text that names it.
 
-        The judge has three attempts; if it names no option either, one is drawn at random, as the protocol says, with
+        The judge has three attempts; if it names no option either, one is drawn at random, as in the protocol, with
         this evaluation's own generator.
         """
         choices = self.build_choices(item)
@@ -211,5 +211,5 @@ class MMBench_Evaluator:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a cell is empty: ``None`` or NaN."""
+    """Return whether a cell is empty: ``None`` or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))

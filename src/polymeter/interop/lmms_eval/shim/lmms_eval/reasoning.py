@@ -1,4 +1,4 @@
-"""``lmms_eval.tasks._task_utils.reasoning_utils``: tasks that want reasoning and score its conclusion.
+"""``lmms_eval.tasks._task_utils.reasoning_utils``: tasks that ask for reasoning and score its conclusion.
 
 The ``math-verify`` package decides mathematical equality; it is needed only if texts differ.
 """
@@ -198,8 +198,8 @@ def llm_as_judge_sync(predict_str: str, ground_truth: str, extra_info: Mapping[s
 
 
 def _is_same_mathematics(prediction: str, reference: str) -> float:
-    """Whether two texts mean the same mathematics. In a process that can be ended: math-verify's own time limit works
-    only on the main thread.
+    """Return whether two texts mean the same mathematics. In a process that can be ended: math-verify's own time limit
+    works only on the main thread.
     """
     if importlib.util.find_spec("math_verify") is None:
         raise missing_package("math-verify", "comparing answers as mathematics")

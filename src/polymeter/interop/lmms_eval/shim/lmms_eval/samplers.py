@@ -55,7 +55,7 @@ class FirstNSampler(ContextSampler):
 
     def sample(self, n: int) -> list[Any]:
         """The first ``n`` rows."""
-        assert n <= len(self.docs), f"{n} examples are wanted, but there are only {len(self.docs)} rows"
+        assert n <= len(self.docs), f"{n} examples are needed, but there are only {len(self.docs)} rows"
         return [self.docs[number] for number in range(n)]
 
 

@@ -98,7 +98,9 @@ def handle_non_serializable(o: Any) -> Any:
 
 
 def is_multimodal_content(value: Any) -> bool:
-    """Whether a value is media, which does not belong into a log: bytes, arrays, tensors, images, columns of these."""
+    """Return whether a value is media, which does not belong into a log: bytes, arrays, tensors, images, columns of
+    these.
+    """
     if isinstance(value, (bytes, bytearray)):
         return True
     if isinstance(value, dict):

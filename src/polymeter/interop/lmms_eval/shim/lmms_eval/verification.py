@@ -135,7 +135,7 @@ class OpenAIVerifier(Verifier):
             ValueError: if it is NaN or infinite, which clamping would turn into full marks.
         """
         if not math.isfinite(score):
-            raise ValueError(f"{score} is no score")
+            raise ValueError(f"{score} is not a score")
         low, high = self.score_range
         if high <= low:
             return float(score >= high)

@@ -21,7 +21,7 @@ from polymeter.metrics.patterns import applied, group_of_first
 
 @dataclass
 class VerifyResult:
-    """Whether an answer is right: a score from 0 to 1, the judge's text, and metadata."""
+    """The judgement of an answer: true if it is right, a score from 0 to 1, the judge's text, and metadata."""
 
     score: float
     is_correct: bool
@@ -152,7 +152,7 @@ class ExactMatchVerifier(Verifier):
 
 
 class ContainsVerifier(Verifier):
-    """Whether the prediction contains the reference."""
+    """An answer is right if the prediction contains the reference."""
 
     def __init__(self, ignore_case: bool = True) -> None:
         self.ignore_case = ignore_case

@@ -45,7 +45,7 @@ class ChatMixin:
 
     def _infer_one(self, chat_messages: ChatMessages, gen_kwargs: dict[str, Any]) -> str:
         """The answer to a conversation."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it answers: it lacks _infer_one.")
+        raise NotImplementedError(f"{type(self).__name__} cannot answer: it has no _infer_one.")
 
     def generate_until(self, requests: Sequence[Any]) -> list[str]:
         """The answer to each request."""
