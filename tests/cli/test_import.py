@@ -166,7 +166,7 @@ def test_two_imports_are_not_said_to_be_the_same_model(typing: Typing) -> None:
             "There are no results of lmms-eval in log.",
             marks=pytest.mark.needs_system("lmms_eval"),
         ),
-        ("import log --output tasks", "There is something at tasks already."),
+        ("import log --output tasks", "tasks already exists."),
     ],
 )
 def test_mistakes(typing: Typing, words: str, told: str) -> None:

@@ -123,5 +123,5 @@ def test_a_run_that_was_interrupted_is_exported_as_a_part(run: Path, tmp_path: P
     (partial / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
     (partial / "results.json").unlink()
     done = polymeter.export(partial, to, output=tmp_path / "out")
-    assert done.notice == "The run is interrupted: this is a part of it, 12 of 12 samples."
+    assert done.notice == "The run is interrupted: these are partial results, 12 of 12 samples."
     assert done.files

@@ -172,5 +172,5 @@ def test_lines_of_a_row_are_read_together_and_no_others(tmp_path: Path) -> None:
 @pytest.mark.needs_system("lm_eval")
 def test_a_run_of_unknown_time_is_not_exported(read, tmp_path: Path) -> None:
     read(task("sums", [1.0, 0.0]))
-    with pytest.raises(PlanError, match="It is not known when this run was made"):
+    with pytest.raises(PlanError, match="The time of this run is unknown"):
         polymeter.export(tmp_path / "run", "lm-eval")

@@ -1,1 +1,1 @@
-"""Runs to and from other tools: imported logs, exported files, published folders, trackers."""
+"""Exchange of runs with other tools: imported logs, exported files, published folders, trackers."""

@@ -1,4 +1,4 @@
-"""A run as other tools' files: what is written, where, and what these files cannot hold."""
+"""Export of a run as the files of other tools, with a note on what those files cannot hold."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from polymeter.store.exports.export import read_samples
 from polymeter.store.media import media_path
 
 EXPORTED = "exports"
-"""The folder in a run folder for files whose user named no other."""
+"""The default folder for exported files, in the run folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export has written.
+    """The result of an export.
 
     Attributes:
         folder: The folder of the files.
         files: Their paths, sorted; without copied media.
-        n_media: How many media files were copied.
-        notice: Said of a run that has not ended; empty of one that has.
-        left_out: What these files have no place for, in one sentence; empty: nothing.
+        n_media: The number of copied media files.
+        notice: A sentence about a run that has not ended; empty if it has.
+        left_out: A sentence on what the files cannot hold; empty if they hold everything.
     """
 
     folder: Path
@@ -55,39 +55,39 @@ def export(
     media: Literal["copy", "none"] = "none",
     force: bool = False,
 ) -> Exported:
-    """Write a run as the files of another tool, which read as if that tool had written them.
+    """Write a run as the files of another tool, in the form that this tool writes.
 
     All files are written elsewhere first and moved to their place together, so a reader never sees a part of them. The
-    run itself stays as it is; of one that has not ended, what there is is written.
+    run itself does not change. If it has not ended, its partial results are written.
 
     Args:
         run: The run folder.
-        to: Whose files: a name that ``polymeter export --help`` lists, such as ``lmms-eval`` or ``csv``.
+        to: The format: a name that ``polymeter export --help`` lists, such as ``lmms-eval`` or ``csv``.
         output: The folder for them; default: ``exports/NAME`` in the run folder.
         tasks: Names of tasks, ``*`` allowed; default: all.
-        media: ``copy`` the images and other media that the run folder has, where the files can refer to them; or
+        media: ``copy`` to copy the images and other media of the run folder if the files can refer to them; or
             ``none``.
         force: Whether to write into a folder that is not empty; files of the same name are replaced.
 
     Raises:
-        PlanError: if there is no run, it is not known when it was made, there is no such export or task, a package is
+        PlanError: if the run, the export or a task does not exist, the time of the run is unknown, a package is
             missing, or the folder is not empty.
         StorageError: if a folder cannot be read or written.
     """
     exporter = EXPORTS.get(to)
     if media not in ("copy", "none"):
-        raise PlanError(f"Media are not exported as {media!r}.", hint="Known: copy, none.")
+        raise PlanError(f"Unknown value {media!r} of media.", hint="Known: copy, none.")
     found = open_run(run)
     folder = found.folder.path / EXPORTED / to if output is None else Path(output)
     _refuse_full(folder, is_forced=force)
     manifest, results = _exported_tasks(found, names_of(tasks, "tasks"))
     if not manifest.get("started"):
         raise PlanError(
-            "It is not known when this run was made, and other tools' files have to say it.",
+            "The time of this run is unknown, and other tools' files must state it.",
             where=str(found.folder.path),
-            hint="The log that it was imported from does not hold it: keep the log itself.",
+            hint="The log that it was imported from does not state it. Keep the log itself.",
         )
-    with stored_at(folder.parent, "Making the folder"):
+    with stored_at(folder.parent, "Creating the folder"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
     try:
@@ -113,7 +113,7 @@ def export(
 
 
 def export_summaries() -> dict[str, str]:
-    """What a run can be exported to: one line for each name, without importing any of them."""
+    """Return the available exports by name, each with one line about it. None of them is imported."""
     return {name: EXPORTS.find(name).summary for name in sorted(EXPORTS)}
 
 
@@ -125,12 +125,13 @@ def _refuse_full(folder: Path, *, is_forced: bool) -> None:
             raise PlanError(
                 "The folder for the export is not empty.",
                 where=str(folder),
-                hint="Name another with --output, or replace files of the same name with --force.",
+                hint="Name another folder with --output, or replace files of the same name with --force.",
             )
 
 
 def _exported_tasks(found: RunResult, patterns: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The manifest and the results with the chosen tasks alone, and with the groups of which all members are chosen.
+    """Return the manifest and the results of the selected tasks alone. A group stays if all of its members are
+    selected.
 
     Raises:
         PlanError: if a pattern matches no task.
@@ -154,9 +155,9 @@ def _exported_tasks(found: RunResult, patterns: Sequence[str]) -> tuple[dict[str
 
 
 def _move(source: Path, target: Path, files: Iterable[Path]) -> None:
-    """Move files to their place: as one folder where there is none yet, else each by itself."""
+    """Move files to their place: as one folder if the target does not exist, else one by one."""
     with stored_at(target, "Writing the export"):
-        with suppress(OSError):  # an empty folder is replaced; where the system refuses that, it is filled instead
+        with suppress(OSError):  # an empty folder is replaced; if the system refuses that, it is filled
             os.replace(source, target)
             return
         for file in files:
@@ -170,7 +171,7 @@ def _notice(found: RunResult, results: Mapping[str, Any]) -> str:
         return ""
     counts = [(sum(task["statuses"].values()), task["n_samples"]) for task in results["tasks"].values()]
     n_ended, n_planned = (sum(count[position] for count in counts) for position in (0, 1))
-    return f"The run is {found.status}: this is a part of it, {n_ended:,} of {n_planned:,} samples."
+    return f"The run is {found.status}: these are partial results, {n_ended:,} of {n_planned:,} samples."
 
 
 def _sentence(to: str, notes: Iterable[str]) -> str:

@@ -1,7 +1,6 @@
 """Copying a run's files to another place when it has ended (``--publish``).
 
-It belongs to a run's ending and not to its numbers: what the place refuses is told, makes the exit code 1, and leaves
-the run as it is.
+Publishing does not affect the results of a run. If it fails, the failure is reported and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from polymeter.store.folder import RunFolder
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Where a run's files go when it has ended; nowhere if it has no ``destination``."""
+    """The place to which a run's files are copied when it has ended; none if it has no ``destination``."""
 
     destination: Destination | None
 
     @classmethod
     def to(cls, url: str) -> Publication:
-        """The publication to a URL or folder; empty: none.
+        """Return the publication to a URL or folder; an empty URL means none.
 
         Raises:
-            PlanError: if nothing can be published there.
+            PlanError: if that place cannot be used.
         """
         return cls(Destination(url) if url else None)
 
@@ -37,10 +36,10 @@ class Publication:
         return self.destination.url if self.destination is not None else ""
 
     def checking(self, check_plan: Callable[[Plan], None]) -> Callable[[Plan], None]:
-        """A check of a plan, followed by that of the place.
+        """Return a function that checks a plan and then the place.
 
         Args:
-            check_plan: What else the plan is checked for.
+            check_plan: The check of the plan.
         """
 
         def check(plan: Plan) -> None:
@@ -53,13 +52,13 @@ class Publication:
         return check
 
     def of(self, result: RunResult) -> RunResult:
-        """Publish a run that has ended; the result says what became of it."""
+        """Publish a run that has ended, and return the result with the outcome."""
         if self.destination is None:
             return result
         try:
             self.destination.publish(result.folder)
         except PolymeterError as error:
             return replace(result, published=Published(self.url, str(error)))
-        except KeyboardInterrupt:  # somebody does not want to wait for it; the run is as it is all the same
+        except KeyboardInterrupt:  # the user does not want to wait; the run is complete anyway
             return replace(result, published=Published(self.url, "It was interrupted."))
         return replace(result, published=Published(self.url))

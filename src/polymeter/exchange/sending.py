@@ -1,7 +1,7 @@
-"""Sending finished runs to trackers: during the command that made them, or at any time from their folders.
+"""Sending of finished runs to trackers: by the command that made them, or later from their folders.
 
-A tracker is sent a finished run, never a running one, as plain data. What it raises is reported, and changes neither
-results nor the exit code.
+A tracker receives a finished run, never a running one, as plain data. Errors of a tracker are reported; they change
+neither the results nor the exit code.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _LOCAL = ("data", "weights")
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """What became of sending a run to a tracker.
+    """The outcome of sending a run to a tracker.
 
     Attributes:
         tracker: The tracker's name.
-        place: Where the run can be looked at; empty if it was not sent.
+        place: Where you can view the run; empty if it was not sent.
         error: Why it was not sent; empty if it was.
         arguments: The tracker's arguments, without keys and tokens.
     """
@@ -60,11 +60,11 @@ def log_run(run: RunResult | Path | str, to: str, **arguments: Any) -> str:
         **arguments: The tracker's arguments.
 
     Returns:
-        Where the run can be looked at.
+        Where you can view the run.
 
     Raises:
-        PlanError: if there is no such tracker or run, the tracker has no such argument, a package is missing, or the
-            run has not ended.
+        PlanError: if the tracker, its argument or the run does not exist, a package is missing, or the run has not
+            ended.
         TrackerError: if the run could not be sent.
     """
     tracker = make_tracker(to, arguments)
@@ -73,7 +73,7 @@ def log_run(run: RunResult | Path | str, to: str, **arguments: Any) -> str:
 
 
 def require_ended(run: RunResult) -> RunResult:
-    """The run, if it has ended.
+    """Return the run if it has ended.
 
     Raises:
         PlanError: if it has not.
@@ -96,10 +96,10 @@ def make_trackers(log_to: LogTo | None) -> dict[str, Tracker]:
 
 
 def make_tracker(name: str, arguments: Mapping[str, Any]) -> Tracker:
-    """Make a tracker, before anything is spent.
+    """Make a tracker. This happens before any request, so mistakes show early.
 
     Raises:
-        PlanError: if there is no such tracker, it has no such argument or needs one, or a package is missing.
+        PlanError: if the tracker is unknown, has no such argument or needs another one, or a package is missing.
     """
     arguments = mapping_of(arguments, f"log_to[{name!r}]")
     remember(arguments)
@@ -109,13 +109,13 @@ def make_tracker(name: str, arguments: Mapping[str, Any]) -> Tracker:
     where = f"tracker {name!r}"
     for key in arguments:
         if key not in parameters and not takes_any:
-            hint = did_you_mean(key, parameters) or f"It takes: {', '.join(parameters) or 'none'}."
+            hint = did_you_mean(key, parameters) or f"Its arguments: {', '.join(parameters) or 'none'}."
             raise PlanError(f"The tracker {name!r} has no argument {key!r}.", where=where, hint=hint)
     for key, parameter in parameters.items():
         needed = parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         if needed and parameter.default is parameter.empty and key not in arguments:
             raise PlanError(f"The tracker {name!r} needs {key!r}.", where=where, hint=f"Write {name}:{key}=…")
-    with boundary(PlanError, f"Making tracker {name!r}"):
+    with boundary(PlanError, f"Creating the tracker {name!r}"):
         try:
             return factory(**arguments)
         except ModuleNotFoundError as error:
@@ -125,13 +125,13 @@ def make_tracker(name: str, arguments: Mapping[str, Any]) -> Tracker:
 def send_to_all(
     result: RunResult, trackers: Mapping[str, Tracker], log_to: LogTo, further: Mapping[str, Path] | None = None
 ) -> RunResult:
-    """Send a run to trackers, if it has ended; the result notes what became of it and is otherwise the same.
+    """Send a run to trackers if it has ended, and return the result with the outcomes.
 
     Args:
         result: The run.
         trackers: The trackers by name.
         log_to: Their arguments.
-        further: Further files that go along.
+        further: Further files to send.
     """
     return replace(result, logged=(*result.logged, *_outcomes(result, trackers, log_to, further or {})))
 
@@ -148,7 +148,7 @@ def _outcomes(
             yield Logged(name, _send(tracker, name, result, further), "", arguments)
         except PolymeterError as error:
             yield Logged(name, "", str(error), arguments)
-        except KeyboardInterrupt:  # somebody does not want to wait for a service; the run is complete all the same
+        except KeyboardInterrupt:  # the user does not want to wait for a service; the run is complete anyway
             yield Logged(name, "", "It was interrupted.", arguments)
 
 
@@ -158,7 +158,7 @@ def _send(tracker: Tracker, name: str, result: RunResult, further: Mapping[str, 
 
 
 def tracked_run(result: RunResult, further: Mapping[str, Path] | None = None) -> TrackedRun:
-    """A finished run as trackers see it."""
+    """Return a finished run as trackers receive it."""
     manifest = result.folder.read_manifest()
     return TrackedRun(
         result.folder.path.resolve().name,
@@ -195,12 +195,14 @@ def _task(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _public(place: str) -> str:
-    """A dataset's id; of a path on this machine the name."""
+    """Return a dataset's id, or the name of a path on this machine."""
     return Path(place).name if Path(place).is_absolute() or place.startswith((".", "~")) else place
 
 
 def _config(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What the manifest says of how the numbers came about. It holds no secret; places on this machine are left out."""
+    """Return the settings in the manifest that produced the results. It holds no secrets; paths on this machine are
+    left out.
+    """
     identity = {name: value for name, value in manifest["options"]["identity"].items() if name not in _LOCAL}
     kept = ("polymeter", "python", "packages", "hardware", "started", "seconds", "usage", "parity")
     return {
@@ -255,4 +257,4 @@ def _sample(sample: SampleRecord) -> TrackedSample:
 
 
 _IMAGES = frozenset((".jpg", ".jpeg", ".png", ".gif", ".webp"))
-"""What previews of images end in; audio is kept in files of other names."""
+"""The file endings of image previews; audio files have other endings."""

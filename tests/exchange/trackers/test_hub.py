@@ -78,7 +78,7 @@ def test_arguments_are_checked(run: polymeter.RunResult, monkeypatch: pytest.Mon
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     with pytest.raises(PlanError, match="needs a repository"):
         polymeter.log_run(run, "hub")
-    with pytest.raises(PlanError, match="'a/b/c' is no repository"):
+    with pytest.raises(PlanError, match="'a/b/c' is not the name of a repository"):
         polymeter.log_run(run, "hub", repo="a/b/c")
     with pytest.raises(PlanError, match=r"no token.*hf auth login"):
         polymeter.log_run(run, "hub", repo="org/results")

@@ -77,7 +77,7 @@ def test_arguments_are_checked(run: polymeter.RunResult) -> None:
         polymeter.log_run(run, "tensorboard", samples="few")
     with pytest.raises(PlanError, match=r"no argument 'foldr'.*Did you mean 'folder'"):
         polymeter.log_run(run, "tensorboard", foldr="x")
-    with pytest.raises(PlanError, match="'late' is no step"):
+    with pytest.raises(PlanError, match="'late' is not a step"):
         polymeter.log_run(run, "tensorboard", step="late")
 
 

@@ -150,7 +150,7 @@ def test_without_samples_the_stated_errors_remain(log: Path, tmp_path: Path) -> 
     accuracy = result.result("animals", "acc")
     assert (accuracy.value, accuracy.stderr, accuracy.stderr_method) == (0.125, 0.125, "stated")
     assert accuracy.interval is None
-    assert any("the log holds no samples" in note for note in result.results["notes"])
+    assert any("the log contains no samples" in note for note in result.results["notes"])
 
 
 def test_an_aggregation_that_is_not_known_keeps_its_stated_error(log: Path, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""``import``: the log of another tool as a run folder."""
+"""``import``: turns the log of another tool into a run folder."""

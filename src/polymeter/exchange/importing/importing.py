@@ -1,6 +1,6 @@
-"""Reading another tool's log into a run folder that every command reads like one of Polymeter's own.
+"""Import of another tool's log into a run folder, which every command reads like one of Polymeter's own.
 
-The folder is written beside its place and moved there when it is whole, so that a damaged log leaves nothing behind.
+The folder is written beside its place and moved there when it is complete, so a damaged log leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from polymeter.store.reading.usage import tokens, usage_of_journal
 def import_log(path: Path | str, *, system: str = "", output: Path | str | None = None) -> RunResult:
     """Read the log of another tool into a run folder, which is marked as imported.
 
-    Values are those that the tool states; standard errors and intervals are made of its samples. Such a run can be
-    shown, reported, verified and compared; it cannot be resumed or scored again.
+    The values are those that the tool states. Standard errors and intervals are computed from the samples. You can
+    show, report, verify and compare an imported run, but not resume it or score it again.
 
     Args:
         path: The log: a file or folder that the tool has written.
         system: The tool (``lm-eval``, ``lmms-eval``, …); default: the one that recognises the log.
-        output: The run folder to make; default: a new one below ``runs``.
+        output: The run folder to create; default: a new one below ``runs``.
 
     Raises:
-        PlanError: if no tool is known that wrote the log, it could be one of several, or the folder exists.
+        PlanError: if the log is of an unknown tool, could be of several tools, or the folder exists.
         DataError: if a file of the log is damaged.
         StorageError: if a file cannot be read or written.
     """
@@ -56,15 +56,13 @@ def import_log(path: Path | str, *, system: str = "", output: Path | str | None 
     target = _place(logged, found) if output is None else Path(output)
     require_place(target, "The run folder")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise PlanError(
-            f"There is something at {target} already.", where="--output", hint="Name a folder that does not exist."
-        )
+        raise PlanError(f"{target} already exists.", where="--output", hint="Name a folder that does not exist.")
     draft = target.with_name(temporary_name(target.name))
     try:
-        with stored_at(draft, "Making the run folder"):
+        with stored_at(draft, "Creating the run folder"):
             draft.mkdir(parents=True)
         _write(RunFolder(draft), logged, found)
-        with stored_at(target, "Making the run folder"):
+        with stored_at(target, "Creating the run folder"):
             os.replace(draft, target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -74,13 +72,13 @@ def import_log(path: Path | str, *, system: str = "", output: Path | str | None 
 def _check_tasks(logged: LoggedRun, source: Path) -> None:
     names = [task.name for task in logged.tasks] + [group.name for group in logged.groups]
     if not logged.tasks:
-        raise DataError(f"The log at {source} holds no task.", hint="Name the log of a run that has ended.")
+        raise DataError(f"The log at {source} contains no task.", hint="Name the log of a run that has ended.")
     if len(set(names)) < len(names):
-        raise DataError(f"The log at {source} has a task or group twice.")
+        raise DataError(f"The log at {source} contains a task or group twice.")
 
 
 def _place(logged: LoggedRun, system: System) -> Path:
-    """A place below ``runs`` that is free, named after the tool, the model and the tasks."""
+    """Return a path below ``runs`` that does not exist yet, named after the tool, the model and the tasks."""
     tasks = logged.tasks[0].name if len(logged.tasks) == 1 else f"{len(logged.tasks)}-tasks"
     words = (system.log_name, logged.model.rstrip("/").rpartition("/")[2], tasks)
     name = "-".join("".join(sign if sign.isalnum() or sign in "._" else "_" for sign in word) for word in words if word)
@@ -112,7 +110,7 @@ def _write(folder: RunFolder, logged: LoggedRun, system: System) -> None:
     }
     if specs:
         manifest["selection"]["group_numbers"] = group_numbers(specs, {**results["tasks"], **results["groups"]})
-    with stored_at(folder.samples, "Making the folder of samples"):
+    with stored_at(folder.samples, "Creating the folder of samples"):
         folder.samples.mkdir()
     with closing(Journal(folder.journal)) as journal:
         for task in logged.tasks:
@@ -120,12 +118,12 @@ def _write(folder: RunFolder, logged: LoggedRun, system: System) -> None:
     write_results(folder, results)
     folder.write_manifest(manifest)
     write_report(folder, folder.read_results())
-    for ending in ("-wal", "-shm"):  # nothing is in them: readers make them
+    for ending in ("-wal", "-shm"):  # they are empty: readers create them
         folder.journal.with_name(folder.journal.name + ending).unlink(missing_ok=True)
 
 
 def _manifest(logged: LoggedRun, system: System) -> dict[str, Any]:
-    """``run.json``: the keys that every reader relies on, with what the log says of them and nothing else."""
+    """Return the content of ``run.json``: the keys that every reader needs, with the values that the log states."""
     groups = {group.name: list(group.members) for group in logged.groups}
     return {
         "status": "complete",
@@ -178,7 +176,7 @@ def _task(task: LoggedTask) -> dict[str, Any]:
 
 
 def _layout(logged: LoggedRun) -> list[list[Any]]:
-    """The lines of the table: each group above its members."""
+    """Return the lines of the table: each group above its members."""
     members = {group.name: group.members for group in logged.groups}
     below = {name for names in members.values() for name in names}
     lines: list[list[Any]] = []

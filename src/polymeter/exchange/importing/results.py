@@ -1,8 +1,8 @@
-"""The results of an imported run: values as the tool states them, with intervals made of the samples.
+"""The results of an imported run: values as the tool states them, with intervals computed from the samples.
 
-A stated value that is the mean of its samples' values within the tool's rounding, or what the aggregation gives that
-the log names for its metric, gets our standard error and interval. One that is neither keeps the error that the tool
-states, gets no interval, and the results say why.
+A stated value is checked against the samples: against their mean, within the tool's rounding, and against the
+aggregation that the log names for the metric. If it equals one of them, it gets our standard error and interval. If
+not, it keeps the error that the tool states and gets no interval, and the results say why.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from polymeter.store.reading.usage import usage_of_journal
 from polymeter.store.wire import read_score
 
 STATED = "stated"
-"""How an error was computed that the tool states: by the tool."""
+"""The method of a standard error that the tool states."""
 _SCALES = (1.0, 100.0)
 _ROUNDED = 6e-5
 _MEAN = "mean"
 
 
 def stated_document(result: StatedResult) -> dict[str, Any]:
-    """A stated result as plain data, for the manifest."""
+    """Return a stated result as plain data, for the manifest."""
     return {key: value for key, value in asdict(result).items() if value not in (None, ())}
 
 
 def imported_results(folder: RunFolder, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of ``results.json`` of an imported run, from its manifest and its journal.
+    """Return the content of ``results.json`` of an imported run, from its manifest and its journal.
 
     Raises:
         StorageError: if the journal cannot be read.
@@ -86,8 +86,7 @@ def imported_results(folder: RunFolder, manifest: Mapping[str, Any]) -> dict[str
 
 
 def group_numbers(specs: Mapping[str, GroupSpec], results: Mapping[str, Any]) -> dict[str, Any]:
-    """How groups' numbers are made of their members, as far as arithmetic shows it; for the manifest, where a
-    comparison looks for it.
+    """Return how the scores of groups follow from those of their members, as far as arithmetic shows it.
 
     Args:
         specs: The groups.
@@ -144,8 +143,8 @@ def _task_results(journal: Journal, task: Mapping[str, Any], stated: Sequence[St
 
 
 def _as_named(journal: Journal, task: Mapping[str, Any], stated: StatedResult) -> Result | None:
-    """A stated result by the aggregation that the log names for its metric; ``None`` if it names none that is known, or
-    that gives another value.
+    """Return a stated result by the aggregation that the log names for its metric. Return ``None`` if the log names no
+    known aggregation, or the aggregation gives another value.
     """
     listed = task["config"].get("metric_list")
     entries = [entry for entry in (listed if isinstance(listed, list) else ()) if isinstance(entry, Mapping)]
@@ -159,7 +158,7 @@ def _as_named(journal: Journal, task: Mapping[str, Any], stated: StatedResult) -
             is_scored = row.score is not None and row.status is SampleStatus.OK
             reduction.add(read_score(row.score) if is_scored and row.score else None, (), row.cluster, row.id)
         result = reduction.results(seed_for(0, task["name"], "reduce"))[0]
-    except ScoreError:  # the values are not of the kind that it takes
+    except ScoreError:  # the aggregation does not accept values of this kind
         return None
     if not isinstance(result.value, (int, float)) or not is_rounded(stated.value, result.value):
         return None
@@ -167,7 +166,7 @@ def _as_named(journal: Journal, task: Mapping[str, Any], stated: StatedResult) -
 
 
 def _means(journal: Journal, task: str) -> list[Result]:
-    """The means of all values of samples that are numbers."""
+    """Return the means of all values of samples that are numbers."""
     mean = AGGREGATIONS.get(_MEAN)
     no_numbers: set[MetricKey] = set()
     reduction = RowReduction((), lambda key: MetricPlan(*key, mean, None))
@@ -178,7 +177,7 @@ def _means(journal: Journal, task: str) -> list[Result]:
 
 
 def _numeric(row: SampleRow, no_numbers: set[MetricKey]) -> Score | None:
-    """The numbers of a row; metrics with another value are noted, and have no mean."""
+    """Return the numbers of a row. Metrics with another value are noted, and have no mean."""
     if row.score is None or row.status is not SampleStatus.OK:
         return None
     values = {}
@@ -191,7 +190,7 @@ def _numeric(row: SampleRow, no_numbers: set[MetricKey]) -> Score | None:
 
 
 def _settled(stated: StatedResult, computed: Result | None) -> Result:
-    """A stated result with the uncertainty that its samples give, if it is their mean."""
+    """Return a stated result, with the uncertainty that its samples give if it is their mean."""
     own = Result(
         stated.metric,
         stated.filter,
@@ -225,13 +224,14 @@ def _settled(stated: StatedResult, computed: Result | None) -> Result:
 
 
 def is_rounded(stated: float, mean: float, scale: float = 1.0, decimals: int | None = None) -> bool:
-    """Whether a stated value is a mean within rounding.
+    """Check whether a stated value is a mean within rounding.
 
     Args:
         stated: The value.
         mean: The mean, in the same unit.
         scale: 100 if both are percent.
-        decimals: To how many decimals the value is rounded; ``None``: to four at least, of a value without percent.
+        decimals: The number of decimals to which the value is rounded; ``None``: at least four, unless it is in
+            percent.
     """
     most = _ROUNDED * scale if decimals is None else 0.5 * 10.0**-decimals * (1 + 1e-6)
     return math.isclose(stated, mean, rel_tol=1e-6, abs_tol=most)
@@ -240,7 +240,7 @@ def is_rounded(stated: float, mean: float, scale: float = 1.0, decimals: int | N
 def _groups(
     specs: Mapping[str, GroupSpec], tasks: Mapping[str, Sequence[Result]], stated: Mapping[str, Sequence[StatedResult]]
 ) -> dict[str, list[Result]]:
-    """The results of groups: stated values, with the interval of the mean of their members where they are that."""
+    """Return the results of groups: the stated values, with an interval if they are the mean of their members."""
     entries = {name: {"results": [_result_entry(one) for one in results]} for name, results in tasks.items()}
     entries |= {name: {"results": [{**asdict(one), "n": one.n or 0} for one in stated.get(name, ())]} for name in specs}
     described = group_numbers(specs, entries)
@@ -280,7 +280,7 @@ def _result_entry(result: Result) -> dict[str, Any]:
 
 
 def _member_results(spec: GroupSpec, metric: str, name: str, entries: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The results of a group's members in one metric."""
+    """Return the results of a group's members in one metric."""
     return [
         result
         for member in spec.members
@@ -290,8 +290,8 @@ def _member_results(spec: GroupSpec, metric: str, name: str, entries: Mapping[st
 
 
 def _weighs(result: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> bool | None:
-    """Whether a group's number is the mean of its members weighted by their samples, or not weighted; ``None``: it is
-    neither.
+    """Check whether a group's score is the mean of its members weighted by their samples (``True``) or the plain mean
+    (``False``); ``None``: it is neither.
     """
     values = [part["value"] for part in parts]
     if not values or not all(isinstance(value, (int, float)) for value in (result["value"], *values)):
@@ -306,7 +306,7 @@ def _weighs(result: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> bo
 
 
 def _notes(summaries: Sequence[TaskSummary]) -> Iterator[str]:
-    """What the samples of the log do not agree with."""
+    """Yield sentences about disagreements between the log and its samples."""
     for summary in summaries:
         for result in summary.results:
             if result.stderr_method == STATED or result.no_interval.startswith("its stated value"):
@@ -314,6 +314,6 @@ def _notes(summaries: Sequence[TaskSummary]) -> Iterator[str]:
                 yield f"{summary.alias}{subset}, {result.metric}: {result.no_interval or 'its error is as stated'}."
         n_logged = sum(summary.statuses.values())
         if n_logged and n_logged != summary.n_samples:
-            yield f"{summary.alias}: the log holds {n_logged:,} of {summary.n_samples:,} samples."
+            yield f"{summary.alias}: the log contains {n_logged:,} of {summary.n_samples:,} samples."
         elif not n_logged:
-            yield f"{summary.alias}: the log holds no samples, so nothing can be compared sample by sample."
+            yield f"{summary.alias}: the log contains no samples, so nothing can be compared sample by sample."

@@ -1,1 +1,1 @@
-"""Trackers: one file each, found through ``core.names.registries.TRACKERS``. None of them imports another."""
+"""Trackers: one file each, found through ``core.names.registries.TRACKERS``. They do not import each other."""

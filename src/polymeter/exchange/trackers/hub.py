@@ -1,6 +1,6 @@
-"""The Hugging Face Hub: numbers and samples as a dataset repository, and numbers as metadata of a model's card.
+"""The Hugging Face Hub: results and samples as a dataset repository, and results as metadata of a model's card.
 
-A repository collects runs: each has a folder of its own, and the card lists each task's samples as a configuration for
+A repository collects runs. Each run has its own folder, and the card lists each task's samples as a configuration for
 ``load_dataset``. The card of a model changes through a pull request, which its owner accepts.
 """
 
@@ -17,7 +17,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.records.tracker import TrackedNumber, TrackedRun, sample_limit
 
 _UNFIT = re.compile(r"[^\w.-]+", re.ASCII)
-"""What the name of a configuration or folder does not hold."""
+"""Characters that the name of a configuration or folder may not contain."""
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _OWN_ID = re.compile(r"(?:[\w.-]+/)?[\w.-]+", re.ASCII)
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&])")
@@ -26,26 +26,26 @@ _MODEL_CARD = "model-card.md"
 
 
 class HubTracker:
-    """Pushes runs to a dataset repository.
+    """A tracker that pushes runs to a dataset repository.
 
     Args:
-        repo: The dataset repository, as ``organisation/name``, or ``name`` for one of the token's owner; made if there
-            is none.
-        folder: A local folder to write to what would be pushed; nothing is sent.
+        repo: The dataset repository, as ``organisation/name``, or ``name`` for one of the token's owner. It is created
+            if it does not exist.
+        folder: A local folder. Everything is written there and nothing is sent.
         private: Whether a new repository is private.
-        samples: How many samples of each task are pushed, or ``all``.
+        samples: The number of samples of each task to push, or ``all``.
         samples_repo: Another repository for the samples; default: the same.
-        results: Whether the numbers are pushed.
-        model: The repository of the model, to propose its numbers for the model's card.
-        task_type: The Hub's name of what the model does, for that card.
-        create_pr: Whether the model's card is changed by a pull request, or at once.
+        results: Whether the results are pushed.
+        model: The repository of the model, to propose its results for the model's card.
+        task_type: The Hub's name of the model's task, for that card.
+        create_pr: Whether the model's card is changed by a pull request; otherwise at once.
         gated: Whether readers of the samples must ask for access.
         leaderboard_url: For the card of the dataset.
-        point_of_contact: Likewise.
-        token: The token; default: that of ``hf auth login`` or ``HF_TOKEN``, which is where it belongs.
+        point_of_contact: For the card of the dataset.
+        token: The token; default: that of ``hf auth login`` or ``HF_TOKEN``. Prefer these two.
 
     Raises:
-        PlanError: if there is neither a repository nor a folder, or no token.
+        PlanError: if neither a repository nor a folder is given, or the token is missing.
     """
 
     def __init__(  # noqa: PLR0913  (each is an argument of the command line)
@@ -69,11 +69,11 @@ class HubTracker:
 
         for name, pattern in ((repo, _OWN_ID), (samples_repo, _OWN_ID), (model, _HUB_ID)):
             if name and not pattern.fullmatch(name):
-                raise PlanError(f"{name!r} is no repository.", hint="Write organisation/name.")
+                raise PlanError(f"{name!r} is not the name of a repository.", hint="Write organisation/name.")
         if not repo and not folder:
             raise PlanError("The tracker 'hub' needs a repository.", hint="Write hub:repo=organisation/name")
         if not folder and not (token or get_token()):
-            raise PlanError("There is no token for the Hugging Face Hub.", hint="Log in with: hf auth login")
+            raise PlanError("The token for the Hugging Face Hub is missing.", hint="Log in with: hf auth login")
         self._repo = repo
         self._folder = folder
         self._token = token or None
@@ -109,7 +109,7 @@ class HubTracker:
         return str(folder)
 
     def _push(self, run: TrackedRun, repo: str) -> str:
-        """Push a run to a repository; returns the repository's full name."""
+        """Push a run to a repository and return the repository's full name."""
         from huggingface_hub import HfApi, hf_hub_download
         from huggingface_hub.errors import EntryNotFoundError
 
@@ -148,7 +148,7 @@ class HubTracker:
             run.write_tables(own / "samples", self._limit)
 
     def _finish_card(self, run: TrackedRun, folder: Path, old: Path | None) -> None:
-        """Write the card: the former one's configurations stay, those of this run are added."""
+        """Write the card: the earlier configurations stay, and those of this run are added."""
         from huggingface_hub import DatasetCard, metadata_load, metadata_save
 
         metadata: dict[str, Any] = {} if old is None else metadata_load(old) or {}
@@ -166,7 +166,7 @@ class HubTracker:
         metadata_save(folder / _CARD, metadata)
 
     def _propose(self, run: TrackedRun, place: str) -> None:
-        """Propose the numbers for the model's card."""
+        """Propose the results for the model's card."""
         from huggingface_hub import metadata_update
 
         metadata_update(
@@ -217,7 +217,7 @@ def _config(name: str, split: str, path: str) -> dict[str, Any]:
 
 
 def _dataset(run: TrackedRun, number: TrackedNumber) -> str:
-    """The dataset's id on the Hub where the task names one, else the task."""
+    """Return the dataset's id on the Hub if the task names one, else the name of the task."""
     place = str(run.tasks.get(number.owner, {}).get("dataset") or "")
     return place if _HUB_ID.fullmatch(place) and not Path(place).exists() else number.owner
 
@@ -259,7 +259,7 @@ def _section(run: TrackedRun) -> str:
         ]
         for one in run.numbers
     ]
-    headings: Sequence[Sequence[str]] = (("number", "value", "stderr", "95 % interval", "n"), ("---",) * 5)
+    headings: Sequence[Sequence[str]] = (("score", "value", "stderr", "95 % interval", "n"), ("---",) * 5)
     lines = [*headings, *([_escaped(cell) for cell in row] for row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     begin, end = _marks(run.name)
@@ -267,7 +267,7 @@ def _section(run: TrackedRun) -> str:
 
 
 def _marks(name: str) -> tuple[str, str]:
-    """Comments around a run's part of the card, so that sending it again replaces that part."""
+    """Return the comments around a run's part of the card. They let a second push replace that part."""
     return f"<!-- polymeter {_fit(name)} -->", f"<!-- /polymeter {_fit(name)} -->"
 
 

@@ -22,21 +22,21 @@ _PARAMS_AT_ONCE = 100
 _METRICS_AT_ONCE = 1000
 """The limits of MLflow's interface."""
 _UNFIT = re.compile(r"[^\w\-. :/]", re.ASCII)
-"""What the name of a metric or parameter may not contain."""
+"""Characters that the name of a metric or parameter may not contain."""
 
 
 class MlflowTracker:
-    """Sends runs to an MLflow server or database.
+    """A tracker that sends runs to an MLflow server or database.
 
     Args:
-        tracking_uri: The server or database; default: what MLflow is set to, by ``MLFLOW_TRACKING_URI``.
-        experiment: The name of the experiment; made if there is none.
+        tracking_uri: The server or database; default: MLflow's own setting, such as ``MLFLOW_TRACKING_URI``.
+        experiment: The name of the experiment. It is created if it does not exist.
         run_name: The name of the run; default: the run folder's.
         step: The step of the metrics, such as that of a checkpoint.
-        run_id: An existing run to add to, such as that of a training; default: a new one.
+        run_id: An existing run to add to, such as that of a training run; default: a new one.
         tags: Tags of the run.
-        samples: How many samples of each task go along as a table with images, or ``all``.
-        report: Whether ``results.json`` and ``report.html`` go along.
+        samples: The number of samples of each task to send as a table with images, or ``all``.
+        report: Whether ``results.json`` and ``report.html`` are sent.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class MlflowTracker:
     def _fill(self, client: Any, run_id: str, run: TrackedRun) -> None:
         from mlflow.entities import Metric, Param
 
-        # The parameters of a run that exists already are its own, and one that is given twice is refused.
+        # An existing run keeps its own parameters: MLflow refuses a parameter that is given twice.
         params = (
             [] if self._run_id else [Param(_fit_name(key), _value(value)) for key, value in flat(run.config).items()]
         )
@@ -105,7 +105,7 @@ class MlflowTracker:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """MLflow reports usage to its makers unless it is told not to. Nobody asked for that here."""
+    """Turn off MLflow's usage reports inside the block. MLflow sends them to its makers by default."""
     with environment_set({"MLFLOW_DISABLE_TELEMETRY": "true"}):
         yield
 
@@ -119,7 +119,7 @@ def _metrics(run: TrackedRun) -> Iterator[tuple[str, float]]:
 
 
 def _table(samples: Sequence[TrackedSample]) -> dict[str, list[Any]]:
-    """Samples by column, with the first image that each was shown or that it made."""
+    """Return samples by column, each with its first input image or generated image."""
     if not samples:
         return {}
     metrics = dict.fromkeys(name for sample in samples for name in sample.scores)
@@ -139,7 +139,7 @@ def _table(samples: Sequence[TrackedSample]) -> dict[str, list[Any]]:
 
 
 def _image(path: Any) -> Any:
-    """The image in a file as MLflow shows it in a table; empty if there is none that can be read."""
+    """Return the image in a file as MLflow shows it in a table; empty if it cannot be read."""
     import mlflow
     from PIL import UnidentifiedImageError
 

@@ -1,4 +1,4 @@
-"""TensorBoard: numbers as scalars, samples as text and images, in event files.
+"""TensorBoard: results as scalars, samples as text and images, in event files.
 
 The files are written by tensorboardX, which needs neither torch nor TensorFlow.
 """
@@ -21,21 +21,21 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&-])")
 
 
 class TensorBoardTracker:
-    """Writes event files.
+    """A tracker that writes event files.
 
     Args:
         folder: TensorBoard's ``--logdir``; default: ``tensorboard`` in the run folder.
-        name: The name of the curve, a folder in that; default: the run's.
-        step: The step on the horizontal axis, such as that of a checkpoint. Runs with one name and several steps are
-            one curve.
-        samples: How many samples of each task are shown, or ``all``.
+        name: The name of the curve, which is a subfolder; default: the run's name.
+        step: The step on the horizontal axis, such as that of a checkpoint. Runs with the same name and different steps
+            form one curve.
+        samples: The number of samples of each task to show, or ``all``.
     """
 
     def __init__(self, *, folder: str = "", name: str = "", step: int = 0, samples: int | str = 20) -> None:
         import tensorboardX  # noqa: F401  (found missing before the run)
 
-        if not str(step).isdecimal():  # what a command line gives may be no number
-            raise PlanError(f"{step!r} is no step.", hint="Write step=1000.")
+        if not str(step).isdecimal():  # a value from a command line may not be a number
+            raise PlanError(f"{step!r} is not a step.", hint="Write step=1000.")
         self._folder = folder
         self._name = str(name)
         self._step = step
@@ -47,7 +47,7 @@ class TensorBoardTracker:
         base = Path(self._folder) if self._folder else run.folder / "tensorboard"
         folder = base / (self._name or run.name)
         suffix = f".{digest(run.name.encode())[:8]}-{self._step}.polymeter"
-        for old in folder.glob(f"events.out.tfevents.*{suffix}"):  # what was sent before is replaced, not doubled
+        for old in folder.glob(f"events.out.tfevents.*{suffix}"):  # earlier files of the run are replaced, not doubled
             old.unlink()
         with SummaryWriter(str(folder), filename_suffix=suffix) as writer:
             self._write(writer, run)
@@ -65,7 +65,7 @@ class TensorBoardTracker:
         results = [
             [n.name, f"{n.value:.6g}", _rounded(n.stderr), _interval(n.low, n.high), str(n.n)] for n in run.numbers
         ]
-        writer.add_text("results", _table(("number", "value", "stderr", "95 % interval", "n"), results), self._step)
+        writer.add_text("results", _table(("score", "value", "stderr", "95 % interval", "n"), results), self._step)
         config = [[name, str(value)] for name, value in flat(run.config).items()]
         writer.add_text("config", _table(("setting", "value"), config), self._step)
         for task in run.tasks:
@@ -87,7 +87,7 @@ class TensorBoardTracker:
 
 
 def _pixels(path: Path) -> Any:
-    """An image as an array of height × width × 3; ``None`` if the file is gone or no image."""
+    """Return an image as an array of height × width × 3, or ``None`` if the file is missing or not an image."""
     import numpy as np
     from PIL import UnidentifiedImageError
 
@@ -111,7 +111,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table, which is what TensorBoard shows of text. What models and benchmarks wrote stays text."""
+    """Return a Markdown table, which TensorBoard renders. Text of models and benchmarks is escaped."""
     lines = [headings, ["---"] * len(headings), *([_markdown_cell(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -1,7 +1,7 @@
-"""Weights & Biases: numbers with their uncertainty in the summary, samples as tables with images, files as an artifact.
+"""Weights & Biases: results with their uncertainty in the summary, samples as tables with images, files as an artifact.
 
-Weights & Biases also records how a process was started, what it prints and which packages there are, and reports its
-own errors. All of that is turned off: a command line may hold a key, and only the run was asked for.
+Weights & Biases also records the command line, the output and the installed packages of a process, and reports its own
+errors. All of that is turned off: a command line may contain a key, and the user asked for the run only.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ _COLUMNS = ("name", "kind", "task", "subset", "metric", "filter", "value", "stde
 
 
 class WandbTracker:
-    """Sends runs to Weights & Biases, or with ``mode=offline`` into a folder for ``wandb sync``.
+    """A tracker that sends runs to Weights & Biases, or, with ``mode=offline``, to a folder for ``wandb sync``.
 
-    If the process has an unfinished run of Weights & Biases, such as that of a training, the numbers become part of it.
+    If the process has an unfinished run of Weights & Biases, such as that of a training run, the results become part of
+    it.
 
     Args:
-        samples: How many samples of each task are sent, or ``all``.
+        samples: The number of samples of each task to send, or ``all``.
         report: Whether ``results.json`` and ``report.html`` are sent.
-        step: The step of the numbers, such as that of a checkpoint; default: none.
+        step: The step of the results, such as that of a checkpoint; default: none.
         **init: Arguments of ``wandb.init``: ``project``, ``entity``, ``name``, ``group``, ``job_type``, ``tags``, ….
 
     Raises:
@@ -50,11 +51,13 @@ class WandbTracker:
         with _quiet():
             import wandb
 
-            wandb.Settings(**_SETTINGS)  # found not to fit this version before the run
+            wandb.Settings(**_SETTINGS)  # fails before the run if the settings do not fit this version
         known = [name for name in inspect.signature(wandb.init).parameters if name not in _OURS]
         for name in init:
             if name not in known:
-                hint = did_you_mean(name, [*known, "samples", "report", "step"]) or f"It takes: {', '.join(known)}."
+                hint = (
+                    did_you_mean(name, [*known, "samples", "report", "step"]) or f"Its arguments: {', '.join(known)}."
+                )
                 raise PlanError(f"The tracker 'wandb' has no argument {name!r}.", hint=hint)
         if isinstance(init.get("tags"), str):
             init["tags"] = [init["tags"]]
@@ -111,7 +114,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _not_as_number(value: Any) -> Any:
-    """A name that looks like a number is a name."""
+    """Return a name that looks like a number as text."""
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
