@@ -17,7 +17,7 @@ from polymeter.tasks.table.classes.multiple_choice.reading import OptionRead, re
 from polymeter.tasks.table.classes.questions.scoring import by_judge, read_yes_or_no
 
 IMAGE = PillowImage.new("RGB", (8, 8))
-WHY = r"ended inside its reasoning \(token limit\), before a verdict; raise the judge's max_new_tokens"
+WHY = r"ended inside its reasoning \(token limit\), before a verdict. Raise the judge's max_new_tokens"
 CUT_OFF = {
     "tags in the text": Output(text="<think>Verdict: A\n\nA", finish_reason="length"),
     "tags of another family": Output(text="[THINK]Verdict: A", finish_reason="length"),

@@ -108,7 +108,7 @@ def test_a_judge_that_was_cut_off_in_its_reasoning_leaves_the_sample_unscored(
     found = evaluate(judged_folder(tmp_path / "tasks", code=code), Judge(verdict))
     assert statuses(found) == {"ok": N_ROWS - 1, "unscored": 1}
     lost = next(row for row in read_samples(found.folder, TASK) if row["status"] == "unscored")
-    assert "ended inside its reasoning (token limit), before a verdict; raise the judge's" in lost["error"]["message"]
+    assert "ended inside its reasoning (token limit), before a verdict. Raise the judge's" in lost["error"]["message"]
     assert found.exit_code == 1
     said = next(exchange for exchange in lost["exchanges"] if exchange["role"] == "judge")["response"]["outputs"][0]
     assert (said["text"], said.get("reasoning")) == (output.text, output.reasoning)  # as it was received

@@ -1,7 +1,7 @@
-"""Judging: prompts, reading of verdicts, rubrics, and in ``agreement`` how well judges agree. Reaches a judge only
-through the role client, as the role *judge*.
+"""Judging: prompts, reading of verdicts, rubrics, and the agreement of judges. A judge is reached through the role
+client alone, as the role *judge*.
 
-A judge that fails, or whose answer is not a verdict, leaves its sample without a score; that is never a zero.
+If a judge fails, or its answer is not a verdict, the sample has no score. That is never a zero.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How well two judges agree, or a judge and human raters, beyond what chance would give.
+"""The agreement of two judges, or of a judge and human raters, beyond chance.
 
-From 20 samples on, each number comes with a 95 % interval: Wilson's for the share of equal verdicts, one from the
-closed form of the large-sample error for kappa, Fisher's for a rank correlation. Samples that share a cluster are not
-independent: the interval of the share then rests on the clusters, that of kappa on resampling them, and a rank
+With 20 samples or more, each number has a 95 % interval: Wilson's for the share of equal verdicts, one from the closed
+form of the large-sample error for kappa, and Fisher's for a rank correlation. Samples that share a cluster are not
+independent. The interval of the share is then computed from the clusters, and that of kappa by resampling them; a rank
 correlation has none.
 """
 
@@ -39,16 +39,16 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How well two lists of verdicts on the same samples agree.
+    """The agreement of two lists of verdicts on the same samples.
 
     Attributes:
         n: The number of pairs compared.
-        n_left_out: The number of pairs in which at least one verdict is missing.
+        n_left_out: The number of pairs with a missing verdict.
         raw: The share of equal verdicts.
-        kappa: Cohen's kappa: agreement beyond chance. Its value is ``None`` if both judges only ever gave one and the
-            same verdict.
-        spearman: Rank correlation; only for numbers with more than two distinct values.
-        categories: The categories compared: the verdicts, or the bins that numbers were put into.
+        kappa: Cohen's kappa: agreement beyond chance. Its value is ``None`` if both judges gave the same verdict on all
+            samples.
+        spearman: The rank correlation; only for numbers with more than two distinct values.
+        categories: The compared categories: the verdicts, or the bins of numbers.
         is_binned: Whether numbers were put into bins.
     """
 
@@ -70,11 +70,11 @@ def agreement(
 ) -> Agreement:
     """Compare two judges, sample by sample.
 
-    Numbers with more than ten distinct values are put into five bins of equal width before they are compared; their
-    rank correlation does not need that.
+    Numbers with more than ten distinct values are put into five bins of equal width before they are compared. Their
+    rank correlation uses the numbers themselves.
 
     Args:
-        first: One judge's verdicts, numbers or texts; ``None`` or NaN where a verdict is missing.
+        first: One judge's verdicts, numbers or texts; ``None`` or NaN if a verdict is missing.
         second: The other judge's, on the same samples in the same order.
         clusters: The label that each sample shares with others, ``None`` for a sample on its own.
         seed: For resampling clusters.
@@ -112,13 +112,15 @@ def agreement(
 
 
 def cohens_kappa(table: Sequence[Sequence[float]] | NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """Cohen's kappa and its standard error (Cohen 1960; the error of Fleiss, Cohen and Everitt 1969, equation 13).
+    """Compute Cohen's kappa and its standard error (Cohen 1960; the error of Fleiss, Cohen and Everitt 1969, equation
+    13).
 
     Args:
-        table: Counts of samples to which the first judge gave category i and the second category j, shape ``(k, k)``.
+        table: In row i and column j, the number of samples with category i by the first judge and category j by the
+            second, shape ``(k, k)``.
 
     Returns:
-        Kappa and its standard error; ``(None, None)`` if both judges only ever gave one and the same category, so that
+        Kappa and its standard error; ``(None, None)`` if both judges gave the same category to all samples, so that
         chance alone explains their agreement.
     """
     counts = np.asarray(table, dtype=np.float64)
@@ -137,7 +139,7 @@ def cohens_kappa(table: Sequence[Sequence[float]] | NDArray[np.float64]) -> tupl
 
 
 def spearman(first: Sequence[float], second: Sequence[float], *, is_clustered: bool = False) -> Estimate:
-    """Spearman's rank correlation, with Fisher's interval and the standard error of Bonett and Wright 2000.
+    """Compute Spearman's rank correlation, with Fisher's interval and the standard error of Bonett and Wright 2000.
 
     Args:
         first: One judge's numbers, shape ``(n,)``.
@@ -145,8 +147,8 @@ def spearman(first: Sequence[float], second: Sequence[float], *, is_clustered: b
         is_clustered: Whether samples share clusters.
 
     Returns:
-        An estimate without a value if either judge gave the same number throughout; without an interval for fewer than
-        20 samples, for samples that share clusters, and for a perfect correlation.
+        The estimate. It has no value if a judge gave the same number to all samples. It has no interval for fewer than
+        20 samples, for samples that share clusters, or for a perfect correlation.
     """
     a, b = _ranks(first), _ranks(second)
     if np.ptp(a) == 0 or np.ptp(b) == 0:
@@ -188,7 +190,7 @@ def _kappa(codes: Sequence[tuple[int, int]], partition: Partition | None, seed: 
             return Estimate(value, no_interval="hardly any resample has a value")
         found = bootstrap_interval(value, known, partition.count, bounds=(-1.0, 1.0), is_clustered=True)
         return Estimate(value, stderr, found.interval, "bootstrap", found.method, found.problem)
-    if not stderr:  # full agreement has no spread from which an error could be estimated
+    if not stderr:  # full agreement has no spread to estimate an error from
         return Estimate(value, no_interval="the verdicts show no spread")
     if len(codes) < FEWEST_SAMPLES:
         return Estimate(value, stderr, None, method, no_interval=f"fewer than {FEWEST_SAMPLES} samples")
@@ -219,7 +221,7 @@ def _binned(pairs: Sequence[tuple[float, float]]) -> tuple[list[tuple[int, int]]
 
 
 def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
-    """Ranks from 1, shape ``(n,)``; ties share their mean rank."""
+    """Return ranks from 1, shape ``(n,)``; ties share their mean rank."""
     _, inverse, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: NDArray[np.float64] = (last - (counts - 1) / 2)[inverse]

@@ -1,8 +1,8 @@
-"""Words of a sentence that are a verdict, and those that only look like one.
+"""Words of a sentence that state a verdict, and words that only look like one.
 
 A judge that was asked for yes or no, right or wrong, may answer with a sentence: "I would say yes to that". The same
-words also stand in sentences that give no verdict: "not entirely correct", "correct if the unit is metres", "the
-correct answer is 5", "there are no mistakes". What is negated, conditional or about something else is no claim.
+words also occur in sentences without a verdict: "not entirely correct", "correct if the unit is metres", "the correct
+answer is 5", "there are no mistakes". A word that is negated, conditional or about something else is not a claim.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 _REACH = 200
-"""Characters of a sentence that are looked at on each side of a word."""
+"""The number of characters that are checked on each side of a word."""
 _SENTENCE_END = re.compile(r"[.!?;\n。！？]")
 _NEGATED = re.compile(
     r"(?:\b(?:not|never|cannot|neither|nor|hardly|without|pas|jamais|non|nicht|kein\w*|não|no|не)|n['’]t)"
@@ -46,17 +46,17 @@ _NUMBERED = re.compile(
 
 
 def claims(verdict: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    """The matches of a verdict's words in a text that are a verdict."""
+    """Return the matches of a verdict's words that state a verdict in a text."""
     return [match for match in verdict.finditer(text) if _is_claim(match, text)]
 
 
 def is_conditional(rest: str) -> bool:
-    """Whether what follows a verdict makes it depend on something."""
+    """Check whether the text after a verdict makes it conditional."""
     return _ON_CONDITION.match(rest) is not None
 
 
 def names_something_else(name: str) -> bool:
-    """Whether a name in front of a colon is that of an answer or of a number of mistakes, and not of a verdict."""
+    """Check whether a name before a colon is that of an answer or of a number of mistakes, and not of a verdict."""
     return _ELSE.fullmatch(name.strip()) is not None
 
 

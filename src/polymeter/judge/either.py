@@ -1,8 +1,8 @@
-"""Reading which of two verdicts a judge gave: 1 or 0, yes or no, right or wrong.
+"""Reading of one of two verdicts: 1 or 0, yes or no, right or wrong.
 
-The surest place counts: JSON, then lines that are nothing but a verdict, then the first word of an answer of one line,
-then a sentence that says it (``claims``; English only, since in other languages the words are too common). If the place
-shows both verdicts, there is none.
+The most certain place counts: JSON, then lines with nothing but a verdict, then the first word of a one-line answer,
+then a sentence that states the verdict (``claims``; English only, since in other languages the words are too common).
+If this place shows both verdicts, the answer has none.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _ENGLISH = ("correct", "yes", "true", "1", "incorrect", "not_attempted", "no", "
 _CORRECT_OR_NOT = re.compile(
     rf"(?<![\w.])(?:(?P<negated>not|\w+n['’]t)\s+)?(?P<word>{'|'.join(_ENGLISH)})(?![\w]|\.\d)", re.IGNORECASE
 )
-# A line that is nothing but a verdict, perhaps marked up, perhaps with a name in front: "**Score: 1**".
+# A line with nothing but a verdict, perhaps with markup or a name before it: "**Score: 1**".
 _NAMED = re.compile(r"[^\w-]*(?:(?P<name>[\w ]{1,30}?)\s*[:=][^\w-]*)?(?P<verdict>\w[\w. ]{0,30}?)\W*")
 _LONGEST_LINE = 100
-"""Characters of a line that may be a name and a verdict."""
+"""The most characters of a line that can be a name and a verdict."""
 _BITS = {"0": "0", "1": "1"}
 _WHOLE_BIT = re.compile(r"([01])\.0+")
 _RIGHT_OR_WRONG = {word: "yes" if is_right else "no" for word, is_right in CORRECTNESS.items()}
@@ -35,30 +35,30 @@ _OPENING = re.compile(r"\W*(?P<word>\w+)\s*[,.!:;，。、！：；،؛—–]\s
 
 @bounded
 def bit(text: str) -> tuple[str, str]:
-    """The 1 or 0, as text, that an answer gives, and its rule."""
+    """Return the 1 or 0 of an answer, as text, and the rule that found it."""
     return _sole(_BIT, _BITS, text)
 
 
 @bounded
 def yes_no(text: str) -> tuple[str, str]:
-    """The ``yes`` or ``no`` that an answer gives, and its rule."""
+    """Return the ``yes`` or ``no`` of an answer, and the rule that found it."""
     return _sole(_YES_OR_NO, YES_NO, text)
 
 
 @bounded
 def correctness(text: str) -> tuple[bool, str]:
-    """Whether an answer calls another one right, and its rule."""
+    """Return whether an answer calls another one right, and the rule that found it."""
     value, rule = _sole(_CORRECT_OR_NOT, _RIGHT_OR_WRONG, text)
     return value == "yes", rule
 
 
 def _sole(verdict: re.Pattern[str], words: Mapping[str, str], text: str) -> tuple[str, str]:
-    """The only verdict, and its rule: of JSON objects, else from the lines that are nothing but one, else the first
-    word of the answer, else from the whole text.
+    """Return the only verdict, and the rule that found it. The places are, in this order: JSON objects, lines with
+    nothing but a verdict, the first word of the answer, the whole text.
 
     Args:
         verdict: A pattern of the English words, which may stand within a sentence.
-        words: The words of all languages, in lower case, each with what it says.
+        words: The words of all languages, in lower case, each with its verdict.
         text: The judge's answer.
     """
     for rule, found in _said(verdict, words, text):
@@ -68,7 +68,7 @@ def _sole(verdict: re.Pattern[str], words: Mapping[str, str], text: str) -> tupl
 
 
 def _said(verdict: re.Pattern[str], words: Mapping[str, str], text: str) -> Iterator[tuple[str, list[str]]]:
-    """What stands in each kind of place, the surest first."""
+    """Yield the verdicts in each kind of place, the most certain kind first."""
     values = [*map(folded, json_verdicts(text, with_correct=True))]
     yield JSON, [said for value in values for said in _in_value(verdict, words, value)]
     yield LINE, [words[word] for line in text.splitlines() if (word := _bare(line)) in words]
@@ -82,8 +82,8 @@ def _in_value(verdict: re.Pattern[str], words: Mapping[str, str], value: str) ->
 
 
 def _opening(text: str) -> str:
-    """The first word of an answer of one line ("はい、正しいです。"), in lower case, if it is set off from the rest and
-    does not depend on it; else empty.
+    """Return the first word of a one-line answer ("はい、正しいです。") in lower case. Return an empty text if it is
+    not set off from the rest, or depends on it.
     """
     opened = _OPENING.fullmatch(folded(text))
     if opened is None or is_conditional(opened["rest"]) or opened["word"].lower() in _NOT_AN_OPENING:
@@ -103,8 +103,8 @@ def _of_claim(match: re.Match[str], words: Mapping[str, str]) -> str:
 
 
 def _bare(line: str) -> str:
-    """The verdict that a line consists of, in lower case, apart from markup and a name in front; empty if it is more,
-    or if its name is that of something else ("Reference answer: no").
+    """Return the verdict of a line with nothing else but markup and a name, in lower case. Return an empty text if the
+    line contains more, or the name is that of something else ("Reference answer: no").
     """
     following = marked(line)
     if following is not None:

@@ -1,4 +1,4 @@
-r"""How verdicts are written: what they are called in eleven languages, their words, units, widths and markup.
+r"""The written forms of verdicts: their names in eleven languages, their words, units, widths and markup.
 
 A judge answers in the language of its prompt. ``评分：Ａ``, ``점수: 8점``, ``Note : 8,5/10`` and ``$\boxed{A}$`` are
 as clear as ``Score: 8``, and count in the same places (``passages``).
@@ -13,21 +13,21 @@ from dataclasses import dataclass
 
 AROUND = (
     " \t\r\n*_`'\"“”‘’#>()$"
-    "\u00a0\u202f\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"  # spaces, and marks that nobody sees
+    "\u00a0\u202f\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"  # spaces and invisible marks
     "«»„‚‹›「」『』《》〈〉【】〔〕［］（）＊"
 )
-"""What may surround a verdict: quotes, brackets and emphasis of all scripts."""
+"""Characters that may surround a verdict: quotes, brackets and emphasis of all scripts."""
 
 STOPS = ".!。．！｡۔।"
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """The ways in which a language names a verdict.
+    """The names of verdicts in a language.
 
     Attributes:
         name: A pattern of the names.
-        copula: A pattern of what may stand between name and verdict in place of a colon.
+        copula: A pattern of words that may stand between name and verdict instead of a colon.
         has_comma: Whether the language writes a decimal comma.
     """
 
@@ -111,14 +111,14 @@ _MARKERS = [
 _KEYS = [(re.compile(naming.name, re.IGNORECASE), naming.has_comma) for naming in _NAMINGS]
 _HEADING = re.compile(r"【\s*(?P<name>[^】]{1,20}?)\s*】\s*(?P<verdict>[^\s:：].*)")
 
-# Digits of all scripts, with a decimal point; "８．５" and "٨٫٥" become such before they are read.
+# Digits of all scripts, with a decimal point; "８．５" and "٨٫٥" are converted to this form first.
 _DIGITS = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
 _UNIT = (
     r"(?:points?|stars?|分|点|點|점|балл(?:а|ов)?|punt(?:os?|i)|pontos?|punkte?n?|نقطة|نقاط|درجة|درجات"
     r"|étoiles?|estrel(?:la|a)s?|sterne?|stelle|颗?星|つ星|зв[её]зд[аы]?)"
 )
 _OUT_OF = r"(?:/|out\s+of\b|из\b|sur\b|von\b|de\b|su\b|di\b|من(?:\s+أصل)?\b)"
-# A decimal comma before a unit or a scale can be nothing else; a bare "8,5" may be two ratings.
+# Before a unit or a scale, a comma is always a decimal comma; a bare "8,5" may be two ratings.
 _VALUE = rf"(?P<value>{_DIGITS}(?!,\d)|[-+]?\d+,\d{{1,2}}(?=\s*(?:{_UNIT}|{_OUT_OF})))"
 RATED = rf"{_VALUE}\s*{_UNIT}?(?:\s*{_OUT_OF}\s*(?P<most>{_DIGITS}))?"
 RATING = re.compile(
@@ -129,7 +129,7 @@ RATING = re.compile(
 OF_MOST = re.compile(
     rf"(?P<most>{_DIGITS})\s*[点점分]\s*(?:満点|만점)?\s*(?:中の?|のうち|중에?서?|에서?)\s*(?P<value>{_DIGITS})\s*[点점分]"
 )
-"""A rating behind its scale, as in Japanese and Korean: "10点満点中8点", "10점 만점에 8점"."""
+"""A rating after its scale, as in Japanese and Korean: "10点満点中8点", "10점 만점에 8점"."""
 
 _YES = ("yes", "是", "是的", "はい", "ええ", "예", "네", "نعم", "да", "sí", "oui", "ja", "sim", "sì")
 _NO = (
@@ -173,7 +173,7 @@ TIES = (
     "tie", "draw", "平局", "平手", "引き分け", "同点", "무승부", "동점", "تعادل", "ничья", "empate", "égalité",
     "unentschieden", "gleichstand", "pareggio", "parità",
 )  # fmt: skip
-"""The words for two answers of which neither is better."""
+"""The words for a tie between two answers."""
 
 _COPULA_AT_END = re.compile(r"(?<=.)(?:です|である|だ|입니다|이다|이에요|예요)$")
 _UNSEEN = dict.fromkeys((0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF))
@@ -187,7 +187,7 @@ _SAME = {
     **_UNSEEN,
 }
 _OTHER_DIGIT = re.compile(r"[^\W\D0-9]")
-# The ends of a formula; of the closing one the bracket may be gone, with those around it.
+# The ends of a formula. The bracket of the closing one may have been removed with the brackets around it.
 _FORMULA = re.compile(r"^\\[(\[]|\\[)\]]?$")
 _WRAPPED = re.compile(r"\\(?:boxed|fbox|text|textbf|textit|mathbf|mathrm)\s*\{(.*)\}", re.DOTALL)
 _MOST_WRAPPERS = 4
@@ -195,8 +195,8 @@ _DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d.,]*\d)")
 
 
 def folded(text: str) -> str:
-    """A text with letters, digits and brackets of full width, circled letters and digits of all scripts as in ASCII,
-    without marks that nobody sees.
+    """Return a text with full-width letters, digits and brackets, circled letters, and digits of all scripts in ASCII,
+    and without invisible marks.
     """
     if text.isascii():
         return text
@@ -204,7 +204,7 @@ def folded(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """What a passage says, folded: without the markup, quotes and full stop around it, a LaTeX box, or the copula of
+    """Return a passage, folded, without the markup, quotes and full stop around it, a LaTeX box, or the copula of
     Japanese and Korean at its end.
     """
     said = folded(text.strip(AROUND))
@@ -222,8 +222,8 @@ def plain(text: str) -> str:
 
 
 def marked(line: str) -> str | None:
-    """What follows a marker at the beginning of a line, with a decimal point for a decimal comma; ``None`` if there is
-    no marker.
+    """Return the text after a marker at the beginning of a line, with a decimal point for a decimal comma, or ``None``
+    without a marker.
     """
     stripped = line.strip(AROUND)
     for marker, has_comma in _MARKERS:
@@ -235,18 +235,18 @@ def marked(line: str) -> str | None:
 
 
 def names_verdict(key: str) -> bool:
-    """Whether a name is that of a verdict."""
+    """Check whether a name is that of a verdict."""
     return any(pattern.fullmatch(key) for pattern, _ in _KEYS)
 
 
 def keyed(key: str, value: str) -> str:
-    """The value of a key that names a verdict, with a decimal point for a decimal comma."""
+    """Return the value of a key that names a verdict, with a decimal point for a decimal comma."""
     match = next((has_comma for pattern, has_comma in _KEYS if pattern.fullmatch(key)), False)
     return _with_point(value) if match else value
 
 
 def number(text: str) -> float:
-    """The number that a matched text is."""
+    """Return the number in a matched text."""
     return float(text.replace(",", "."))
 
 

@@ -1,4 +1,4 @@
-"""Krippendorff's alpha: how well any number of judges agree, some of whom may have missed a sample.
+"""Krippendorff's alpha: the agreement of any number of judges, even if some of them missed a sample.
 
 ``1 - observed disagreement / expected disagreement`` over the pairs of values within samples (Krippendorff 2011,
 *Computing Krippendorff's Alpha-Reliability*). 1 is full agreement, 0 is chance. Numbers with more than two distinct
@@ -30,16 +30,16 @@ def krippendorff_alpha(
     clusters: Sequence[Hashable | None] | None = None,
     seed: int = 0,
 ) -> Estimate:
-    """Krippendorff's alpha, with an interval from resampling the samples.
+    """Compute Krippendorff's alpha, with an interval from resampling the samples.
 
     Args:
-        ratings: For each sample the judges' values; ``None`` or NaN where one gave none.
+        ratings: For each sample the judges' values; ``None`` or NaN for a missing one.
         clusters: The label that each sample shares with others, ``None`` for one on its own; clusters are resampled.
         seed: For resampling.
 
     Returns:
-        An estimate without a value if fewer than two values of one sample are comparable, or all values are equal, so
-        that no disagreement is to be expected.
+        The estimate. It has no value if no sample has two comparable values, or if all values are equal, so that no
+        disagreement is expected.
 
     Raises:
         ValueError: if the lists differ in length.
@@ -89,8 +89,8 @@ def krippendorff_alpha(
 
 
 def _nominal_terms(rows: Sequence[Sequence[Any]], values: Sequence[Any]) -> NDArray[np.float64]:
-    """What each sample adds to: the number of values, the disagreement within samples, and how often each value was
-    given. Shape ``(n, 2 + k)``.
+    """Return the terms of each sample: its number of values, the disagreement within it, and the count of each value.
+    Shape ``(n, 2 + k)``.
     """
     numbers = {value: number for number, value in enumerate(values)}
     terms = np.zeros((len(rows), 2 + len(values)))
@@ -102,7 +102,7 @@ def _nominal_terms(rows: Sequence[Sequence[Any]], values: Sequence[Any]) -> NDAr
 
 
 def _interval_terms(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """The same for squared differences, of which sums of values and of squares tell all. Shape ``(n, 4)``."""
+    """Return the terms of each sample for squared differences: sums of values and of squares. Shape ``(n, 4)``."""
     centre = math.fsum(value for row in rows for value in row) / sum(map(len, rows))
     terms = np.zeros((len(rows), 4))
     for place, row in enumerate(rows):
@@ -114,7 +114,7 @@ def _interval_terms(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
 
 
 def _expected_nominal(totals: NDArray[np.float64]) -> float:
-    """The disagreement among all pairs of values, whatever their sample."""
+    """Return the disagreement among all pairs of values of all samples."""
     n, counts = float(totals[0]), totals[2:]
     return n * n - float(counts @ counts)
 

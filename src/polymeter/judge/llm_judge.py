@@ -30,10 +30,10 @@ _MAX_TOKENS = 1024
 
 
 class LLMJudge:
-    """Asks the run's judge and turns its answer into a score.
+    """A client that asks the run's judge and turns its answer into a score.
 
-    The run decides which model answers (``--judge``): an address, a key or a model name given here has no effect and is
-    not stored.
+    The option ``--judge`` of the run decides which model answers. An address, a key or a model name given here has no
+    effect and is not stored.
 
     Args:
         api_key: Ignored.
@@ -83,12 +83,12 @@ class LLMJudge:
 
     @property
     def prompt_version(self) -> str:
-        """Identifies the wording of the prompt; stored with every request."""
+        """A digest of the prompt's wording, stored with every request."""
         return prompt_version(self.prompt_template, self.system_prompt)
 
     def build_prompt(self, pred: Any, gold: Any, question: Any = None) -> str:
-        """The prompt for the judge, which is not shown the reasoning in ``pred``. Values that are not text are
-        converted with ``str``.
+        """Return the prompt for the judge, without the reasoning in ``pred``. Values that are not text are converted
+        with ``str``.
         """
         fields = {
             "pred": self._shown(str(pred)),
@@ -98,7 +98,7 @@ class LLMJudge:
         return fill(self.prompt_template, fields)
 
     def __call__(self, prompt: str, system_prompt: str | None = None, **kwargs: Any) -> str:
-        """The judge's answer.
+        """Return the judge's answer.
 
         Raises:
             UnscoredError: if the judge fails, or its answer ended inside its reasoning. The sample then has no score,
@@ -108,7 +108,7 @@ class LLMJudge:
         return self._said(self.respond(prompt, system_prompt))
 
     def respond(self, prompt: str, system_prompt: str | None = None) -> Response:
-        """The judge's response, which may be an error.
+        """Return the judge's response, which may be an error.
 
         Raises:
             PlanError: if the run has no judge.
@@ -122,7 +122,7 @@ class LLMJudge:
         return current_role_client()(ROLE, request)
 
     def get_score(self, response: str | None) -> float:
-        """The score that an answer of the judge stands for.
+        """Return the score of an answer of the judge.
 
         Raises:
             UnscoredError: if the answer is not a verdict. The sample then has no score, even if the caller catches
@@ -135,11 +135,11 @@ class LLMJudge:
             raise
 
     def _shown(self, answer: str) -> str:
-        """What the judge is shown of an answer."""
+        """Return the part of an answer that the judge sees."""
         return shown(answer)
 
     def _said(self, response: Response) -> str:
-        """What the judge said.
+        """Return the judge's reply.
 
         Raises:
             UnscoredError: if it failed, or its answer ended inside its reasoning.
@@ -148,7 +148,7 @@ class LLMJudge:
 
     def _read(self, response: str | None) -> float:
         if self.score_type == "numeric":
-            # Only the default prompt asks for a rating from 0 to 1; a benchmark's own may ask for any number.
+            # Only the default prompt asks for a rating from 0 to 1; a benchmark's own prompt may ask for any number.
             bounds = (0.0, 1.0) if self._has_default_prompt else None
             return read_rating(response, pattern=self.score_pattern, bounds=bounds)
         labels = _LABELS if self.score_mapping == _MAPPING else None

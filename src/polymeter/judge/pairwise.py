@@ -1,8 +1,8 @@
-"""Comparing two answers to one prompt: the question to the judge, and what its verdicts in both orders come to.
+"""Comparison of two answers to one prompt: the question to the judge, and the outcome of its verdicts in both orders.
 
-Judges prefer what they see first, or last. Each pair is therefore judged twice, with the answers exchanged; where the
-verdicts contradict each other, the pair counts as a tie (Zheng et al. 2023, *Judging LLM-as-a-Judge with MT-Bench and
-Chatbot Arena*, section 3.4).
+Judges prefer the answer that they see first, or last. Each pair is therefore judged twice, with the answers exchanged.
+If the verdicts contradict each other, the pair counts as a tie (Zheng et al. 2023, *Judging LLM-as-a-Judge with
+MT-Bench and Chatbot Arena*, section 3.4).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _MARK_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """What two verdicts on one pair come to.
+    """The outcome of two verdicts on one pair.
 
     Attributes:
-        got: What the first answer gets: 1 if both verdicts prefer it, 0 if both prefer the second, else 0.5.
-        is_consistent: Whether both verdicts say the same of the answers.
-        first_shown: The share of the two verdicts for the answer that stood first, a tie being half a verdict: 0.5 if
-            they are consistent.
+        got: The points of the first answer: 1 if both verdicts prefer it, 0 if both prefer the second, else 0.5.
+        is_consistent: Whether both verdicts prefer the same answer.
+        first_shown: The share of the two verdicts for the answer that was shown first, with a tie as half a verdict:
+            0.5 if they are consistent.
     """
 
     got: float
@@ -47,15 +47,15 @@ class Preference:
 def pair_messages(
     prompt: Sequence[Part], a: Sequence[Part], b: Sequence[Part], rubric: str = PAIR_RUBRIC
 ) -> tuple[Message, ...]:
-    """The question to the judge: which of two answers is better?
+    """Return the question to the judge: which of two answers is better?
 
-    The tags around prompt and answers end in a mark that follows from these, so that no answer can close its own.
+    The tags around prompt and answers end in a mark that depends on their text, so no answer can close its own tag.
 
     Args:
-        prompt: What both models were sent: texts and images.
-        a: The answer that is shown first.
-        b: The other one.
-        rubric: What makes an answer better.
+        prompt: The prompt of both models: texts and images.
+        a: The first answer.
+        b: The second answer.
+        rubric: The criteria for a better answer.
     """
     shown = {"prompt": prompt, "a": a, "b": b}
     mark = fingerprint([[_part_mark(part) for part in shown[name]] for name in sorted(shown)])[:_MARK_LENGTH]
@@ -86,21 +86,21 @@ def pair_messages(
 
 
 def pair_prompt_version(rubric: str = PAIR_RUBRIC) -> str:
-    """Identifies the wording of the question: stored with every request."""
+    """Return a digest of the question's wording, which is stored with every request."""
     return prompt_version(PAIR_PROMPT, rubric)
 
 
 def read_preference(text: str | None) -> Verdict:
-    """A judge's verdict on a pair.
+    """Read a judge's verdict on a pair.
 
     Raises:
-        UnscoredError: if no verdict stands where one counts, or different ones do.
+        UnscoredError: if the places that count hold no verdict, or different ones.
     """
     return _GRADES[read_grade(text, _GRADES, words=_WORDS)]
 
 
 def preference(in_order: Verdict, exchanged: Verdict) -> Preference:
-    """What the verdicts in both orders come to.
+    """Return the outcome of the verdicts in both orders.
 
     Args:
         in_order: The verdict that was given with the first answer as A.

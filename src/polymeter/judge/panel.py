@@ -1,7 +1,7 @@
-"""Panels: several judges in one run. What their verdicts on a sample come to, and how well they agree.
+"""Panels of several judges in one run: their combined verdict on a sample, and their agreement.
 
-The first judge has the role ``judge``, the others ``judge_2``, ``judge_3`` and so on. A sample is scored once by each
-of them, so a panel works for whatever code asks the judge; the values of the scores are then combined.
+The first judge has the role ``judge``, the others ``judge_2``, ``judge_3`` and so on. Each of them scores a sample
+once, so a panel works for any code that asks the judge. The values of the scores are then combined.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 Rule = Literal["mean", "majority"]
 BY_JUDGE = "judges"
-"""The key in the log of a score that holds each judge's own values, by role and then by ``metric,filter``."""
+"""The key of each judge's own values in the log of a score, by role and then by ``metric,filter``."""
 WITHOUT = "judges_without_verdict"
-"""The key in the log of a score that says why a judge gave no verdict, by role."""
+"""The key of the reasons for missing verdicts in the log of a score, by role."""
 _SEAT = re.compile(rf"{ROLE}(?:_(\d+))?")
 
 
@@ -37,9 +37,9 @@ class Panel:
 
     Attributes:
         seats: Their roles, in order.
-        rule: How values become one: ``mean``, or ``majority``: the value that more judges give than any other, and the
-            mean of those that equally many do.
-        quorum: How many of them must give a verdict on a sample; with fewer it has no score.
+        rule: How values are combined: ``mean``, or ``majority`` for the most frequent value (the mean of several
+            equally frequent ones).
+        quorum: The number of verdicts that a sample needs; with fewer it has no score.
     """
 
     seats: tuple[str, ...]
@@ -48,34 +48,34 @@ class Panel:
 
 
 def seat(number: int) -> str:
-    """The role of a judge, by its number from 0."""
+    """Return the role of a judge, by its number from 0."""
     return ROLE if number == 0 else f"{ROLE}_{number + 1}"
 
 
 def seats_of(roles: Collection[str]) -> tuple[str, ...]:
-    """The roles of judges among the roles of a run, in order."""
+    """Return the roles of judges among the roles of a run, in order."""
     found = {int(match[1] or 1): role for role in roles if (match := _SEAT.fullmatch(role))}
     return tuple(found[number] for number in sorted(found))
 
 
 def combined(values: Sequence[Mapping[MetricKey, Any]], panel: Panel) -> dict[MetricKey, Any]:
-    """The values of a sample by a panel.
+    """Combine the values of a panel for a sample.
 
-    A metric of which fewer judges than the quorum give a number has no value: NaN.
+    A metric has no value (NaN) if fewer judges than the quorum give a number.
 
     Args:
-        values: The values of those judges that gave a verdict.
+        values: The values of the judges that gave a verdict.
         panel: The panel.
 
     Raises:
-        ScoreError: if the judges' values are neither numbers, nor collections of numbers of one shape, nor equal.
+        ScoreError: if the judges' values are not numbers, not collections of numbers of one shape, and not equal.
     """
     keys = dict.fromkeys(key for own in values for key in own)
     return {key: _one([own.get(key, math.nan) for own in values], panel, key[0]) for key in keys}
 
 
 def by_judge(scores: Mapping[str, Mapping[MetricKey, Any]]) -> dict[str, dict[str, Any]]:
-    """Each judge's values, as they are kept in the log: by role, then by ``metric,filter``."""
+    """Return each judge's values in the form of the log: by role, then by ``metric,filter``."""
     return {role: {f"{metric},{name}": value for (metric, name), value in own.items()} for role, own in scores.items()}
 
 
@@ -97,8 +97,8 @@ def _one(values: Sequence[Any], panel: Panel, metric: str) -> Any:
     if all(type(value) is type(first) and value == first for value in values):
         return first
     raise ScoreError(
-        f"The judges' values of {metric!r} cannot be combined: they are no numbers, and differ.",
-        hint="Name one judge.",
+        f"The judges' values of {metric!r} cannot be combined: they are not numbers, and they differ.",
+        hint="Name a single judge.",
     )
 
 
@@ -115,14 +115,14 @@ def _is_scalar(value: Any) -> bool:
 
 @dataclass(slots=True)
 class PanelTally:
-    """The judges' own values of the samples of a task, and what they come to."""
+    """A tally of the judges' own values for the samples of a task."""
 
     panel: Panel
     values: dict[tuple[str, str], list[dict[str, float]]] = field(default_factory=dict)
     clusters: dict[tuple[str, str], list[str | None]] = field(default_factory=dict)
 
     def add(self, score: Score, cluster: str | None) -> None:
-        """Take account of the score of a sample, if judges gave it."""
+        """Count the score of a sample, if judges gave it."""
         own = score.log.get(BY_JUDGE)
         if not isinstance(own, Mapping):
             return
@@ -137,7 +137,8 @@ class PanelTally:
             self.clusters.setdefault(key, []).append(cluster)
 
     def document(self, names: Mapping[str, str], seed: int) -> dict[str, Any] | None:
-        """Each judge's own mean, and how well the judges agree, as plain data; ``None`` if no judge was asked.
+        """Return each judge's own mean and the agreement of the judges, as plain data, or ``None`` if no judge was
+        asked.
 
         Args:
             names: The names of the models, by role.

@@ -1,7 +1,7 @@
-"""Where in a judge's answer a verdict counts, and what each such place is called.
+"""The places in a judge's answer in which a verdict counts, and their names.
 
-``verdict`` reads what stands there, and ``forms`` says how it is written. The name of the place is the *rule* that a
-verdict was read by, which is kept beside the verdict.
+``verdict`` reads these places, and ``forms`` has the written forms of verdicts. The name of the place is the *rule* by
+which a verdict was read. It is stored with the verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPENING = "its first word"
 ANYWHERE = "the only one in the text"
 
 RULES = (PATTERN, BRACKETS, JSON, MARKER, BLOCK, WHOLE, LAST, FIRST, LINE, OPENING, ANYWHERE)
-"""All rules; where several read the same verdict, the earliest of them is named."""
+"""All rules. If several read the same verdict, the first of them is stored."""
 
 _CORRECT_KEY = re.compile(r"(?:is\s+)?correct|(?:是否)?正[确確]|정답|correct[oa]|richtig|верно|صحيح", re.IGNORECASE)
 # <score>8</score>, alone on its lines.
@@ -43,10 +43,10 @@ _SHOWN = 120
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of an answer that counts if it is a verdict.
+    """A part of an answer that may be a verdict.
 
     Attributes:
-        rule: What the place is called.
+        rule: The name of the place.
         text: The part.
     """
 
@@ -55,9 +55,9 @@ class Passage:
 
 
 def passages(text: str) -> Iterator[Passage]:
-    """The passages that count if they are a verdict: the whole answer, its first and last line, what follows a marker
-    at the beginning of a line or stands between tags that are one, the content of a code block, and the verdict of a
-    JSON object.
+    """Yield the passages that may be a verdict: the whole answer, its first and its last line, the text after a marker
+    at the beginning of a line or between tags with such a name, the content of a code block, and the verdict of a JSON
+    object.
     """
     yield Passage(WHOLE, text)
     lines = [line for line in text.splitlines() if line.strip(AROUND)]
@@ -77,17 +77,17 @@ def passages(text: str) -> Iterator[Passage]:
 
 
 def code_blocks(text: str) -> list[str]:
-    """The contents of the fenced blocks of an answer."""
+    """Return the contents of the fenced blocks of an answer."""
     return _FENCE.findall(text)
 
 
 def json_verdicts(text: str, *, with_correct: bool = False) -> list[str]:
-    """The verdicts of the JSON objects that an answer, a code block or whole lines consist of: the values of those
-    keys that name a verdict (``score``, ``Final Grade``, ``overall_rating``).
+    """Return the verdicts in JSON objects: the values of keys that name a verdict (``score``, ``Final Grade``,
+    ``overall_rating``). An object counts if it is a whole answer, a whole code block or whole lines.
 
     Args:
         text: The answer.
-        with_correct: Whether ``correct`` and ``is_correct`` name one, too.
+        with_correct: Whether ``correct`` and ``is_correct`` also name a verdict.
     """
     verdicts = []
     for part in (text, *code_blocks(text), *_OWN_LINES.findall(text)):
@@ -104,15 +104,15 @@ def _spaced(name: str) -> str:
 
 
 def the_only(readings: Iterable[tuple[T, str]], text: str, expected: str) -> tuple[T, str]:
-    """The one value that all readings of an answer agree on, and the rule that it was read by.
+    """Return the value on which all readings of an answer agree, and the rule by which it was read.
 
     Args:
-        readings: Values with the rules that they were read by.
+        readings: Values, each with the rule by which it was read.
         text: The answer.
-        expected: What it should have shown, with its article.
+        expected: The expected content, with its article.
 
     Raises:
-        UnscoredError: if there is no reading, or two differ.
+        UnscoredError: if there are no readings, or two of them differ.
     """
     found = list(readings)
     if len({value for value, _ in found}) != 1:
@@ -121,11 +121,11 @@ def the_only(readings: Iterable[tuple[T, str]], text: str, expected: str) -> tup
 
 
 def unreadable(text: str, expected: str) -> UnscoredError:
-    """The error for an answer that is not a verdict.
+    """Return the error for an answer that is not a verdict.
 
     Args:
         text: The judge's answer.
-        expected: What it should have shown, with its article.
+        expected: The expected content, with its article.
     """
     shown = " ".join(text.split())[:_SHOWN]
     return UnscoredError(
@@ -134,7 +134,7 @@ def unreadable(text: str, expected: str) -> UnscoredError:
 
 
 def _object_or_nothing(text: str) -> Mapping[str, Any]:
-    """The JSON object that a text consists of; empty if it is anything else."""
+    """Return the JSON object in a text that contains nothing else; otherwise an empty one."""
     stripped = text.strip()
     if not stripped.startswith("{"):
         return {}

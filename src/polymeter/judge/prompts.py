@@ -1,7 +1,7 @@
-"""The prompts for judges that a benchmark does not bring itself, and the version of a prompt.
+"""The default prompts for judges, and the version of a prompt.
 
-Templates name their fields in braces; other braces are text. A template's wording is part of a run's identity: change
-none of it without need.
+Templates name their fields in braces; other braces are text. A template's wording is part of a run's identity, so do
+not change it without need.
 """
 
 from __future__ import annotations
@@ -149,11 +149,11 @@ _VERSION_LENGTH = 12
 
 
 def fill(template: str, fields: Mapping[str, str]) -> str:
-    """A template with all fields filled in at once, so that an inserted text is not searched for further fields."""
+    """Fill in all fields of a template at once, so that an inserted text is not searched for further fields."""
     names = "|".join(map(re.escape, fields))
     return re.sub(rf"\{{({names})\}}", lambda match: fields[match[1]], template)
 
 
 def prompt_version(template: str, system_prompt: str | None = None) -> str:
-    """Identifies the wording of a judge's prompt: 12 hex digits that change with every character."""
+    """Return a digest of the wording of a judge's prompt: 12 hex digits that change with every character."""
     return fingerprint([template, system_prompt or ""])[:_VERSION_LENGTH]

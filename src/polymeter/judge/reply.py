@@ -1,8 +1,7 @@
-"""What a judge is shown of an answer, and what it said: both without reasoning.
+"""The answer that a judge sees, and the judge's reply, both without reasoning.
 
-A judge whose tokens ended inside its reasoning has given no verdict, whether the reasoning stands in its text, between
-tags, or came in a field of its own beside an empty text. Its sample has no score: nothing that a judge was about to
-think is a verdict.
+A judge that reached its token limit inside its reasoning has given no verdict, so its sample has no score. The
+reasoning may be in its text, between tags, or in a separate field beside an empty text.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ if TYPE_CHECKING:
     from polymeter.core.request import Output, Response, Tags
 
 CUT_OFF = (
-    "The judge's answer ended inside its reasoning (token limit), before a verdict; raise the judge's max_new_tokens."
+    "The judge's answer ended inside its reasoning (token limit), before a verdict. Raise the judge's max_new_tokens."
 )
 _LIMIT = "length"
 
 
 def spoken(text: str | None) -> str:
-    """The answer without its reasoning and without white space around it.
+    """Return the answer without its reasoning and without white space around it.
 
     Raises:
-        UnscoredError: if its reasoning was never ended.
+        UnscoredError: if the reasoning has no end.
     """
     found = separated(text or "", guest_context().reasoning_tags)
     if found.is_unfinished:
@@ -35,24 +34,24 @@ def spoken(text: str | None) -> str:
 
 
 def shown(answer: str, tags: Tags | None = None) -> str:
-    """An answer as a judge is shown it: without the model's reasoning, and as it is if there is none; empty if the
-    reasoning was never ended.
+    """Return an answer as a judge sees it: without the model's reasoning. Without reasoning the answer is unchanged.
+    The result is empty if the reasoning has no end.
 
     Args:
         answer: The answer.
-        tags: The tags around reasoning; ``None``: those of the run, else those that are known.
+        tags: The tags around reasoning; ``None``: those of the run, else the known ones.
     """
     found = separated(answer, guest_context().reasoning_tags if tags is None else tags)
     return found.text.strip() if found.has_reasoning else answer
 
 
 def is_cut_off(response: Response) -> bool:
-    """Whether a judge's answer ended inside its reasoning."""
+    """Check whether a judge's answer ended inside its reasoning."""
     return bool(response.outputs) and _is_cut_off(response.outputs[0])
 
 
 def reply_of(response: Response) -> str:
-    """The text of a judge's answer as it was given, with its reasoning.
+    """Return the text of a judge's answer, with its reasoning.
 
     Raises:
         UnscoredError: if the judge failed, or its answer ended inside its reasoning. The sample that is being scored
@@ -64,7 +63,7 @@ def reply_of(response: Response) -> str:
 
 
 def whole_reply_of(response: Response) -> str:
-    """As ``reply_of``, for a caller that asks again if the answer was cut off.
+    """Return the same text as ``reply_of``, for a caller that asks again if the answer was cut off.
 
     Raises:
         UnscoredError: if the judge failed, or its answer ended inside its reasoning.

@@ -1,9 +1,9 @@
-"""Judging images: a weighted rubric, a checklist and a scale.
+"""Judgement of images by a weighted rubric, a checklist or a scale.
 
-Each asks the run's judge one question about the prompt and the images, which the judge sees at full size, and reads
-the verdict strictly. A judge that fails, or whose answer is not a verdict, leaves the sample unscored.
+Each asks the run's judge one question about the prompt and the images and reads the verdict strictly. The judge sees
+the images at full size. If the judge fails, or its answer is not a verdict, the sample stays unscored.
 
-The functions can be called wherever a sample is being scored: in ``evaluate_sample`` of a dataset class, in a hook, in
+You can call the functions while a sample is being scored: in ``evaluate_sample`` of a dataset class, in a hook, or in
 an adapter.
 """
 
@@ -28,7 +28,7 @@ from polymeter.judge.verdict import Contract, read_rating
 
 _MAX_TOKENS = 2048
 _SCALE = (0.0, 10.0)
-# The judge reads these, and they are part of the request's fingerprint: they keep their wording.
+# The judge reads these, and they are part of the request's fingerprint, so they keep their wording.
 _INPUT_LABEL, _OUTPUT_LABEL = "The input picture", "The picture to judge"
 
 
@@ -38,7 +38,7 @@ class Criterion:
 
     Attributes:
         name: Its name, one word.
-        description: What the judge looks at, and what each level means.
+        description: The aspect that the judge examines, and the meaning of each level.
         weight: Its weight in the score.
         most: The best level; the worst is 0.
     """
@@ -79,9 +79,9 @@ class Judgement:
 
     Attributes:
         score: From 0 to 1; for a scale, within its bounds.
-        parts: What the score is made of: the levels of a rubric's criteria, or 1 and 0 for the items of a checklist.
+        parts: The parts of the score: the levels of a rubric's criteria, or 1 and 0 for the items of a checklist.
         explanation: The judge's reasons.
-        passed: For a checklist: whether every item holds.
+        passed: For a checklist, whether every item holds.
     """
 
     score: float
@@ -99,16 +99,16 @@ def weighted_rubric(
     knowledge: str = "",
     template: str = RUBRIC_PROMPT,
 ) -> Judgement:
-    """Levels of several criteria, weighted: ``Σ wᵢ·levelᵢ / Σ wᵢ·mostᵢ``, from 0 to 1.
+    """Rate images by several weighted criteria: ``Σ wᵢ·levelᵢ / Σ wᵢ·mostᵢ``, from 0 to 1.
 
     With the criteria of WISE that is ``(0.7 · consistency + 0.2 · realism + 0.1 · aesthetic) / 2``.
 
     Args:
         prompt: The prompt that the images were generated from.
-        images: One image or several: Pillow images, paths, bytes or URLs. Several are judged together.
+        images: One or more images: Pillow images, paths, bytes or URLs. Several are judged together.
         criteria: The criteria of the rubric.
-        input_images: For editing: the images that the model was given.
-        knowledge: What the judge should know about the prompt: what it alludes to, a reference answer.
+        input_images: For editing: the model's input images.
+        knowledge: Facts that help the judge understand the prompt, such as an allusion or a reference answer.
         template: The question, with ``{prompt}``, ``{knowledge}``, ``{criteria}`` and ``{form}``.
 
     Raises:
@@ -137,13 +137,13 @@ def checklist(
     input_images: Any = (),
     template: str = CHECKLIST_PROMPT,
 ) -> Judgement:
-    """Yes or no for each of several statements: the share that holds, and whether all hold.
+    """Ask for yes or no on each of several statements: the share that holds, and whether all hold.
 
     Args:
         prompt: The prompt that the images were generated from.
-        images: One image or several, as in ``weighted_rubric``; several are judged together.
+        images: One or more images, as for ``weighted_rubric``; several are judged together.
         items: Statements or yes/no questions about the image; *yes* is the good answer to each.
-        input_images: For editing: the images that the model was given.
+        input_images: For editing: the model's input images.
         template: The question, with ``{prompt}``, ``{items}`` and ``{form}``.
 
     Raises:
@@ -174,14 +174,14 @@ def scale(
     bounds: tuple[float, float] = _SCALE,
     template: str = SCALE_PROMPT,
 ) -> Judgement:
-    """One number, from 0 to 10 by default.
+    """Rate images by one number, from 0 to 10 by default.
 
     Args:
         prompt: The prompt that the images were generated from.
-        images: One image or several, as in ``weighted_rubric``; several are judged together.
-        criteria: What the number expresses.
-        input_images: For editing: the images that the model was given.
-        bounds: The worst and the best number.
+        images: One or more images, as for ``weighted_rubric``; several are judged together.
+        criteria: The meaning of the number.
+        input_images: For editing: the model's input images.
+        bounds: The lowest and the highest number.
         template: The question, with ``{prompt}``, ``{criteria}``, ``{least}``, ``{middle}`` and ``{most}``.
 
     Raises:
@@ -211,7 +211,7 @@ class _RubricAnswers(BaseModel):
 
 
 def _ask(text: str, template: str, images: Any, input_images: Any) -> str:
-    """The judge's answer.
+    """Return the judge's answer.
 
     Raises:
         PlanError: if there is no image, or the run has no judge.
@@ -254,7 +254,7 @@ def _images_given(images: Any) -> list[Image]:
 
 
 def _labelled(label: str, images: Sequence[Image]) -> list[Part]:
-    """Each image after its label, numbered if there are several."""
+    """Return each image after its label, numbered if there are several."""
     parts: list[Part] = []
     for number, image in enumerate(images, 1):
         parts += [Text(f"{label}{f' ({number} of {len(images)})' if len(images) > 1 else ''}:\n"), image]

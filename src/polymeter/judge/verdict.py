@@ -1,21 +1,21 @@
-"""Reading verdicts, strictly: a verdict stands where a verdict is expected, or there is none.
+"""Strict reading of verdicts: a verdict counts only where a verdict is expected.
 
-Where a verdict counts (``judge.passages``):
+A verdict counts in these places (``judge.passages``):
 
 - as the whole answer, or as the content of a code block;
 - as the whole first or the whole last line of the answer;
 - after a marker that begins a line and names it (``Verdict: A``, ``**Final grade:** B``, ``Rating: **7**``);
 - as the value of a key that names it, in a JSON object that is the whole answer or a code block (``{"score": 7}``);
-- a rating anywhere in double brackets (``[[7]]``).
+- anywhere in double brackets, if it is a rating (``[[7]]``).
 
-Quotes, brackets, emphasis, a LaTeX box and a closing full stop around a verdict do not matter, nor the width of its
-letters and digits; names, units and words count in eleven languages (``judge.forms``). If it stands in several of these
-places, it must be the same in all. A letter or a number somewhere in a sentence is never a verdict, so neither the
-candidate's answer that a judge repeats nor the first letter of "As the reference says …" is mistaken for one. What a
-judge thinks aloud (``polymeter.reading.reasoning``) is not searched, and a judge whose answer ended inside its
-reasoning has given no verdict.
+Quotes, brackets, emphasis, a LaTeX box and a closing full stop around a verdict do not matter, and neither does the
+width of its letters and digits. Names, units and words count in eleven languages (``judge.forms``). If several of these
+places hold a verdict, it must be the same in all of them. A letter or a number elsewhere in a sentence is never a
+verdict. So a candidate's answer that the judge repeats is not mistaken for one, and neither is the first letter of "As
+the reference says …". A judge's reasoning (``polymeter.reading.reasoning``) is not searched. A judge whose answer ended
+inside its reasoning has given no verdict.
 
-Each reader tells the run by which rule it read the verdict, which is kept beside it.
+Each reader reports its rule to the run, which stores it with the verdict.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ def read_grade(
     labels: Mapping[str, str] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> str:
-    """The grade that a judge gave.
+    """Read the grade that a judge gave.
 
     Args:
         text: The judge's answer.
-        grades: The grades that it may give.
-        pattern: A regular expression for a verdict, in place of the grades themselves; its match, else its first group
-            that matched, names the grade. A pattern that matches more than that group has its own anchor
-            (``GRADE: (A|B)``) and counts anywhere.
+        grades: The allowed grades.
+        pattern: A regular expression for a verdict, instead of the grades themselves. Its match names the grade, else
+            its first group that matched. A pattern that matches more than this group has its own anchor (such as
+            ``GRADE: (A|B)``) and counts anywhere.
         labels: The word that may follow each grade after a colon (``A: CORRECT``).
         words: Words that stand for a grade, in lower case, each with the grade; not with a pattern.
 
     Raises:
-        UnscoredError: if no grade stands where a grade counts, or different ones do.
+        UnscoredError: if the places that count hold no grade, or different ones.
     """
     answer = spoken(text)
     return _noted(_within_limits(_read_grade, answer, pattern, tuple(grades), dict(labels or {}), dict(words or {})))
@@ -86,17 +86,18 @@ def _read_grade(
 def read_rating(
     text: str | None, *, pattern: str | None = None, bounds: tuple[float, float] | None = (0.0, 1.0)
 ) -> float:
-    """The number that a judge gave: ``7``, ``7/10``, ``Score: 7``, ``Rating: **7**``, ``[[7]]``, ``{"score": 7}``.
+    """Read the number that a judge gave: ``7``, ``7/10``, ``Score: 7``, ``Rating: **7**``, ``[[7]]``, ``{"score": 7}``.
 
     Args:
         text: The judge's answer.
-        pattern: A regular expression in place of these; its first group that is a number counts, else its whole match.
-            Without an anchor in the pattern, the match must stand where a verdict counts.
-        bounds: The lowest and the highest rating; ``None``: any number. A number that names its scale (``7/10``) must
-            name the highest rating.
+        pattern: A regular expression instead of these forms. Its first group that is a number counts, else its whole
+            match. Without an anchor in the pattern, the match must be in a place where a verdict counts.
+        bounds: The lowest and the highest rating; ``None``: any number. If a number names its scale (``7/10``), the
+            scale must end at the highest rating.
 
     Raises:
-        UnscoredError: if there is no rating, several differ, or it is out of bounds or on another scale.
+        UnscoredError: if the answer has no rating or different ones, or the rating is out of bounds or on another
+            scale.
     """
     return _noted(_within_limits(_read_rating, spoken(text), pattern, bounds))
 
@@ -117,7 +118,9 @@ def _read_rating(text: str, pattern: str | None, bounds: tuple[float, float] | N
 
 
 def _rated(text: str, bounds: tuple[float, float] | None, expected: str) -> Iterator[tuple[float, str]]:
-    """The ratings in an answer, each with its rule. One on another scale than the declared one is no rating."""
+    """Yield the ratings in an answer, each with its rule. A rating on another scale than the declared one does not
+    count.
+    """
     bracketed = [(match, BRACKETS) for match in _BRACKETED.finditer(folded(text))]
     standing = [(_rating(passage.text), passage.rule) for passage in passages(text)]
     for match, rule in [*bracketed, *standing]:
@@ -132,41 +135,41 @@ def _rated(text: str, bounds: tuple[float, float] | None, expected: str) -> Iter
 
 
 def _rating(passage: str) -> re.Match[str] | None:
-    """The rating that a passage consists of."""
+    """Return the rating that is the whole of a passage."""
     return _alone(RATING, passage, {}) or OF_MOST.fullmatch(plain(passage))
 
 
 def read_bit(text: str) -> int:
-    """The 1 or 0 that a judge gave: of a JSON object, else from the lines that are nothing but a verdict, else from the
-    sentences that give one (``judge.claims``).
+    """Read the 1 or 0 that a judge gave: in a JSON object, else in lines with nothing but a verdict, else in sentences
+    that state one (``judge.claims``).
 
     Raises:
-        UnscoredError: if there is no verdict, or both. ``10`` is not a verdict.
+        UnscoredError: if the answer shows no verdict, or both. ``10`` is not a verdict.
     """
     return int(_noted(bit(spoken(text))))
 
 
 def read_yes_no(text: str) -> bool:
-    """The yes or no that a judge gave, read as ``read_bit`` reads its digits.
+    """Read the yes or no that a judge gave, in the same places as ``read_bit``.
 
     Raises:
-        UnscoredError: if there is no verdict, or both.
+        UnscoredError: if the answer shows no verdict, or both.
     """
     return _noted(yes_no(spoken(text))) == "yes"
 
 
 def read_correctness(text: str) -> bool:
-    """Whether a judge called an answer right, anywhere in a text: CORRECT or INCORRECT (also NOT_ATTEMPTED), yes or no,
-    true or false, 1 or 0; of a JSON object its verdict counts.
+    """Check whether a judge called an answer right, anywhere in a text: CORRECT or INCORRECT (also NOT_ATTEMPTED), yes
+    or no, true or false, 1 or 0. In a JSON object its verdict counts.
 
     Raises:
-        UnscoredError: if the text shows no verdict, or both. (lmms-eval counts the former as *no*.)
+        UnscoredError: if the text shows no verdict, or both. (lmms-eval counts a missing verdict as *no*.)
     """
     return _noted(correctness(spoken(text)))
 
 
 class Contract(Generic[M]):
-    """A verdict with several fields; one pydantic model describes them to the judge and validates its answer.
+    """A verdict with several fields. One pydantic model describes them to the judge and validates its answer.
 
     Args:
         model: The fields, their types and bounds.
@@ -176,12 +179,12 @@ class Contract(Generic[M]):
         self.model = model
 
     def instruction(self) -> str:
-        """The instruction for the judge: the JSON schema of the answer."""
+        """Return the instruction for the judge: the JSON schema of the answer."""
         schema = json.dumps(self.model.model_json_schema(), ensure_ascii=False, sort_keys=True)
         return f"Reply with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
 
     def read(self, text: str | None) -> M:
-        """The verdict: one JSON object, alone or in the answer's only code block.
+        """Read the verdict: one JSON object, alone or in the answer's only code block.
 
         Raises:
             UnscoredError: if the answer is anything else, or the object does not fit the schema.
@@ -202,7 +205,7 @@ class Contract(Generic[M]):
 
 
 def _noted(reading: tuple[T, str]) -> T:
-    """The value of a reading; the run is told its rule."""
+    """Return the value of a reading, and report its rule to the run."""
     value, rule = reading
     note_reading(rule)
     return value
@@ -215,7 +218,9 @@ def _within_limits(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Read a verdict; in a process that can be ended, if the answer is long or the pattern may backtrack for long."""
+    """Read a verdict. If the answer is long, or the pattern may backtrack for long, a process that can be killed reads
+    it.
+    """
     if len(text) <= LONG and (pattern is None or is_quick(pattern, len(text))):
         return read(text, pattern, *args, **kwargs)
     what = "a judge's verdict" if pattern is None else f"a judge's verdict by the regular expression {pattern!r}"
@@ -223,7 +228,7 @@ def _within_limits(
 
 
 def _matches(verdict: re.Pattern[str], text: str, labels: Mapping[str, str]) -> Iterator[tuple[re.Match[str], str]]:
-    """Matches of a verdict where one counts, each with its rule."""
+    """Yield matches of a verdict in the places that count, each with its rule."""
     anchored = [match for match in verdict.finditer(text) if _has_anchor(match)]
     if anchored:
         yield from ((match, PATTERN) for match in anchored)
@@ -235,15 +240,15 @@ def _matches(verdict: re.Pattern[str], text: str, labels: Mapping[str, str]) -> 
 
 
 def _has_anchor(match: re.Match[str]) -> bool:
-    """Whether a match is more than the verdict in it."""
+    """Check whether a match is more than the verdict in it."""
     groups = [group for group in match.groups() if group is not None]
     return bool(groups) and groups[0].strip() != match[0].strip()
 
 
 def _alone(verdict: re.Pattern[str], passage: str, labels: Mapping[str, str]) -> re.Match[str] | None:
-    """The verdict that a passage consists of, apart from punctuation and markup around it."""
+    """Return the verdict that is the whole of a passage, apart from punctuation and markup around it."""
     core = passage.strip(AROUND)
-    # A full stop is taken off at the end only: in front it belongs to a number (".5").
+    # A full stop is removed only at the end: at the beginning it belongs to a number (".5").
     bare = core.rstrip(STOPS + AROUND)
     inner = core.rstrip(STOPS + "![]{}" + AROUND).lstrip("![]{}" + AROUND)
     for candidate in (core, bare, inner, plain(passage)):
@@ -261,7 +266,7 @@ def _alone(verdict: re.Pattern[str], passage: str, labels: Mapping[str, str]) ->
 
 
 def _grade_in(match: re.Match[str], grades: tuple[str, ...], words: Mapping[str, str]) -> str | None:
-    """The grade that a match names: by the whole of it, else by its first group that matched."""
+    """Return the grade that a match names: by the whole of it, else by its first group that matched."""
     names = (match[0], *(group for group in match.groups() if group is not None))
     return next((name for name in names if name in grades), words.get(match[0].lower()))
 
