@@ -239,7 +239,7 @@ def test_grounding_dino_scores_each_class_by_its_words(tmp_path: Path) -> None:
 def test_shapes_never_passes_what_it_cannot_know(clauses: str, label: str) -> None:
     pytest.importorskip("cv2")
     scene = read_scene({clauses: [{"class": label, "count": 1}]})
-    with pytest.raises(PlanError, match=rf"'shapes' knows drawn shapes and no '{label}'.*hf:PATH_OR_ID"):
+    with pytest.raises(PlanError, match=rf"'shapes' knows drawn shapes, but not '{label}'.*hf:PATH_OR_ID"):
         check_image(scene, scene_of_two(), make_detector("shapes"))
 
 

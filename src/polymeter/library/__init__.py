@@ -1,3 +1,3 @@
-"""Benchmarks, models and metrics that come with Polymeter, written as any author could write them: they import
-``polymeter.extend`` alone. A package, so that the import contracts apply to it.
+"""Benchmarks, models and detectors that come with Polymeter. They import ``polymeter.extend`` alone, so any author
+could write them. The folder is a package, so that the import contracts apply to it.
 """

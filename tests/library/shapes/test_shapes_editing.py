@@ -107,12 +107,12 @@ def test_words_choose_by_colour_and_number() -> None:
 
 @pytest.mark.parametrize("prompt", ["remove the triangle", "make the blue circle red", "swap the star and the cross"])
 def test_what_is_not_there_cannot_be_changed(prompt: str) -> None:
-    with pytest.raises(ModelError, match=r"sees no .* in the picture, but (blue|red|green)"):
+    with pytest.raises(ModelError, match=r"sees no .* in the image, but (blue|red|green)"):
         changed(prompt)
 
 
 def test_in_an_empty_image_there_is_nothing() -> None:
-    with pytest.raises(ModelError, match="sees no star in the picture, but nothing"):
+    with pytest.raises(ModelError, match="sees no star in the image, but nothing"):
         changed("remove the star", PILImage.new("RGB", (64, 64), "white"))
 
 

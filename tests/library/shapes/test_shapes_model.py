@@ -173,14 +173,14 @@ def test_what_it_cannot_answer_is_an_error(faultless: ShapesModel) -> None:
     assert faultless.traits.requests == {"generate": False, "loglikelihood": False, "generate_image": True}
     error = answer(faultless, "a star", size=(16, 400)).error
     assert error is not None
-    assert "no pictures smaller than 32 pixels" in error.message
+    assert "no images smaller than 32 pixels" in error.message
     error = answer(faultless, "a star", size=(400, 100_000)).error
     assert error is not None
-    assert "no pictures larger than 8192 pixels" in error.message
+    assert "no images larger than 8192 pixels" in error.message
     pair: Sequence[Any] = [PILImage.new("RGB", (64, 64))] * 2
     error = answer(faultless, "remove the star", list(pair)).error
     assert error is not None
-    assert "edits one picture, and 2 were shown" in error.message
+    assert "edits one image, but the request has 2" in error.message
 
 
 def test_settings_of_other_models_are_named_as_ignored(faultless: ShapesModel) -> None:

@@ -14,8 +14,8 @@ _ANOTHER = "Name a detector that does, such as hf:PATH_OR_ID; for a table: --dia
 
 
 class ShapesDetector(Detector):
-    """Finds drawn shapes by their pixels, see ``recognition``. Its score for a shape is how well the outline fits;
-    counting is no stricter.
+    """A detector that finds drawn shapes by their pixels; see ``recognition``. The score of a shape is the fit of its
+    outline, from 0 to 1. Counting uses the same threshold.
 
     Raises:
         PlanError: if OpenCV is not installed.
@@ -29,18 +29,18 @@ class ShapesDetector(Detector):
 
     @property
     def colours(self) -> Collection[str]:
-        """Every colour that has a common name."""
+        """The names of all common colours."""
         return COLOUR_NAMES
 
     def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
-        """All shapes in the image, whichever labels are looked for, by falling score.
+        """Return all shapes in the image, the highest score first. ``labels`` does not limit them.
 
         Raises:
             DataError: if the image cannot be read.
-            PlanError: if a label is not a shape that it knows.
+            PlanError: if a label is not the name of a known shape.
         """
         others = unknown_names(labels, KNOWN)
         if others:
-            raise PlanError(f"The detector 'shapes' knows drawn shapes and no {others[0]!r}.", hint=_ANOTHER)
+            raise PlanError(f"The detector 'shapes' knows drawn shapes, but not {others[0]!r}.", hint=_ANOTHER)
         detections = [shape.detection() for shape in find_shapes(np.asarray(as_rgb(image))).shapes]
         return sorted(detections, key=lambda thing: -thing.score)

@@ -1,4 +1,4 @@
-"""Drawing shapes with smooth edges, by Pillow."""
+"""Drawing of shapes with smooth edges, by Pillow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_PIXELS = 4096
 
 
 def draw(plan: ShapeLayout, width: int, height: int) -> PILImage:
-    """The image of a plan, ``width`` × ``height`` pixels."""
+    """Draw the image of a plan, ``width`` × ``height`` pixels."""
     from PIL import Image as pil
 
     image = pil.new("RGB", (width, height), plan.background)
@@ -27,8 +27,8 @@ def draw(plan: ShapeLayout, width: int, height: int) -> PILImage:
 
 
 def mask(thing: Thing, width: int, height: int) -> PILImage:
-    """A greyscale image of how far each pixel is covered by a shape, from 0 to 255. It is drawn at a higher resolution
-    and reduced.
+    """Draw a greyscale image of how much of each pixel a shape covers, from 0 to 255. It is drawn at a higher
+    resolution and reduced.
     """
     from PIL import Image as pil
     from PIL import ImageDraw
@@ -46,7 +46,7 @@ def mask(thing: Thing, width: int, height: int) -> PILImage:
 
 
 def _corners(shape: str) -> tuple[tuple[float, float], ...]:
-    """The corners of a shape in the square from -1 to 1; y points down."""
+    """Return the corners of a shape in the square from -1 to 1; y points down."""
     if shape == "square":
         return ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9))
     if shape == "triangle":

@@ -1,7 +1,7 @@
-"""Editing an image of shapes: it is split into layers, the layers are changed, and they are composed again.
+"""Editing of an image of shapes: it is split into layers, the layers are changed, and they are composed again.
 
-Shapes are found by their pixels, whatever drew the image. A layer is a colour and how far it covers each pixel, so
-smooth edges stay smooth and parts that are not edited stay exactly as they were.
+Shapes are found by their pixels, so any program may have drawn the image. A layer is a colour and the share of each
+pixel that it covers. So smooth edges stay smooth, and other parts of the image do not change at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 _EDGE = 5
-# Between 7/16 and 8/16: shapes are drawn four times finer in both directions, and covers read from pixels are rounded.
+# Between 7/16 and 8/16: shapes are drawn four times finer in both directions, and a share that is read from pixels is
+# rounded.
 _ABOUT_HALF = 0.47
 
 
@@ -36,7 +37,7 @@ class EditedShape:
         shape: The name of the shape.
         colour: The name of its colour.
         ink: Its colour as RGB.
-        cover: How far it covers each pixel, shape ``(height, width)``, from 0 to 1.
+        cover: The share of each pixel that it covers, shape ``(height, width)``, from 0 to 1.
         centre: The middle of its box, in pixels.
     """
 
@@ -55,7 +56,7 @@ class Layers:
     shapes: tuple[EditedShape, ...]
 
     def image(self, height: int, width: int) -> PILImage:
-        """The image of the layers, ``width`` × ``height`` pixels."""
+        """Compose the image of the layers, ``width`` × ``height`` pixels."""
         from PIL import Image as pil
 
         pixels = np.tile(np.asarray(self.background, dtype=np.float64), (height, width, 1))
@@ -65,13 +66,13 @@ class Layers:
 
 
 def layer(shape: str, colour: str, ink: Rgb, cover: NDArray[np.float64]) -> EditedShape:
-    """A layer. Its centre is the middle of the box around the pixels that are covered by half or more.
+    """Make a layer. Its centre is the middle of the box around the pixels of which it covers half or more.
 
     Args:
         shape: The name of the shape.
         colour: The name of its colour.
         ink: Its colour as RGB.
-        cover: How far it covers each pixel, shape ``(height, width)``, from 0 to 1.
+        cover: The share of each pixel that it covers, shape ``(height, width)``, from 0 to 1.
     """
     solid = cover > _ABOUT_HALF
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
@@ -82,10 +83,10 @@ def layer(shape: str, colour: str, ink: Rgb, cover: NDArray[np.float64]) -> Edit
 
 
 def edited(image: PILImage, edit: Edit) -> PILImage:
-    """The image with a change made.
+    """Return the image with a change made.
 
     Raises:
-        ModelError: if the shape that should be changed is not in the image.
+        ModelError: if the shape to change is not in the image.
         PlanError: if OpenCV, which finds the shapes, is not installed.
     """
     pixels = np.asarray(image.convert("RGB"))
@@ -93,16 +94,16 @@ def edited(image: PILImage, edit: Edit) -> PILImage:
 
 
 def changed(layers: Layers, edit: Edit, height: int, width: int) -> Layers:
-    """The layers of an image with a change made.
+    """Return the layers of an image with a change made.
 
     Raises:
-        ModelError: if the shape that should be changed is not among them.
+        ModelError: if the shape to change is not among them.
     """
     return _CHANGES[edit.kind](layers, edit, (height, width))
 
 
 def taken_apart(pixels: NDArray[np.uint8]) -> Layers:
-    """The layers of an image.
+    """Split an image into layers.
 
     Args:
         pixels: RGB, shape ``(height, width, 3)``.
@@ -126,7 +127,7 @@ def taken_apart(pixels: NDArray[np.uint8]) -> Layers:
     nearest = np.argmin(far, axis=0) if far else None
     layers = []
     for number, shape in enumerate(drawing.shapes):
-        # Along the line from the background's colour to the ink, 1 where the ink is pure.
+        # The position between the background's colour (0) and the ink (1).
         line = np.asarray(shape.rgb) - behind
         cover = ((pixels - behind) @ line / max(1.0, float(line @ line))).clip(0, 1)
         is_its = (nearest == number) & (far[number] <= _EDGE)
@@ -156,7 +157,7 @@ def _added(layers: Layers, edit: Edit, size: _Size) -> Layers:
 
 
 def new_layer(group: ShapeGroup, place: str, width: int, height: int) -> EditedShape:
-    """A shape at a named place of an image; of medium size unless it has one, red unless it has a colour."""
+    """Make a shape at a named place of an image. Its default size is medium, its default colour is red."""
     x, y = PLACES[place]
     shorter = min(width, height)
     least, most = SIZES[group.size or "medium"]
@@ -201,10 +202,10 @@ _CHANGES: Mapping[EditKind, Callable[[Layers, Edit, _Size], Layers]] = {
 
 
 def _layers_meant(layers: Layers, group: ShapeGroup | None) -> list[int]:
-    """The shapes that a prompt means.
+    """Return the positions of the shapes that a prompt means.
 
     Raises:
-        ModelError: if there is none.
+        ModelError: if no shape fits.
     """
     assert group is not None
     numbers = [
@@ -215,7 +216,7 @@ def _layers_meant(layers: Layers, group: ShapeGroup | None) -> list[int]:
     if not numbers:
         seen = ", ".join(f"{item.colour} {item.shape}" for item in layers.shapes) or "nothing"
         named = f"{group.colour} {group.shape}".strip()
-        raise ModelError(f"The model 'shapes' sees no {named} in the picture, but {seen}.")
+        raise ModelError(f"The model 'shapes' sees no {named} in the image, but {seen}.")
     return numbers
 
 
@@ -224,7 +225,7 @@ def _with(layers: Layers, new: Mapping[int, EditedShape]) -> Layers:
 
 
 def _at(item: EditedShape, centre: tuple[float, float]) -> EditedShape:
-    """A layer moved by whole pixels; parts that leave the image are lost."""
+    """Move a layer by whole pixels; parts that leave the image are lost."""
     x, y = (math.floor(new - old + 0.5) for new, old in zip(centre, item.centre, strict=True))
     height, width = item.cover.shape
     cover: NDArray[np.float64] = np.zeros_like(item.cover)

@@ -1,4 +1,4 @@
-"""Placing shapes: at random, apart from each other, and as a relation requires."""
+"""Placement of shapes: at random, apart from each other, and as a relation requires."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST_CONTRAST = 110
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A shape to draw: centre and radius as shares of the image's shorter side."""
+    """A shape to draw, with centre and radius as shares of the image's shorter side."""
 
     shape: str
     ink: Rgb
@@ -38,7 +38,7 @@ class ShapeLayout:
 
 
 def placed(order: DescribedDrawing, width: float, height: float, rng: random.Random) -> ShapeLayout:
-    """A layout for the shapes that are to be drawn.
+    """Make a layout for the shapes to draw.
 
     Args:
         order: The shapes.
@@ -47,7 +47,7 @@ def placed(order: DescribedDrawing, width: float, height: float, rng: random.Ran
         rng: The source of random numbers.
 
     Raises:
-        ModelError: if there is no room.
+        ModelError: if the shapes do not fit.
     """
     inks = [PALETTE[group.colour or _free_colour(order, rng)] for group in order.groups]
     background = PALETTE[order.background] if order.background else _background(inks, rng)
@@ -77,7 +77,7 @@ def _arranged(
     spread: float,
     rng: random.Random,
 ) -> list[_Place] | None:
-    """One attempt at placing all shapes; ``None`` if one did not fit."""
+    """Try once to place all shapes; return ``None`` if one did not fit."""
     done: list[tuple[int, _Place]] = []
     for number, radius in wanted:
         for _ in range(_TRIES):
@@ -93,8 +93,9 @@ def _arranged(
 def _somewhere(
     order: DescribedDrawing, number: int, radius: float, size: tuple[float, float], spread: float, rng: random.Random
 ) -> _Place:
-    """A random place in the image. If there is a relation: on the shape's own side along its axis, and across the axis
-    within a band as wide as ``spread``, because shapes far apart across it would be beside each other as much as above.
+    """Return a random place in the image. With a relation, it is on the shape's own side along the axis, and within a
+    band of width ``spread`` across the axis. Shapes far apart across the axis would be beside each other as much as
+    above.
     """
     edge = radius + _GAP
     spans = [[edge, side - edge] for side in size]
@@ -120,7 +121,7 @@ def _fits(order: DescribedDrawing, number: int, place: _Place, other: int, there
     sign = 1 if number < order.split else -1
     along, across = (x, y) if order.relation in ("left of", "right of") else (y, x)
     towards = -1 if order.relation in ("left of", "above") else 1
-    # Unmistakably so: apart along the axis, and farther along it than across.
+    # The relation must be clear: apart along the axis, and farther along it than across.
     return along * sign * towards >= reach and abs(across) * 1.2 <= abs(along)
 
 
@@ -134,7 +135,7 @@ def _free_colour(order: DescribedDrawing, rng: random.Random) -> str:
 
 
 def _background(inks: list[Rgb], rng: random.Random) -> Rgb:
-    """A background on which every shape is visible."""
+    """Return a background colour on which every shape is visible."""
     clear = [rgb for rgb in _BACKGROUNDS if all(_contrast(rgb, ink) >= _LEAST_CONTRAST for ink in inks)]
     return rng.choice(clear) if clear else max(_BACKGROUNDS, key=lambda rgb: min(_contrast(rgb, ink) for ink in inks))
 

@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 VERSION = "1"
-"""Changed whenever a prompt and seed may give another image."""
+"""The version of the drawing code: raise it if a prompt and seed may give another image."""
 _SIDE = 256
 _SMALLEST = 32
 _LARGEST = 8192
-_IGNORED = "the model 'shapes' draws at once and takes no settings but a size and seeds"
+_IGNORED = "the model 'shapes' draws at once and accepts no settings but a size and seeds"
 
 
 class ShapesModel(BatchModel):
-    """Draws scenes of shapes from prompts, and edits such images, with mistakes on purpose.
+    """A model that draws scenes of shapes from prompts and edits such images, with mistakes on purpose.
 
-    A prompt that it does not understand, or an edit of a shape that is not in the image, is an error of that sample.
-    The same prompt and seed give the same image.
+    A sample fails if the model does not understand its prompt, or if the shape to edit is not in the image. The same
+    prompt and seed give the same image.
 
     Args:
-        error_rate: The probability, from 0 to 1, that an aspect goes wrong: the count, the colour if one is named, the
-            relation if there is one, each independently; in an edit, the change as a whole.
+        error_rate: The probability, from 0 to 1, of a mistake in each aspect that the prompt names: the count, the
+            colour and the relation, independently of each other. In an edit, the change as a whole is one aspect.
 
     Raises:
         PlanError: if ``error_rate`` is not a probability.
@@ -57,7 +57,7 @@ class ShapesModel(BatchModel):
     def __init__(self, error_rate: float = 0.1) -> None:
         if not 0 <= error_rate <= 1:
             raise PlanError(
-                f"The error rate of the model 'shapes' is a probability from 0 to 1, not {error_rate!r}.",
+                f"The error rate of the model 'shapes' must be a probability from 0 to 1, not {error_rate!r}.",
                 where="--model-args error_rate",
             )
         self.traits = ModelTraits(
@@ -79,7 +79,7 @@ class ShapesModel(BatchModel):
         }
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
-        """Settings of other image models, which change nothing here."""
+        """Return the settings of other image models, which have no effect here."""
         return dict.fromkeys(parameters.extra, _IGNORED) if isinstance(parameters, GenerateImage) else {}
 
     def respond(self, requests: list[Request]) -> list[Response]:
@@ -101,23 +101,23 @@ class ShapesModel(BatchModel):
         rng = random.Random(f"{VERSION}\x1f{seed}\x1f{prompt}")
         inputs = list(request.images())
         if len(inputs) > 1:
-            raise ModelError(f"The model 'shapes' edits one picture, and {len(inputs)} were shown.")
+            raise ModelError(f"The model 'shapes' edits one image, but the request has {len(inputs)}.")
         if inputs:
             edit = slipped_edit(read_edit(prompt), self._error_rate, rng)
             shown = inputs[0].shown()
             return edited(shown, edit) if edit else shown.copy()
         width, height = parameters.size or (_SIDE, _SIDE)
         if min(width, height) < _SMALLEST:
-            raise ModelError(f"The model 'shapes' draws no pictures smaller than {_SMALLEST} pixels.")
+            raise ModelError(f"The model 'shapes' draws no images smaller than {_SMALLEST} pixels.")
         if max(width, height) > _LARGEST:
-            raise ModelError(f"The model 'shapes' draws no pictures larger than {_LARGEST} pixels.")
+            raise ModelError(f"The model 'shapes' draws no images larger than {_LARGEST} pixels.")
         order = slipped(read_order(prompt), self._error_rate, rng)
         shorter = min(width, height)
         return draw(placed(order, width / shorter, height / shorter, rng), width, height)
 
 
 def _opencv_version() -> str:
-    """The version of the installed OpenCV, from whichever of its packages; empty if there is none."""
+    """Return the version of the installed OpenCV, from any of its packages; empty if it is missing."""
     for package in ("opencv-python-headless", "opencv-python", "opencv-contrib-python"):
         try:
             return metadata.version(package)

@@ -1,11 +1,11 @@
-"""Reading prompts: drawings and edits.
+"""Reading of prompts: drawings and edits.
 
-Drawing: groups such as "two red circles", "a large blue square", joined by commas and "and"; at most one relation
+Drawings: groups such as "two red circles", "a large blue square", joined by commas and "and"; at most one relation
 ("left of", "right of", "above", "below") between the groups before and after it; "on a black background" at the end.
 
-Editing: "make the square red", "remove the triangle", "add a blue circle in the top left corner", "move the star to
-the center", "swap the circle and the square", "swap the colors of the circle and the square", "make the background
-black". "The red circle" means every red circle in the image.
+Edits: "make the square red", "remove the triangle", "add a blue circle in the top left corner", "move the star to the
+center", "swap the circle and the square", "swap the colors of the circle and the square", "make the background black".
+"The red circle" means every red circle in the image.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EditKind = Literal["recolour", "remove", "add", "move", "swap", "swap colours", 
 
 @dataclass(frozen=True, slots=True)
 class ShapeGroup:
-    """Equal shapes: how many, of which shape, and if the prompt says so, of which colour and size."""
+    """Equal shapes: their number and shape, and their colour and size if the prompt names these."""
 
     shape: str
     count: int = 1
@@ -47,9 +47,9 @@ class DescribedDrawing:
 
     Attributes:
         groups: The groups, in the prompt's order.
-        relation: The position of all groups before ``split`` relative to all others; empty: none is named.
+        relation: The position of all groups before ``split`` relative to all others; empty if none is named.
         split: The number of groups before the relation.
-        background: The background's colour; empty: none is named.
+        background: The background's colour; empty if none is named.
     """
 
     groups: tuple[ShapeGroup, ...]
@@ -64,8 +64,8 @@ class Edit:
 
     Attributes:
         kind: The change.
-        target: The shapes that are changed, or added.
-        other: The shapes with which they swap places or colours.
+        target: The shapes to change, or to add.
+        other: The shapes that swap places or colours with them.
         colour: The new colour.
         place: The new place, a name of ``words.PLACES``.
     """
@@ -107,10 +107,10 @@ _EDITS: tuple[tuple[EditKind, re.Pattern[str]], ...] = (
 
 
 def read_order(prompt: str) -> DescribedDrawing:
-    """The drawing that a prompt describes.
+    """Read the drawing that a prompt describes.
 
     Raises:
-        ModelError: if the model does not understand the prompt; the message names the words.
+        ModelError: if the model does not understand the prompt. The message names the words.
     """
     text = _tidy(prompt)
     text = text[_OPENINGS.match(text).end() :] if _OPENINGS.match(text) else text  # type: ignore[union-attr]
@@ -133,10 +133,10 @@ def read_order(prompt: str) -> DescribedDrawing:
 
 
 def read_edit(prompt: str) -> Edit:
-    """The edit that a prompt describes.
+    """Read the edit that a prompt describes.
 
     Raises:
-        ModelError: if the model does not understand the prompt; the message names the words.
+        ModelError: if the model does not understand the prompt. The message names the words.
     """
     text = re.sub(r"\s+corner$", "", _tidy(prompt))
     for kind, pattern in _EDITS:

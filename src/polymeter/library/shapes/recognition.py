@@ -1,15 +1,15 @@
-"""Finding drawn shapes in an image: circles, squares, triangles and a few more, with colours and boxes, by OpenCV.
+"""Detection of drawn shapes in an image: circles, squares, triangles and a few more, with colours and boxes, by OpenCV.
 
-Made for drawn scenes: shapes of one colour each on a plain background, light or dark, with smooth or jagged edges,
-compressed or not, touching or slightly covering each other. It uses pixels alone and does not depend on what drew
-them. Photographs have no plain colours; shapes found in them are meaningless.
+It is made for drawn scenes: shapes of one colour each on a plain background, light or dark, with smooth or jagged
+edges, compressed or not, touching or slightly covering each other. It uses pixels alone, so any program may have drawn
+them. Photographs have no plain colours; shapes that are found in them are meaningless.
 
 1. The plain colours of the image are listed; the one that fills most of its border is the background.
-2. Each pixel gets the nearest of the colours within two pixels of it, so that the blend at an edge is not taken for a
+2. Each pixel gets the nearest of the colours within two pixels of it, so that a blend at an edge does not count as a
    third colour.
-3. Each connected patch is compared with the smallest circle, rectangle and triangle around it; the share that it fills
-   decides the label. A patch that fits none is tried again with the shapes that cover it filled in, then split at its
-   narrowest neck.
+3. Each connected patch is compared with the smallest circle, rectangle and triangle around it. The share that it fills
+   decides the label. If a patch fits none of them, it is tried again with the covered parts filled in, and then split
+   at its narrowest neck.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from polymeter.extend import Box, Detection, colour_name, lab
 KNOWN = ("circle", "square", "triangle", "rectangle", "ellipse", "star", "cross")
 """The labels of shapes."""
 UNKNOWN = "shape"
-"""The label of a patch that is none of them."""
+"""The label of any other patch."""
 
 _LONGEST_SIDE = 640
 _SHORTEST_SIDE = 240
@@ -77,7 +77,7 @@ class FoundShape:
     is_line: bool = False
 
     def detection(self) -> Detection:
-        """The shape as a detector reports it."""
+        """Return the shape as a detector reports it."""
         return Detection(self.label, self.colour, self.box, self.fit)
 
 
@@ -90,7 +90,7 @@ class DrawnShapes:
 
 
 def find_shapes(pixels: _Pixels) -> DrawnShapes:
-    """The shapes of a drawn scene.
+    """Find the shapes of a drawn scene.
 
     Args:
         pixels: RGB, shape ``(height, width, 3)``.
@@ -119,15 +119,15 @@ def find_shapes(pixels: _Pixels) -> DrawnShapes:
 
 
 def _scale(longest: int) -> float:
-    """The factor by which an image is scaled first: few pixels cannot distinguish a circle from a square."""
+    """Return the factor by which an image is scaled first. With few pixels, a circle looks like a square."""
     if longest < _SHORTEST_SIDE:
         return float(math.ceil(_SHORTEST_SIDE / longest))
     return min(1.0, _LONGEST_SIDE / longest)
 
 
 def _plain_colours(pixels: _Pixels) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The plain colours, shape ``(n, 3)``, and for each pixel the number of its colour, -1 for none, shape ``(height,
-    width)``.
+    """Return the plain colours, shape ``(n, 3)``, and for each pixel the number of its colour (-1 for none), shape
+    ``(height, width)``.
     """
     import cv2
 
@@ -155,18 +155,18 @@ def _plain_colours(pixels: _Pixels) -> tuple[NDArray[np.float64], NDArray[np.int
 
 
 def _packed(pixels: _Pixels) -> NDArray[np.int32]:
-    """Each pixel's red, green and blue as one number, shape ``(height, width)``."""
+    """Return each pixel's red, green and blue as one number, shape ``(height, width)``."""
     red, green, blue = (pixels[..., channel].astype(np.int32) for channel in range(3))
     return red << 16 | green << 8 | blue
 
 
 def _unpacked(shades: NDArray[np.int32]) -> _Pixels:
-    """Packed colours as RGB, shape ``(n, 3)``."""
+    """Return packed colours as RGB, shape ``(n, 3)``."""
     return np.stack([shades >> 16, shades >> 8 & 255, shades & 255], axis=-1).astype(np.uint8)
 
 
 def _clusters(colours: NDArray[np.uint8], least: float) -> NDArray[np.float64]:
-    """Colours that differ visibly and have at least ``least`` pixels, the most common first.
+    """Return the colours that differ visibly and have at least ``least`` pixels, the most common first.
 
     Args:
         colours: One colour for each pixel, shape ``(n_pixels, 3)``.
@@ -203,8 +203,8 @@ def _background(labels: NDArray[np.int64], n: int) -> int:
 
 
 def _in_front(colours: NDArray[np.float64], behind: int) -> list[int]:
-    """The numbers of the colours that differ from the background by more than compression explains. A difference that
-    is small in the channels' values can be large to the eye if the background is dark.
+    """Return the numbers of the colours that differ from the background by more than compression explains. On a dark
+    background, a difference can be large to the eye but small in the channels' values.
     """
     tones = lab(colours)
     by_eye = np.linalg.norm(tones - tones[behind], axis=1)
@@ -215,7 +215,7 @@ def _in_front(colours: NDArray[np.float64], behind: int) -> list[int]:
 def _shapes_of(
     labels: NDArray[np.int64], colour: int, behind: int, colours: NDArray[np.float64]
 ) -> Iterator[FoundShape]:
-    """The shapes of one colour."""
+    """Yield the shapes of one colour."""
     import cv2
 
     mask = (labels == colour).astype(np.uint8)
@@ -240,7 +240,7 @@ def _shapes_of(
 
 
 def _recognised(patch: _Mask, others: _Mask) -> list[tuple[str, float, _Mask]]:
-    """Label, fit and mask of a patch: one shape, or several of one colour that touch."""
+    """Return label, fit and mask of the shapes in a patch: one shape, or several touching ones of one colour."""
     label, fit = _fitted(patch)
     tries = [[(label, fit, patch)]]
     if fit < _GOOD_FIT:
@@ -255,7 +255,7 @@ def _recognised(patch: _Mask, others: _Mask) -> list[tuple[str, float, _Mask]]:
 
 
 def _fitted(patch: _Mask) -> tuple[str, float]:
-    """The best label of a filled patch, and the share of the label's outline that it fills."""
+    """Return the best label of a filled patch, and the share of the label's outline that it fills."""
     import cv2
 
     outline = _outline(patch)
@@ -303,7 +303,7 @@ def _angular_fits(hull: Any, area: float) -> dict[str, float]:
 
 
 def _notches(outline: Any, size: float) -> int:
-    """The number of deep notches of an outline."""
+    """Return the number of deep notches of an outline."""
     import cv2
 
     corners = cv2.convexHull(outline, returnPoints=False)
@@ -315,7 +315,7 @@ def _notches(outline: Any, size: float) -> int:
 
 
 def _split_shapes(patch: _Mask) -> Iterator[_Mask]:
-    """The parts of a patch that are joined by a neck; the patch itself if it has none."""
+    """Yield the parts of a patch that are joined by necks, or the patch itself if it has no neck."""
     pending, done = [patch], 0
     while pending:
         piece = pending.pop()
@@ -328,7 +328,7 @@ def _split_shapes(patch: _Mask) -> Iterator[_Mask]:
 
 
 def _split(patch: _Mask) -> list[_Mask]:
-    """Both sides of a patch's narrowest neck, if it has one: the pieces that remain when its rim is removed."""
+    """Return both sides of a patch's narrowest neck, if it has one: the pieces that remain when its rim is removed."""
     import cv2
 
     depth = _depth(patch)
@@ -345,8 +345,8 @@ def _split(patch: _Mask) -> list[_Mask]:
 
 
 def _depth(patch: _Mask) -> NDArray[np.float32]:
-    """Each pixel's distance to the nearest one outside the patch, shape ``(height, width)``. The image's border counts
-    as outside.
+    """Return each pixel's distance to the nearest one outside the patch, shape ``(height, width)``. The image's border
+    counts as outside.
     """
     import cv2
 
@@ -385,7 +385,7 @@ def _box(patch: _Mask) -> Box:
 
 
 def _without_outlines(shapes: list[FoundShape]) -> list[FoundShape]:
-    """The shapes without lines that are drawn around shapes of another colour."""
+    """Return the shapes without the outlines of shapes of another colour."""
     return [
         shape
         for shape in shapes
@@ -399,7 +399,7 @@ def _fills(inner: FoundShape, outer: FoundShape) -> bool:
 
 
 def _scaled(shape: FoundShape, size: tuple[int, int], scale: float) -> FoundShape:
-    """A shape in the pixels of the whole image."""
+    """Return a shape in the pixels of the original image."""
     if scale == 1:
         return shape
     import cv2

@@ -10,11 +10,11 @@ from polymeter.library.shapes.words import COLOURS, MOST_THINGS, PLACES, RELATIO
 
 
 def slipped(order: DescribedDrawing, rate: float, rng: random.Random) -> DescribedDrawing:
-    """The drawing with mistakes.
+    """Return the drawing with mistakes.
 
-    There are three mistakes, independent of each other, each with probability ``rate``: one group has one shape too
-    many or too few; one of the groups with a colour gets another one, which the prompt does not name; the relation, if
-    there is one, is replaced.
+    There are three mistakes, independent of each other, each with probability ``rate``. One group has one shape too
+    many or too few. One of the groups with a colour gets another one, which the prompt does not name. The relation, if
+    the prompt names one, is replaced.
     """
     groups = list(order.groups)
     chances = [rng.random() < rate for _ in range(3)]
@@ -34,8 +34,8 @@ def slipped(order: DescribedDrawing, rate: float, rng: random.Random) -> Describ
 
 
 def slipped_edit(edit: Edit, rate: float, rng: random.Random) -> Edit | None:
-    """The edit with mistakes: with probability ``rate`` the colour or the place is another one; if the prompt names
-    neither, nothing is changed (``None``).
+    """Return the edit with mistakes. With probability ``rate`` the colour or the place is another one. If the prompt
+    names neither, nothing is changed (``None``).
     """
     if rng.random() >= rate:
         return edit

@@ -27,7 +27,9 @@ SIZES: Mapping[str, tuple[float, float]] = {
     "large": (0.15, 0.19),
     "": (0.07, 0.12),
 }
-"""The radius as a share of the image's shorter side, from smallest to largest; the empty key: no size is named."""
+"""The radius as a share of the image's shorter side, from smallest to largest. The empty key is for prompts without a
+size.
+"""
 RELATIONS = ("left of", "right of", "above", "below")
 PLACES: Mapping[str, tuple[float, float]] = {
     "top left": (0.17, 0.17),
@@ -69,12 +71,12 @@ _SAME: Mapping[str, str] = {
 
 
 def plain(word: str) -> str:
-    """A word in the form that the model knows: singular, and the most common of its synonyms."""
+    """Return a word in the form that the model knows: singular, and the most common of its synonyms."""
     word = _SAME.get(word, word)
     single = word[:-1] if word.endswith("s") and word != "cross" else word
     return single if single in SHAPES else _SAME.get(single, word)
 
 
 def is_plural(word: str) -> bool:
-    """Whether a word names several shapes."""
+    """Check whether a word names several shapes."""
     return word != "cross" and word.endswith("s")

@@ -123,10 +123,10 @@ def test_several_images_of_a_prompt_are_averaged(root: Path) -> None:
 
 def test_things_that_are_no_shapes_need_a_detector(root: Path) -> None:
     dataset = served(root, [{"index": 0, "prompt": "a dog", "scene": scene(1, label="dog")}])
-    with pytest.raises(PlanError, match=r"'shapes' knows drawn shapes and no 'dog'.*tsv.detector=hf:"):
+    with pytest.raises(PlanError, match=r"'shapes' knows drawn shapes, but not 'dog'.*tsv.detector=hf:"):
         dataset.evaluate_sample(dataset.data.iloc[0], [circles("red")])
     dataset.detector = "shapes"
-    with pytest.raises(PlanError, match="knows drawn shapes and no 'dog'"):
+    with pytest.raises(PlanError, match="knows drawn shapes, but not 'dog'"):
         dataset.evaluate_sample(dataset.data.iloc[0], [circles("red")])
     dataset.detector = "eyes"
     with pytest.raises(PlanError, match="There is no detector 'eyes'"):
