@@ -39,7 +39,6 @@ MESSAGES_TO_DO: tuple[str, ...] = (
     "cli",
     "core",
     "data",
-    "metrics",
     "run",
     "tasks",
 )
@@ -51,7 +50,6 @@ DOCSTRINGS_TO_DO: tuple[str, ...] = (
     "core",
     "data",
     "extend.py",
-    "metrics",
     "reading",
     "run",
     "stats",
@@ -64,7 +62,6 @@ OPENINGS_TO_DO: tuple[str, ...] = (
     "cli",
     "core",
     "data",
-    "metrics",
     "reading",
     "run",
     "stats",

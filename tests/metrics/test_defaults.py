@@ -75,7 +75,7 @@ def test_known_kwargs() -> None:
 
 
 def test_unknown_kwarg_names_the_nearest() -> None:
-    with pytest.raises(PlanError, match="'exact_match' does not take 'ignore_cse'") as caught:
+    with pytest.raises(PlanError, match="'exact_match' does not accept 'ignore_cse'") as caught:
         check_kwargs(METRICS.get("exact_match"), {"ignore_cse": True}, where="mme.yaml")
     assert "'ignore_case'" in caught.value.hint
     assert caught.value.where == "mme.yaml"
@@ -83,7 +83,7 @@ def test_unknown_kwarg_names_the_nearest() -> None:
 
 def test_metric_without_arguments() -> None:
     for name in ("acc", "perplexity"):
-        with pytest.raises(PlanError, match="It takes no arguments"):
+        with pytest.raises(PlanError, match="It accepts no arguments"):
             check_kwargs(METRICS.get(name), {"zzz": 1})
 
 

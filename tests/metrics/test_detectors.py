@@ -65,7 +65,7 @@ def test_an_unknown_detector_names_the_known(name: str, message: str) -> None:
 
 
 def test_settings_of_the_shapes_detector_are_refused() -> None:
-    with pytest.raises(PlanError, match="takes no settings, but threshold was given"):
+    with pytest.raises(PlanError, match="accepts no settings, but threshold was given"):
         make_detector("shapes", threshold=0.5)
 
 
@@ -190,7 +190,7 @@ def test_a_model_that_is_told_what_to_look_for(owlv2: str) -> None:
     assert {thing.label for thing in found} <= {"circle", "blue square"}
     assert found
     assert all(0 <= thing.box[0] <= 60 for thing in found if thing.score > 0.9)
-    with pytest.raises(PlanError, match="has to be told what to look for"):
+    with pytest.raises(PlanError, match="needs the classes to look for"):
         detector.detect(scene_of_two())
 
 

@@ -89,17 +89,17 @@ def test_means_and_covariances_are_gathered_in_any_portions(step: int) -> None:
 
 
 def test_too_few_pictures_are_refused_or_noted() -> None:
-    with pytest.raises(ScoreError, match=r"3 dimensions needs more than 3 pictures; a set has 3\..*allow_few"):
+    with pytest.raises(ScoreError, match=r"3 dimensions needs more than 3 images; a set has 3\..*allow_few"):
         frechet_distance(colours(3, 1), colours(60, 2), MEAN_COLOUR)
     result = frechet_distance(colours(3, 1), colours(60, 2), MEAN_COLOUR, allow_few=True)
     assert result.distance > 0
-    assert "needs more than 3 pictures" in result.note
-    with pytest.raises(ScoreError, match="needs two vectors, and 1 came"):
+    assert "needs more than 3 images" in result.note
+    with pytest.raises(ScoreError, match="needs at least two vectors, not 1"):
         frechet_distance(colours(1, 1), colours(60, 2), MEAN_COLOUR, allow_few=True)
 
 
 def test_an_extractor_that_gives_something_else_is_an_error() -> None:
-    with pytest.raises(DataError, match=r"'odd' gave features of shape \(16, 3\)"):
+    with pytest.raises(DataError, match=r"'odd' returned features of shape \(16, 3\)"):
         frechet_distance(colours(20, 1), colours(20, 2), FeatureNetwork("odd", 5, pixels))
 
 

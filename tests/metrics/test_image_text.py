@@ -114,7 +114,7 @@ def test_matching_gives_a_probability(blip_folder: Path, red: str) -> None:
 @pytest.mark.parametrize("name", [name for name, source in SCORERS.items() if source.make is None])
 def test_a_scorer_that_cannot_be_made_says_what_it_takes(name: str) -> None:
     with pytest.raises(
-        PlanError, match=rf"'{name}' cannot be made: it needs .*These can: VQAScore, PickScore, CLIPScore"
+        PlanError, match=rf"'{name}' cannot be built: it needs .*These can: VQAScore, PickScore, CLIPScore"
     ):
         image_scorer(name)
 
@@ -135,7 +135,7 @@ def test_missing_weights_name_the_option(tmp_path: Path) -> None:
 def test_bad_pairs(clip_folder: Path, red: str, tmp_path: Path) -> None:
     with weights_from({SCORERS["CLIPScore"].weights: str(clip_folder)}):
         scorer: Any = image_scorer("CLIPScore")
-    with pytest.raises(DataError, match="1 images for 2 texts"):
+    with pytest.raises(DataError, match="images \(1\) and texts \(2\) differ"):
         scorer([red], ["a", "b"])
     with pytest.raises(DataError, match=r"Opening the image .*none\.png"):
         scorer([str(tmp_path / "none.png")], ["a"])

@@ -1,7 +1,7 @@
 """Metrics that come with Polymeter, one file per family, looked up by name in ``polymeter.core.names.registries``.
 
-A metric computes the value of one sample; an aggregation turns many values into one number; ``polymeter.stats``
-estimates its uncertainty.
+A metric computes the value of one sample. An aggregation turns many values into one number. ``polymeter.stats``
+estimates the uncertainty of that number.
 """
 
 from polymeter.metrics.defaults import DEFAULT_METRICS, check_kwargs, check_pair, default_metrics, output_family

@@ -1,7 +1,7 @@
-"""Metrics that compare texts code point by code point, as they were published.
+"""Metrics that compare texts code point by code point, in their published form.
 
-Code that calls them by another system's name, and a run at parity with one, get these. Metrics that are named in a task
-read both texts first (``metrics.text``).
+Code that calls them by another system's name gets these, and so does a run at parity with that system. Metrics that a
+task names read both texts first (``metrics.text``).
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ _ANLS_THRESHOLD = 0.5
 
 
 def share_equal(references: Sequence[Any], predictions: Sequence[Any]) -> float:
-    """For one prediction: 1 if it is any reference, else 0. For several: the share that are their own reference.
+    """Return 1 if a single prediction equals any reference, else 0; for several, the share that equal their own
+    reference.
 
     Raises:
-        ScoreError: if there is no reference, or not one for each of several predictions.
+        ScoreError: if the references are missing, or several predictions do not have one each.
     """
     if len(predictions) == 1 and references:
         return float(any(bool(reference == predictions[0]) for reference in references))
@@ -42,10 +43,10 @@ def exact_match(
     ignore_numbers: bool = False,
     fold_width: bool = False,
 ) -> float:
-    """Whether the answer equals a reference, by the rules of ``exact_match`` in Hugging Face's *evaluate*.
+    """Check whether the answer equals a reference, by the rules of ``exact_match`` in Hugging Face's *evaluate*.
 
-    What is ignored is removed in the order of the arguments: matches of patterns, case (as lower case), ASCII
-    punctuation, ASCII digits. ``fold_width`` is ours, and comes first.
+    Ignored parts are removed in the order of the arguments: matches of patterns, case (as lower case), ASCII
+    punctuation, ASCII digits. ``fold_width`` is Polymeter's own, and comes first.
 
     Returns:
         0 or 1 for one answer, else the share of answers that equal their own reference.
@@ -72,7 +73,7 @@ def anls(
     thresh_hold: float | None = None,
     fold_width: bool = False,
 ) -> float:
-    """Normalised Levenshtein similarity to the nearest reference, over the lengths of the original texts.
+    """Compute the normalised Levenshtein similarity to the nearest reference, over the lengths of the original texts.
 
     The distance is between texts in lower case with runs of white space collapsed.
     """
@@ -96,4 +97,4 @@ def anls(
 
 
 AS_WRITTEN: Mapping[str, Callable[..., Any]] = {"exact_match": exact_match, "anls": anls}
-"""By the names of the metrics that read texts first."""
+"""These metrics, by the names of those that read texts first."""

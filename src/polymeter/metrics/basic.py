@@ -13,30 +13,30 @@ from polymeter.stats.additive import Additive
 
 
 def mean(values: Sequence[float]) -> float:
-    """Arithmetic mean ``Σ x / n``, of an exactly rounded sum: the order of values does not matter.
+    """Compute the arithmetic mean ``Σ x / n``. The sum is exactly rounded, so the order of values does not matter.
 
     Raises:
-        ZeroDivisionError: if there are no values.
+        ZeroDivisionError: if ``values`` is empty.
     """
     return math.fsum(values) / len(values)
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle one of the sorted values, or the mean of the middle two.
+    """Return the middle one of the sorted values, or the mean of the middle two.
 
     lmms-eval takes the middle one of the unsorted values, which depends on their order.
 
     Raises:
-        ValueError: if there are no values.
+        ValueError: if ``values`` is empty.
     """
     data = np.asarray(values, dtype=np.float64)
     if data.size == 0:
-        raise ValueError("There is no median of no values.")
+        raise ValueError("A median needs at least one value.")
     return float(np.median(data))
 
 
 def numbers(values: Sequence[float]) -> NDArray[np.float64]:
-    """Values as one column, shape ``(n, 1)``."""
+    """Return values as one column, shape ``(n, 1)``."""
     return np.asarray(values, dtype=np.float64).reshape(-1, 1)
 
 
@@ -55,6 +55,6 @@ def _smallest(values: Sequence[float]) -> float:
 MEAN = Aggregation("mean", mean, uncertainty="mean")
 MEDIAN = Aggregation("median", median)
 SUM = Aggregation("sum", Additive(numbers, _only))
-# An extreme of a resample is never beyond that of the sample: resampling says nothing about it.
+# Resampling cannot estimate the error of an extreme, because no resample goes beyond the extreme of the sample.
 MAX = Aggregation("max", _largest, uncertainty="none")
 MIN = Aggregation("min", _smallest, uncertainty="none")

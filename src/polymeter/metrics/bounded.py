@@ -1,12 +1,11 @@
-"""Scoring that cannot hang a run: steps that may take for ever run in a process that can be killed.
+"""Scoring that cannot hang a run: steps that may never end run in a process that can be killed.
 
-A function is ``bounded`` in one of two ways. ``@bounded`` runs it in place for texts of ordinary length, where it is
-fast whatever they say, and in a process for longer ones. ``in_process`` always uses a process: for algebra and for
-regular expressions, where a short text can take for ever. Either way it is the same function, so its values are the
-same.
+A function is ``bounded`` in one of two ways. ``@bounded`` runs it in place for texts of ordinary length, for which it
+is always fast, and in a process for longer ones. ``in_process`` always uses a process: for algebra and for regular
+expressions, for which even a short text may never end. It is the same function either way, so its values are the same.
 
-A step that exceeds its limit (``core.settings.scoring_limits``) leaves its sample without a score, also if the code
-that called it swallows the error.
+If a step exceeds its limit (``core.settings.scoring_limits``), its sample has no score, even if the calling code
+catches the error.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LONG = 4_000
-"""Characters of a text that is long: what is quadratic in fewer is done in about a second."""
+"""The length of a long text in characters: a function with quadratic time needs about a second for less."""
 
 
 def bounded(function: Callable[P, T]) -> Callable[P, T]:
-    """A function of a module of Polymeter that runs in a process if its texts are long.
+    """Decorate a function of Polymeter so that it runs in a process if its texts are long.
 
-    Its arguments and its value must be plain data, and what it needs of the run's settings must be an argument.
+    Its arguments and its value must be plain data. Any setting of the run that it needs must be an argument.
     """
 
     @wraps(function)
@@ -47,7 +46,7 @@ def bounded(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def in_process(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function of a module of Polymeter in a process, within the limits of the sample that is being scored.
+    """Call a function of Polymeter in a process, within the limits of the sample that is being scored.
 
     Raises:
         UnscoredError: if it exceeds a limit. The sample then has no score, even if the caller catches this.
@@ -56,7 +55,7 @@ def in_process(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 
 
 def named_in_process(what: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """``in_process``, with words for what is done, for the message.
+    """Call a function like ``in_process``, with a description of the step for messages.
 
     Raises:
         UnscoredError: if it exceeds a limit. The sample then has no score, even if the caller catches this.
@@ -91,7 +90,7 @@ def _replied(function: Callable[..., Any], args: Any, kwargs: Any, limits: Scori
             is_fresh = process.n_calls == 0
             reply = process.call(function.__module__, function.__qualname__, args, kwargs, max(limits.left_s, 0.001))
             processes.give_back(process, is_alive=reply.outcome in ("value", "raised"))
-            # What earlier samples left in its memory must not decide about this one.
+            # Memory that earlier samples left behind must not decide about this one.
             if is_fresh or reply.outcome not in ("memory", "died"):
                 return reply
     finally:
@@ -105,16 +104,16 @@ def _exceeded(reply: Reply, what: str, limits: ScoringLimits) -> UnscoredError:
         )
     if reply.outcome == "memory":
         return UnscoredError(
-            f"Scoring took more memory than {limits.memory_mb} MB ({what}).", hint="--score-memory allows more."
+            f"Scoring needed more memory than {limits.memory_mb} MB ({what}).", hint="--score-memory allows more."
         )
     return UnscoredError(
-        f"The process that scored ended with status {reply.content} ({what}).",
+        f"The scoring process ended with status {reply.content} ({what}).",
         hint=f"It may have needed more than {limits.memory_mb} MB of memory; --score-memory allows more.",
     )
 
 
 def _length(values: Any) -> int:
-    """The characters of all texts among some values."""
+    """Return the number of characters of all texts among some values."""
     total = 0
     for value in values:
         if isinstance(value, str):
@@ -125,7 +124,7 @@ def _length(values: Any) -> int:
 
 
 class _Processes:
-    """The scoring processes of this process: as many as there are calls at a time, at most one for each core."""
+    """The scoring processes of this process: one for each concurrent call, and at most one for each core."""
 
     def __init__(self, owner: int) -> None:
         self._owner = owner
@@ -136,7 +135,7 @@ class _Processes:
         atexit.register(self._end_all)
 
     def take(self, memory_mb: int) -> ScoringProcess:
-        """An idle process with this limit, or a new one; waits if each core has one."""
+        """Return an idle process with this limit, or a new one. Wait if each core has one."""
         self._slots.acquire()
         try:
             with self._lock:
@@ -151,7 +150,7 @@ class _Processes:
             raise
 
     def give_back(self, process: ScoringProcess, *, is_alive: bool) -> None:
-        """Keep a process for the next call, or forget one that is gone."""
+        """Keep a process for the next call, or forget one that has ended."""
         with self._lock:
             self._busy.discard(process)
             if is_alive:
@@ -175,8 +174,8 @@ class _Processes:
             process.kill()
 
 
-# Kept for the life of the process, which ends them; a run's end ends those that wait.
+# Kept for the life of this process, which ends them. The end of a run ends idle ones.
 @lru_cache(maxsize=4)
 def _processes(owner: int) -> _Processes:
-    """The processes of the process with this id: a forked child must not speak through its parent's pipes."""
+    """Return the processes of the process with this id. A forked child must not use its parent's pipes."""
     return _Processes(owner)

@@ -1,4 +1,4 @@
-"""Chinese transcripts with numbers as they are spoken.
+"""Normalisation of Chinese transcripts, with numbers as spoken words.
 
 The rules are those of SpeechIO's chinese_text_normalization: dates, money, telephone numbers, fractions, percentages,
 counted objects, long numbers digit by digit, other numbers as cardinals, in this order, then punctuation as spaces. As
@@ -50,7 +50,7 @@ _PUNCTUATION = dict.fromkeys(
 
 
 class TextNorm:
-    """Normalises transcripts.
+    """A normaliser of transcripts.
 
     Args:
         to_banjiao: Replace full-width characters with ASCII.
@@ -79,7 +79,7 @@ class TextNorm:
     ) -> None:
         for name, is_on in (("remove_erhua", remove_erhua), ("check_chars", check_chars)):
             if is_on:
-                raise PlanError(f"Polymeter's TextNorm does not support {name!r}.", hint="Leave it off.")
+                raise PlanError(f"Polymeter's TextNorm does not support {name!r}.", hint="Leave it out.")
         steps: list[tuple[object, Callable[[str], str]]] = [
             (cc_mode, importlib.import_module("opencc").OpenCC(cc_mode).convert if cc_mode else str),
             (to_banjiao, lambda text: text.translate(_FULL_WIDTH)),
@@ -99,7 +99,7 @@ class TextNorm:
 
 
 def num2chn(number_string: str, *, alt_two: bool = True, use_units: bool = True) -> str:
-    """A decimal number in Chinese.
+    """Write a decimal number in Chinese.
 
     Args:
         number_string: Digits, with at most one point.
@@ -119,7 +119,7 @@ def num2chn(number_string: str, *, alt_two: bool = True, use_units: bool = True)
 
 @bounded
 def normalize_nsw(raw_text: str) -> str:
-    """A text with its numbers as they are spoken."""
+    """Return a text with its numbers as spoken words."""
     text = f"^{raw_text}$"
     year = r"(?:[089]\d|(?:19|20)\d{2})年"
     text = _replaced(text, rf"\D+((?:{year})?(?:\d{{1,2}}月(?:\d{{1,2}}[日号])?)?)", _date)
@@ -131,7 +131,7 @@ def normalize_nsw(raw_text: str) -> str:
     text = _replaced(text, rf"({_NUMBER})[多余几]?(?:[{_COUNTED}]|[千毫微]克|[千分厘毫微]米)", num2chn)
     text = _replaced(text, r"(\d{4,32})", _digits_of)
     text = _replaced(text, rf"({_NUMBER})", num2chn)
-    # The rules above have also spoken the digit in names such as B2B.
+    # The rules above also turn the digit in names such as B2B into a word.
     text = _replaced(text, r"([a-zA-Z]+二[a-zA-Z]+)", lambda match: match.replace("二", "2"))
     return text.lstrip("^").rstrip("$")
 
@@ -167,7 +167,7 @@ def _by_digits(digits: Iterable[str]) -> str:
 
 
 def _spoken(digits: str) -> str:
-    """A whole number with units. Leading zeros are spoken as a single one if a digit follows, else not at all."""
+    """Return a whole number in words, with units. Leading zeros become a single one if a digit follows, else none."""
     significant = digits.lstrip("0")
     if not significant:
         return ""
@@ -179,7 +179,7 @@ def _spoken(digits: str) -> str:
 
 
 def _without_spaces(text: str) -> str:
-    """The text without spaces, except between two ASCII letters or digits."""
+    """Return the text without spaces, except between two ASCII letters or digits."""
     words = text.split()
     latin = string.ascii_letters + string.digits
     gaps = [" " if left[-1] in latin and right[0] in latin else "" for left, right in pairwise(words)]

@@ -1,7 +1,7 @@
 """Metrics of choices and classes: accuracy and its relatives, F1, Matthews correlation, Brier score.
 
-For multiple choice and log-likelihoods the task computes the value of a sample from log-probabilities
-(``Metric.values`` says what it is), and it passes through; for generation it is computed here.
+For multiple choice and log-likelihoods, the task computes the value of a sample from log-probabilities (see
+``Metric.values``), and the metric passes it through. For generation, the metric computes it.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from polymeter.stats.additive import Additive
 
 
 def accuracy(references: Sequence[Any], predictions: Sequence[Any]) -> float:
-    """Accuracy of a generated answer: 1 if it equals a reference, else 0."""
+    """Return the accuracy of a generated answer: 1 if it equals a reference, else 0."""
     return share_equal(references, predictions)
 
 
 def reference_and_prediction(references: Sequence[Any], predictions: Sequence[Any]) -> tuple[Any, Any]:
-    """``(reference, prediction)`` of a sample, which metrics over a confusion matrix aggregate; of several references
-    the first.
+    """Return ``(reference, prediction)`` of a sample, for metrics over a confusion matrix. The first of several
+    references counts.
     """
     prediction = one_prediction(references, predictions)
     return references[0], prediction
 
 
 def binary_f1(values: Sequence[tuple[Any, Any]]) -> float:
-    """F1 of the class 1: ``2 TP / (2 TP + FP + FN)``, 0 where undefined; scikit-learn's ``f1_score``.
+    """Compute F1 of the class 1: ``2 TP / (2 TP + FP + FN)``, or 0 if undefined, with scikit-learn's ``f1_score``.
 
     Args:
         values: ``(reference, prediction)`` of each sample, each 0 or 1.
 
     Raises:
-        ValueError: if there are more than two classes, or none of them is 1.
+        ValueError: if the values have more than two classes, or none of them is 1.
     """
     from sklearn.metrics import f1_score
 
@@ -47,7 +47,8 @@ def binary_f1(values: Sequence[tuple[Any, Any]]) -> float:
 
 
 def matthews_correlation(values: Sequence[tuple[Any, Any]]) -> float:
-    """Matthews correlation coefficient for any number of classes (Gorodkin 2004), 0 where undefined; scikit-learn's.
+    """Compute the Matthews correlation coefficient for any number of classes (Gorodkin 2004), or 0 if undefined, with
+    scikit-learn.
 
     Args:
         values: ``(reference, prediction)`` of each sample.
@@ -61,10 +62,10 @@ def matthews_correlation(values: Sequence[tuple[Any, Any]]) -> float:
 
 
 def brier_terms(values: Sequence[tuple[int, Sequence[float]]]) -> NDArray[np.float64]:
-    """``Σ_k (p_k - [k = reference])²`` and 1 for each ``(reference index, probabilities)`` (Brier 1950).
+    """Compute ``Σ_k (p_k - [k = reference])²`` and 1 for each ``(reference index, probabilities)`` (Brier 1950).
 
     Args:
-        values: Of each sample the index of the right choice and the probabilities, shape ``(choices,)``. Samples may
+        values: The index of the right choice and the probabilities of each sample, shape ``(choices,)``. Samples may
             differ in their number of choices.
 
     Returns:
@@ -77,18 +78,18 @@ def brier_terms(values: Sequence[tuple[int, Sequence[float]]]) -> NDArray[np.flo
     for i, (reference, probabilities) in enumerate(values):
         errors = np.array(probabilities, dtype=np.float64)
         if not 0 <= reference < errors.size:
-            raise ValueError(f"The gold {reference} is not one of {errors.size} choices.")
+            raise ValueError(f"The reference {reference} is not an index of {errors.size} choices.")
         errors[reference] -= 1
         terms[i, 0] = float(errors @ errors)
     return terms
 
 
 def question_terms(values: Sequence[tuple[Any, Mapping[str, Any]]]) -> NDArray[np.float64]:
-    """For each question of a paragraph: whether all its answers were labelled correctly, and 1.
+    """Return, for each question of a paragraph, whether all its answers were labelled correctly, and 1.
 
     Args:
         values: ``(label given, doc)`` of each answer, with ``doc["idx"]["paragraph"]``, ``doc["idx"]["question"]`` and
-            ``doc["label"]`` (1: right), as MultiRC has them.
+            ``doc["label"]`` (1: right), in the form of MultiRC.
 
     Returns:
         Shape ``(questions, 2)``. Answers to one question are not independent, so questions are resampled.
@@ -101,12 +102,14 @@ def question_terms(values: Sequence[tuple[Any, Mapping[str, Any]]]) -> NDArray[n
 
 
 def ratio(totals: Sequence[float]) -> float:
-    """The first total over the second."""
+    """Return the first total over the second."""
     return totals[0] / totals[1]
 
 
 def _confusion(values: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any], list[int]]:
-    """The distinct pairs of reference and prediction, and the count of each: so few that scikit-learn is fast."""
+    """Return the distinct pairs of reference and prediction and their counts. These are so few that scikit-learn is
+    fast.
+    """
     counts = Counter((reference, prediction) for reference, prediction in values)
     return [reference for reference, _ in counts], [prediction for _, prediction in counts], list(counts.values())
 

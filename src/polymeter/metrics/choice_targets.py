@@ -1,6 +1,6 @@
-"""Which choices of a question a target names: by index, by text, or by letter.
+"""Reading of a target as choices of a question: by index, by text, or by letter.
 
-A target that names none is an error and not a wrong answer: no model could ever be right.
+A target that names no choice is an error and not a wrong answer, since no model could ever be right.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import Any
 from polymeter.core.errors import ScoreError, did_you_mean
 
 COLUMN = "COLUMN"
-"""Stands for the column with the target in the hint of an error; the caller may know its name."""
+"""A placeholder for the column with the target in the hint of an error; the caller may know its name."""
 NO_CHOICE = -100
-"""The index of an item that names no choice, in a list of which another item names one."""
+"""The index of an item that names no choice, in a list with another item that names one."""
 
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]{0,2}")
-_WAYS = "Write the index of a choice (from 0), its text as it stands there, or its letter."
+_WAYS = "Write the index of a choice (from 0), its exact text, or its letter."
 _FROM_ONE = f'for numbers that count from 1: doc_to_target: "{{{{ {COLUMN}|int - 1 }}}}"'
 _MOST_SHOWN = 6
 _LONGEST = 40
 
 
 def choice_indices(target: Any, choices: Sequence[str]) -> list[int]:
-    """The indices of the choices that a target names; several if it is a list.
+    """Return the indices of the choices that a target names; several if it is a list.
 
-    An index comes first, then a text that equals a choice, then such a text but for outer white space, then a letter
-    (``B``, ``b``, ``(B)``, ``B.``). A text of digits that equals no choice is not taken for an index, because nobody
-    knows whether it counts from 0 or from 1. In a list, items that name no choice are ``NO_CHOICE`` as long as one
-    does. Numbers and arrays of NumPy count as what they hold.
+    An index comes first, then a text that equals a choice, then such a text apart from outer white space, then a letter
+    (``B``, ``b``, ``(B)``, ``B.``). A text of digits that equals no choice is not an index, because it could count from
+    0 or from 1. In a list, items that name no choice are ``NO_CHOICE`` if another item names one. Numbers and arrays of
+    NumPy count as their content.
 
     Raises:
         ScoreError: if it names no choice.
@@ -43,14 +43,14 @@ def choice_indices(target: Any, choices: Sequence[str]) -> list[int]:
 
 
 def _unpacked(value: Any) -> Any:
-    """A number of NumPy, which is no ``int``, as Python's own; an array as a list."""
+    """Return a number of NumPy as Python's own type, and an array as a list."""
     return value.tolist() if hasattr(value, "dtype") else value
 
 
 def _index(item: Any, choices: Sequence[str]) -> int:
     item = _unpacked(item)
     if isinstance(item, float) and item.is_integer():
-        item = int(item)  # a column of whole numbers with a gap is read as one of floats
+        item = int(item)  # a column of whole numbers with a gap is read as floats
     if isinstance(item, int):
         return int(item) if 0 <= item < len(choices) else NO_CHOICE
     if not isinstance(item, str):
@@ -68,14 +68,14 @@ def _by_letter(text: str, choices: Sequence[str]) -> int:
     if not letter:
         return NO_CHOICE
     letters = [letter_of(choice) for choice in choices]
-    if all(letters):  # the choices are letters themselves, in an order of their own
+    if all(letters):  # the choices are letters themselves, in their own order
         return letters.index(letter) if letters.count(letter) == 1 else NO_CHOICE
     index = ord(letter) - ord("A")
     return index if index < len(choices) else NO_CHOICE
 
 
 def letter_of(text: str) -> str:
-    """The capital letter that a text stands for (``b``, ``(B)``, ``B.``); empty if it is no letter."""
+    """Return the capital letter that a text stands for (``b``, ``(B)``, ``B.``); empty if it is not a letter."""
     match = _LETTER.fullmatch(text)
     return match[1].upper() if match else ""
 

@@ -1,8 +1,7 @@
-"""Code that a model wrote, measured by tests: the protocol of HumanEval and MBPP, and the share of problems that one of
-k attempts solves.
+"""Tests of generated code: the protocol of HumanEval and MBPP, and the share of problems that one of k attempts solves.
 
-A program is one answer with the tests below it; it passes if it runs to its end without an exception. Programs run only
-if the run allows it (``--allow-generated-code``), never in this process (``code_process``).
+A program is one answer with the tests below it. It passes if it runs to its end without an exception. Programs run only
+if the run allows it (``--allow-generated-code``), and never in this process (``code_process``).
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from polymeter.metrics.code_process import DISK_MB, MEMORY_MB, PASSED, TIMEOUT_S
 _MOST_WORKERS = 4
 _KEPT_OUTCOMES = 4096
 Outcomes = list[list[str]]
-"""What became of each attempt at each problem, as ``run_program`` says it."""
+"""The outcome of each attempt at each problem, as ``run_program`` returns it."""
 
 
 def pass_at_k(n: int, n_passed: int, k: int) -> float:
-    """The probability that at least one of ``k`` attempts passes, drawn without replacement from ``n`` of which
-    ``n_passed`` pass: the unbiased estimator 1 − C(n−c, k) / C(n, k) of Chen et al. 2021 (arXiv:2107.03374, section
-    2.1), as a product so that no binomial coefficient overflows.
+    """Estimate the probability that at least one of ``k`` attempts passes. The attempts are drawn without replacement
+    from ``n``, and ``n_passed`` of these pass. This is the unbiased estimator 1 − C(n−c, k) / C(n, k) of Chen et al.
+    2021 (arXiv:2107.03374, section 2.1), computed as a product so that no binomial coefficient overflows.
 
     Args:
         n: The number of attempts, at least ``k``.
-        n_passed: How many of them passed.
-        k: How many attempts count.
+        n_passed: The number of attempts that passed.
+        k: The number of attempts that count.
 
     Raises:
         ValueError: if there are fewer than ``k`` attempts.
@@ -56,7 +55,7 @@ def outcomes_of(references: Sequence[str], predictions: Sequence[Sequence[str]],
 
     Raises:
         PlanError: if the run does not allow generated code.
-        ScoreError: if no process can be started for it.
+        ScoreError: if no process can be started for the code.
     """
     require_generated_code()
     programs = [
@@ -78,21 +77,21 @@ def code_eval(
     num_workers: int = _MOST_WORKERS,
     timeout: float = TIMEOUT_S,
 ) -> tuple[dict[str, float], dict[int, list[tuple[int, dict[str, Any]]]]]:
-    """What the metric ``code_eval`` of the package ``evaluate`` computes, in the same form.
+    """Compute the metric ``code_eval`` of the package ``evaluate``, in the same form.
 
     Args:
         references: The tests of each problem.
         predictions: The attempts at each problem.
-        k: How many attempts count; a number larger than the attempts at any problem gives no value.
-        num_workers: Accepted and not used: as many programs run at the same time as there are cores, at most four.
+        k: The numbers of attempts that count. A number larger than the attempts at any problem gives no value.
+        num_workers: Ignored: one program runs on each core, at most four at the same time.
         timeout: Processor time of one program, in seconds.
 
     Returns:
-        The values, ``pass@1`` and so on, and what became of each attempt, by problem.
+        The values, ``pass@1`` and so on, and the outcome of each attempt, by problem.
 
     Raises:
         PlanError: if the run does not allow generated code.
-        ScoreError: if no process can be started for it.
+        ScoreError: if no process can be started for the code.
     """
     outcomes = outcomes_of(references, predictions, CodeLimits(timeout))
     counts = [(len(attempts), attempts.count(PASSED)) for attempts in outcomes]
@@ -114,10 +113,10 @@ def code_eval(
     return values, told
 
 
-# Kept for the life of the process: the program and its limits decide what becomes of it, in any run.
+# Kept for the life of the process: the program and its limits alone decide the outcome, in any run.
 @lru_cache(maxsize=_KEPT_OUTCOMES)
 def _outcome(program: str, limits: CodeLimits) -> str:
-    """What became of a program. Greedy repeats are equal, and pass@1 and pass@10 are about the same programs."""
+    """Return the outcome of a program. Greedy repeats are equal, and pass@1 and pass@10 run the same programs."""
     return run_program(program, limits)
 
 

@@ -1,9 +1,9 @@
-"""The inside of the process that runs one generated program. It stands alone: its text is sent to a bare Python, which
-may see nothing of Polymeter.
+"""The inside of the process that runs one generated program. It stands alone: its text is sent to a bare Python that
+has no access to Polymeter.
 
-What it needs comes through standard input: a line of settings, the program, and a last line that is read only after the
-program has ended. That line must come back with the outcome, so that a program that prints ``passed``, leaves with
-status 0, or replaces modules and built-in functions has not passed.
+Standard input holds a line of settings, the program, and a last line that is read only after the program has ended.
+That line must come back with the outcome. So a program does not pass by printing ``passed``, by ending with status 0,
+or by replacing modules and built-in functions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
 _READ, _WRITE_DEVICE = 0b1101, 0b110
 _OF_FILES = 0b1100000000000111
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
-"""How many rights over files each version of Landlock knows; later ones know 16."""
+"""The number of rights over files in each version of Landlock; later versions have 16."""
 _NET_VERSION, _SCOPE_VERSION = 4, 6
 _MESSAGE_CHARACTERS = 300
 _SET_SECCOMP, _FILTER_MODE = 22, 2
@@ -28,7 +28,7 @@ _OWN_PROCESS = "own process"
 _MOUNT_SET_ATTRIBUTES, _RECURSIVE, _HERE, _READ_ONLY = 442, 0x8000, -100, 1
 _NO_DEVICES_OR_NEW_USERS = 0b110
 _CAPABILITIES_VERSION, _READ_EVERYTHING = 0x20080522, 2
-"""Without the right to read everything, root cannot use a Python that another user has installed for himself."""
+"""Without the right to read everything, root cannot use a Python that another user has installed for themselves."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -49,7 +49,7 @@ class _Filter(ctypes.Structure):
 
 
 def main() -> None:
-    """Run the program that standard input holds, and report what became of it on standard output."""
+    """Run the program in standard input, and write its outcome to standard output."""
     source, report = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
@@ -68,19 +68,19 @@ def main() -> None:
     try:
         exec(compile(program, "<generated code>", "exec"), {})  # noqa: S102  (this process exists for it)
         outcome = "passed"
-    except BaseException as error:  # noqa: BLE001  (whatever it raises, SystemExit too, it has not passed)
+    except BaseException as error:  # noqa: BLE001  (any exception means failure, SystemExit too)
         try:
             outcome = f"failed: {type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS].rstrip(": ")
         except BaseException:  # noqa: BLE001  (its own exception may raise when it is printed)
             outcome = "failed"
     token = read(source, 200).decode().strip()
     write(report, dump({"token": token, "outcome": outcome}).encode() + b"\n")
-    read(source, 1)  # until we are killed: what a process has used is not known when it has ended
+    read(source, 1)  # until we are killed: the use of a process is unknown once it has ended
     leave(0)
 
 
 def _wall_in(settings: dict[str, Any]) -> dict[str, bool]:
-    """Shut this process in, as far as the system can, and report what it could."""
+    """Isolate this process as far as the system allows, and return what worked."""
     libc = ctypes.CDLL(None, use_errno=True)
     folder, most = settings["folder"], f"size={settings['disk_mb']}m,nr_inodes={settings['n_entries']},mode=700"
     has_mounts = settings["has_mounts"] or (settings["may_mount"] and _mount(libc, folder, most))
@@ -117,13 +117,13 @@ def _limit(settings: dict[str, Any]) -> None:
     for name, most in limits.items():
         try:
             resource.setrlimit(getattr(resource, name), (most, most))
-        except (AttributeError, OSError, ValueError):  # unknown here, or below a limit that holds already
+        except (AttributeError, OSError, ValueError):  # unknown here, or above the present limit
             continue
 
 
 def _confine(libc: ctypes.CDLL, readable: list[str], folder: str) -> bool:
-    """Let this process read some folders, write to one, and neither open a TCP connection nor signal another process:
-    Landlock, as far as the kernel has it.
+    """Restrict this process with Landlock, as far as the kernel supports it: it may read some folders and write to one,
+    and it may neither open a TCP connection nor signal another process.
     """
     try:
         version = libc.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
@@ -142,7 +142,7 @@ def _confine(libc: ctypes.CDLL, readable: list[str], folder: str) -> bool:
     for path, rights in rules:
         try:
             parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:  # it is not there
+        except OSError:  # it does not exist
             continue
         allowed = rights & all_rights if os.path.isdir(path) else rights & all_rights & _OF_FILES
         rule = _Beneath(allowed, parent)
@@ -153,8 +153,8 @@ def _confine(libc: ctypes.CDLL, readable: list[str], folder: str) -> bool:
 
 
 def _mount(libc: ctypes.CDLL, folder: str, most: str) -> bool:
-    """Make all files read-only but those of a new file system in the folder, which holds no more than the options say:
-    in a namespace of mounts that is this process's own.
+    """Make all files read-only except those of a new file system in the folder, in a mount namespace of this process
+    alone. The options limit the size of the new file system.
     """
     if libc.mount(b"tmpfs", folder.encode(), b"tmpfs", _NO_DEVICES_OR_NEW_USERS, most.encode()):
         return False
@@ -167,7 +167,7 @@ def _mount(libc: ctypes.CDLL, folder: str, most: str) -> bool:
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Give up what root may do beyond other users: raise its own limits, take the walls down, or change any file."""
+    """Give up the special rights of root: to raise its own limits, to remove the walls, and to change any file."""
     header, held = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION), (ctypes.c_uint32 * 6)()
     try:
         libc.capget(header, held)
@@ -178,7 +178,7 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
 
 
 def _filter(libc: ctypes.CDLL, rules: list[tuple[int, int, int, Any]]) -> bool:
-    """Have the kernel refuse system calls from now on (seccomp)."""
+    """Let the kernel refuse system calls from now on (seccomp)."""
     if not rules:
         return False
     rules = [(code, yes, no, os.getpid() if k == _OWN_PROCESS else k) for code, yes, no, k in rules]

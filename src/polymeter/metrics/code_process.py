@@ -1,7 +1,7 @@
-"""Runs one generated program in a process of its own, behind walls and within limits, and says what became of it.
+"""Execution of one generated program in a separate process, behind walls and within limits.
 
-Only a program that ran to its end without an exception has passed. One that exceeds a limit, ends itself or is killed
-has failed: that is an answer. If the process cannot be started, there is no answer, and nothing is scored.
+Only a program that runs to its end without an exception passes. A program that exceeds a limit, ends itself or is
+killed fails, and that is an answer. If the process cannot be started, there is no answer, and nothing is scored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MEMORY_MB = 4096
 DISK_MB = 256
 _START_S = 60.0
 _WALL_FACTOR = 4
-"""How much longer than its processor time a program may take by the clock: a busy machine must not decide."""
+"""The factor between the limit of elapsed time and that of processor time, so that a busy machine does not decide."""
 _LOOK_S = 0.05
 _END_S = 60.0
 _SAID_BYTES = 2000
@@ -64,9 +64,10 @@ class CodeLimits:
     """The limits of one program. They decide whether it passes, so they belong to the benchmark.
 
     Attributes:
-        timeout_s: Processor time, in seconds; by the clock it may take four times as long.
-        memory_mb: Address space of each of its processes, and memory of all together, in MB.
-        disk_mb: What it may write to files, in MB: the size of its folder where that is a file system of its own.
+        timeout_s: The processor time, in seconds. The elapsed time may be four times as long.
+        memory_mb: The address space of each of its processes, and the memory of all together, in MB.
+        disk_mb: The most that it may write to files, in MB. If its folder is a separate file system, this is the size
+            of that.
     """
 
     timeout_s: float = TIMEOUT_S
@@ -80,22 +81,22 @@ def run_program(program: str, limits: CodeLimits, walls: Walls | None = None) ->
     Args:
         program: Its text.
         limits: Its limits.
-        walls: What separates it from this machine; default: the best that works here.
+        walls: The walls around it; default: the best that work on this machine.
 
     Returns:
         ``passed``, ``timed out``, or ``failed: …`` with the exception or the way in which it ended.
 
     Raises:
-        ScoreError: if no process can be started for it.
+        ScoreError: if no process can be started for the program.
     """
     outcome, _ = _run(program, limits, walls or usable_walls())
     return outcome
 
 
-# Kept for the life of the process: a fact of the machine, which takes 0.1 s to find.
+# Kept for the life of the process: a fact of the machine that takes 0.1 s to find.
 @lru_cache(maxsize=1)
 def usable_walls() -> Walls:
-    """The best walls that work on this machine: each kind is tried with an empty program.
+    """Return the best walls that work on this machine. Each kind is tried with an empty program.
 
     Raises:
         ScoreError: if not even a bare process can be started.
@@ -115,7 +116,7 @@ def usable_walls() -> Walls:
 
 
 def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, Walls]:
-    """What became of a program, and the walls that held it."""
+    """Return the outcome of a program, and its walls."""
     with program_folder() as folder:
         token = secrets.token_hex(16)
         inside = Path(__file__).with_name("code_child.py").read_text("utf-8")
@@ -138,7 +139,8 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, Walls]:
         }
         message = json.dumps(settings).encode() + b"\n" + text + token.encode() + b"\n"
         try:
-            # No guard: it would count as one of the program's processes. The walls and the child itself see to its end.
+            # No guard, which would count as one of the program's processes. The walls and the child itself make sure
+            # that it ends.
             child = Child(
                 [*walls.command(folder, limits.disk_mb), sys.executable, "-s", "-B", "-c", inside],
                 stdin=subprocess.PIPE,
@@ -158,7 +160,7 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, Walls]:
 def _watched(
     child: Child, message: bytes, token: str, folder: Path, limits: CodeLimits, walls: Walls
 ) -> tuple[str, Walls]:
-    with suppress(OSError):  # it is gone already; its report says so
+    with suppress(OSError):  # it has already ended; its report says so
         child.stdin.write(message)
         child.stdin.flush()
     reports = _Reports(child.stdout)
@@ -177,13 +179,13 @@ def _watched(
             return f"failed: {exceeded}", found
         if report is not None:
             told = _parsed(report)
-            # Also a report that somebody else wrote ends it: the right one cannot follow any more.
+            # A forged report ends it too: the right one cannot follow any more.
             is_own = secrets.compare_digest(str(told.get("token")), token)
             return str(told["outcome"]) if is_own else "failed: it wrote a report of its own", found
         if reports.is_closed:
             status = child.wait(_LOOK_S)
-            if status is not None:  # it may have closed what it reports on, and live on
-                # The system ends a process that has used up its time; behind walls the signal does not reach us.
+            if status is not None:  # it may have closed the pipe of its reports, and still run
+                # The system ends a process that has used up its time. Behind walls, that signal does not reach us.
                 is_late = now - began >= limits.timeout_s
                 return TIMED_OUT if is_late else f"failed: it ended with status {status}", found
         if now >= deadline:
@@ -191,7 +193,7 @@ def _watched(
 
 
 class _Reports:
-    """The lines that a process writes, read without waiting for longer than wanted."""
+    """The lines that a process writes, read with a time limit."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
@@ -199,7 +201,7 @@ class _Reports:
         self.is_closed = False
 
     def next_before(self, deadline: float) -> bytes | None:
-        """The next line; ``None`` if there is none until then, or none any more."""
+        """Return the next line, or ``None`` if none arrives in time or the pipe has ended."""
         while b"\n" not in self._buffer and not self.is_closed:
             ready, _, _ = select.select([self._pipe], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
@@ -221,8 +223,9 @@ def _parsed(line: bytes | None) -> dict[str, Any]:
 
 
 def _end(child: Child, walls: Walls) -> None:
-    """Kill a process with all that it started, also what left its group. Behind walls its child is the first process of
-    a namespace: when that is killed the kernel kills all others in it, and the process itself ends after them.
+    """Kill a process and all that it started, even processes that left its group. Behind walls, its child is the first
+    process of a namespace. When that is killed, the kernel kills all others in the namespace, and the process itself
+    ends after them.
     """
     if child.status is None:
         for number in () if walls.name == "limits" else children(child.pid):
@@ -238,5 +241,5 @@ def _end(child: Child, walls: Walls) -> None:
 def _not_started(walls: Walls, said: str) -> ScoreError:
     return ScoreError(
         f"The process for generated code could not be started ({walls.name}){': ' + said[:300] if said else ''}.",
-        hint="The answers are kept: 'polymeter score RUN --allow-generated-code' scores them again.",
+        hint="The answers are kept. To score them again, run: polymeter score RUN --allow-generated-code",
     )

@@ -1,7 +1,8 @@
-"""What the processes of one generated program use together, seen from outside: while it runs, and when it has ended.
+"""The resources that the processes of one generated program use together, seen from outside: while it runs, and when it
+has ended.
 
-The system limits each process by itself. On Linux a filter keeps a program from starting a second one, and a namespace
-of mounts gives it a file system of limited size; this is what holds where they are missing.
+The system limits each process separately. On Linux, a filter keeps a program from starting a second process, and a
+mount namespace gives it a file system of limited size. The limits here hold even without these two.
 """
 
 from __future__ import annotations
@@ -17,39 +18,42 @@ from pathlib import Path
 
 N_PROCESSES = 64
 N_ENTRIES = 10_000
-"""Files and folders in a program's folder."""
+"""The most files and folders in a program's folder."""
 _N_THREADS = 640
-"""Of all processes. The system's limit of processes counts threads as well, and does not hold for root."""
+"""The most threads of all processes. The system's limit of processes also counts threads, and does not hold for
+root.
+"""
 
 
 @contextmanager
 def program_folder() -> Iterator[Path]:
-    """An empty folder for one program, removed with all that it has made of it."""
+    """Provide an empty folder for one program, and remove it with all its content afterwards."""
     place = tempfile.TemporaryDirectory(prefix="polymeter-code-", ignore_cleanup_errors=True)
     try:
         yield Path(place.name).resolve()
     finally:
         try:
             place.cleanup()
-        except RecursionError:  # folders in folders in folders
+        except RecursionError:  # folders that are nested too deeply
             subprocess.run(["rm", "-rf", place.name], stderr=subprocess.DEVNULL, check=False)
 
 
 def excess(number: int, folder: Path, memory_mb: int, disk_mb: int) -> str:
-    """The limit that a process and its descendants exceed together, as far as the system tells; empty if none.
+    """Return the limit that a process and its descendants exceed together, as far as the system reports it; empty if
+    none.
 
     Args:
         number: The process.
         folder: The program's folder.
         memory_mb: The most memory in use.
-        disk_mb: The most that it may write.
+        disk_mb: The most that the program may write.
     """
     tree = [number, *descendants(number, N_PROCESSES + 1)]
     if len(tree) - 1 > N_PROCESSES or sum(map(_n_threads, tree)) > _N_THREADS:
         return "it started too many processes or threads"
     if sum(map(_resident_bytes, tree)) > memory_mb * 2**20:
         return f"it used more than {memory_mb} MB of memory"
-    own = Path(_first_alive(tree[-1]), "root", *folder.parts[1:])  # in a namespace it sees another file system there
+    own = Path(_first_alive(tree[-1]), "root", *folder.parts[1:])  # in a namespace, another file system is there
     filled = _bytes_in(own if os.path.isdir(own) else folder) + _bytes_of_deleted(tree)
     if max(filled, sum(map(_bytes_written, tree))) > disk_mb * 2**20:
         return f"it wrote more than {disk_mb} MB or {N_ENTRIES:,} files"
@@ -57,11 +61,11 @@ def excess(number: int, folder: Path, memory_mb: int, disk_mb: int) -> str:
 
 
 def descendants(number: int, most: int) -> list[int]:
-    """The processes that a process and its children have started, as far as the system tells.
+    """Return the processes that a process and its children have started, as far as the system reports them.
 
     Args:
         number: The process.
-        most: How many are looked for.
+        most: The number to stop at.
     """
     found: list[int] = []
     ahead = [number]
@@ -73,7 +77,7 @@ def descendants(number: int, most: int) -> list[int]:
 
 
 def children(number: int) -> list[int]:
-    """The processes that the threads of a process have started and not outlived, as far as the system tells."""
+    """Return the running processes that the threads of a process have started, as far as the system reports them."""
     found: list[int] = []
     with suppress(OSError, ValueError):
         for thread in os.listdir(f"/proc/{number}/task"):
@@ -82,7 +86,7 @@ def children(number: int) -> list[int]:
 
 
 def tasks_of_user() -> int:
-    """How many threads this user has: the limit of processes counts them all."""
+    """Return the number of threads of this user: the limit of processes counts them all."""
     count = 0
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         with suppress(OSError):
@@ -98,8 +102,8 @@ def _n_threads(number: int) -> int:
 
 
 def _first_alive(number: int) -> str:
-    """The folder in ``/proc`` of a process's first thread that lives. When the main thread has ended, that of the
-    process says nothing of the others.
+    """Return the folder in ``/proc`` of a process's first running thread. When the main thread has ended, the folder of
+    the process says nothing about the others.
     """
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{number}/task"):
@@ -118,8 +122,8 @@ def _resident_bytes(number: int) -> int:
 
 
 def _bytes_written(number: int) -> int:
-    """What a process has changed in files on a disk, by any way, also in those that have no name any more. It is known
-    while the process lives.
+    """Return the number of bytes that a process has written to files on a disk, deleted ones included. The system knows
+    it while the process runs.
     """
     with suppress(OSError, ValueError, KeyError):
         counts = dict(line.split(": ") for line in Path(f"/proc/{number}/io").read_text("ascii").splitlines())
@@ -128,7 +132,7 @@ def _bytes_written(number: int) -> int:
 
 
 def _bytes_in(folder: Path) -> float:
-    """The size of all files in a folder; infinite if they are too many or lie too deep."""
+    """Return the size of all files in a folder; infinite if they are too many or nested too deeply."""
     n_bytes = 0
     n_entries = 0
     ahead = [str(folder)]
@@ -143,7 +147,7 @@ def _bytes_in(folder: Path) -> float:
                         n_bytes += _bytes_on_disk(entry.stat(follow_symlinks=False))
                         if entry.is_dir(follow_symlinks=False):
                             ahead.append(entry.path)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):  # gone meanwhile, or closed to all
+        except (FileNotFoundError, NotADirectoryError, PermissionError):  # removed meanwhile, or not readable
             continue
         except OSError:  # its path is too long
             return math.inf
@@ -151,7 +155,7 @@ def _bytes_in(folder: Path) -> float:
 
 
 def _bytes_of_deleted(numbers: Iterable[int]) -> int:
-    """The size of the files that processes hold open and that have no name any more."""
+    """Return the size of deleted files that processes hold open."""
     sizes = {}
     for number in numbers:
         with suppress(OSError):
@@ -165,5 +169,7 @@ def _bytes_of_deleted(numbers: Iterable[int]) -> int:
 
 
 def _bytes_on_disk(status: os.stat_result) -> int:
-    """What a file takes: less than its size if it has holes. Some file systems set more aside than it has."""
+    """Return the space that a file occupies: less than its size if it has holes. Some file systems reserve more than
+    its size.
+    """
     return min(status.st_size, status.st_blocks * 512)

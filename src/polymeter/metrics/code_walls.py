@@ -1,7 +1,7 @@
-"""What separates a generated program from this machine: ``bwrap`` where it is installed, else namespaces of the kernel,
-else nothing but limits. Landlock, which needs no rights, is added inside of each (``code_child``).
+"""Walls between a generated program and this machine: ``bwrap`` if it is installed, else namespaces of the kernel, else
+nothing but limits. Landlock, which needs no rights, is added inside each of them (``code_child``).
 
-Each kind is tried once with an empty program before it is relied on.
+Each kind is tried once with an empty program before it is used.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """One way to separate a program from this machine.
+    """A way to separate a program from this machine.
 
     Attributes:
         name: Its name: ``bwrap``, ``namespaces`` or ``limits``.
         has_own_files: Whether the program sees no files but the system's, Python's, and its own folder.
         has_no_network: Whether it has no network.
         has_own_processes: Whether it sees no process but its own.
-        is_alone: Whether it can start no process, so that each limit of a process is one of the program.
+        is_alone: Whether it cannot start processes, so that each limit of a process is one of the program.
     """
 
     name: str
@@ -40,10 +40,10 @@ class Walls:
     is_alone: bool = True
 
     def with_what_was_found(self, found: Mapping[str, Any]) -> Walls:
-        """These walls as they are on this machine.
+        """Return these walls with their properties on this machine.
 
         Args:
-            found: What the kernel adds inside: ``landlock``, a ``filter`` of system calls, and read-only ``mounts``.
+            found: The additions of the kernel: ``landlock``, a ``filter`` of system calls, and read-only ``mounts``.
         """
         has_filter, has_landlock = bool(found.get("filter")), bool(found.get("landlock"))
         keeps_attributes = has_filter or bool(found.get("mounts"))  # Landlock does not
@@ -57,7 +57,7 @@ class Walls:
 
     @property
     def words(self) -> str:
-        """What the program can and cannot reach, for the user."""
+        """A description of what the program can and cannot reach, for the user."""
         reach = [
             text
             for text, is_closed in (
@@ -76,11 +76,11 @@ class Walls:
         return f"{limited}, but it can reach {' and '.join([', '.join(reach[:-1]), reach[-1]] if reach[1:] else reach)}"
 
     def command(self, folder: Path, disk_mb: int) -> list[str]:
-        """The words before the program's own command.
+        """Return the words before the program's own command.
 
         Args:
             folder: The program's folder, the only place where it may write.
-            disk_mb: How much the folder may hold, where its file system can be told.
+            disk_mb: The size limit of the folder, if its file system supports one.
         """
         if self.name == "bwrap":
             return _bwrap(folder, disk_mb)
@@ -99,12 +99,14 @@ ALL_WALLS = (
 
 
 def is_installed(walls: Walls) -> bool:
-    """Whether the program that makes such walls is on this machine."""
+    """Check whether the program that makes such walls is on this machine."""
     return walls.name == "limits" or bool(_program_path("bwrap" if walls.name == "bwrap" else "unshare"))
 
 
 def readable_places() -> list[str]:
-    """The folders that a Python program has to read: the system's libraries, Python's own, and installed packages."""
+    """Return the folders that a Python program has to read: the system's libraries, Python's own, and installed
+    packages.
+    """
     python = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values(), *site.getsitepackages()}
     python |= {str(Path(sys.executable).parent), str(Path(sys.executable).resolve().parent)}
     own = sorted(path for path in python if path.startswith("/") and len(Path(path).parts) > 1 and os.path.exists(path))
@@ -112,7 +114,7 @@ def readable_places() -> list[str]:
 
 
 def _outermost(paths: Sequence[str]) -> list[str]:
-    """Paths without those that lie in another, or in the system's folders."""
+    """Return paths without those inside another one, or inside the system's folders."""
     kept: list[str] = []
     for path in paths:
         if not any(path == other or path.startswith(f"{other}/") for other in (*_SYSTEM_FOLDERS, *kept)):
@@ -143,8 +145,8 @@ def _bwrap(folder: Path, disk_mb: int) -> list[str]:
 # Kept for the life of the process: a fact of the machine.
 @lru_cache(maxsize=1)
 def _ended_with_us() -> list[str]:
-    """The words before ``unshare`` that have it, and with it the program, end with the thread that starts and awaits
-    it; none where there is no such program. A program that sleeps does not notice by itself that nobody awaits it.
+    """Return the words before ``unshare`` that make it, and with it the program, end with the thread that starts it;
+    none if that tool is missing. A program that sleeps does not notice by itself that nobody waits for it.
     """
     words = [_program_path("setpriv") or "setpriv", "--pdeathsig", "KILL"]
     try:

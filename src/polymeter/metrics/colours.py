@@ -1,4 +1,4 @@
-"""The name of a colour: that of the nearest of several named shades in the CIE L*a*b* space."""
+"""Names of colours: that of the nearest of several named shades in the CIE L*a*b* space."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WHITE = np.array([0.95047, 1.0, 1.08883])
 
 
 def lab(rgb: NDArray[np.generic] | Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """CIE L*a*b* (1976, D65) of 8-bit sRGB values.
+    """Convert 8-bit sRGB values to CIE L*a*b* (1976, D65).
 
     Args:
         rgb: Shape ``(…, 3)``, 0 to 255.
@@ -50,7 +50,7 @@ def lab(rgb: NDArray[np.generic] | Sequence[Sequence[float]]) -> NDArray[np.floa
 
 
 def _linear(values: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Linear light of 8-bit sRGB values, from 0 to 1, in the same shape."""
+    """Convert 8-bit sRGB values to linear light, from 0 to 1, in the same shape."""
     shares = np.asarray(values, dtype=np.float64) / 255
     return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
 
@@ -59,7 +59,7 @@ _LINEAR = _linear(np.arange(256))
 
 
 def colour_names(rgb: NDArray[np.generic] | Sequence[Sequence[float]]) -> NDArray[np.str_]:
-    """The names of colours.
+    """Return the names of colours.
 
     Args:
         rgb: Shape ``(…, 3)``, 0 to 255.
@@ -74,7 +74,7 @@ def colour_names(rgb: NDArray[np.generic] | Sequence[Sequence[float]]) -> NDArra
 
 
 def colour_name(rgb: Sequence[float] | NDArray[np.generic]) -> str:
-    """The name of one colour, ``(red, green, blue)`` from 0 to 255."""
+    """Return the name of one colour, ``(red, green, blue)`` from 0 to 255."""
     return str(colour_names(np.asarray(rgb)))
 
 

@@ -1,17 +1,17 @@
-"""Whether an image shows the objects that a prompt asks for: how many, in which colour, and where.
+"""A check that an image shows the objects that a prompt asks for, in the right number, colour and position.
 
 Scenes are written in the schema of GenEval (Ghosh, Hajishirzi and Schmidt 2023, "GenEval: An object-focused framework
 for evaluating text-to-image alignment"), and an image is correct under the same conditions:
 
-- ``include``: at least ``count`` objects of the class are detected. Of these only the ``count`` with the highest scores
-  are examined further. All of them have the ``color``, and each is in the ``position`` relative to each object examined
-  for the clause that the position points to.
+- ``include``: at least ``count`` objects of the class are detected. Only the ``count`` objects with the highest scores
+  are examined further. All of them have the ``color``. Each is in the ``position`` relative to each examined object of
+  the clause that the position points to.
 - ``exclude``: fewer than ``count`` objects of the class are detected. "Exactly two" is ``include`` 2 and ``exclude`` 3.
 
-GenEval's own prompts never have two clauses of one class. If a scene does, each of these clauses prefers objects of its
-colour to others with a higher score, and does not use objects that an earlier clause has used.
+GenEval's own prompts never have two clauses of one class. If a scene has, each of these clauses prefers objects of its
+colour to others with a higher score, and does not use objects of an earlier clause.
 
-Detection itself is up to ``polymeter.metrics.detectors``.
+``polymeter.metrics.detectors`` has the detectors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Objects that an image should show, or should not.
+    """Objects that an image should show, or should not show.
 
     Attributes:
         label: Their class.
@@ -55,11 +55,11 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What an image should show.
+    """The expected content of an image.
 
     Attributes:
-        include: The objects that should be there.
-        exclude: The objects that should not.
+        include: The expected objects.
+        exclude: The objects that must not appear.
         tag: The kind of prompt, one of GenEval's names; ``counting`` makes detectors stricter.
     """
 
@@ -75,17 +75,17 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class SceneVerdict:
-    """How well an image matches a scene.
+    """The match of an image and a scene.
 
-    Each aspect is judged separately, on the objects that were detected: two circles instead of three are a wrong count
-    and may still have the right colour. If nothing was detected, colour and position are wrong, too.
+    Each aspect is judged separately, on the detected objects: two circles instead of three are a wrong count and may
+    still have the right colour. If nothing was detected, colour and position are wrong too.
 
     Attributes:
         count: Whether no clause has too few objects, or too many.
         colour: Whether all objects have their colours; ``None`` if the scene names none.
         position: Whether all objects are where they should be; ``None`` if the scene names no position.
         is_correct: Whether all aspects are right: GenEval's verdict.
-        explanation: What is wrong, and what was detected, in words.
+        explanation: The faults and the detected objects, in words.
     """
 
     count: bool
@@ -96,7 +96,7 @@ class SceneVerdict:
 
 
 def read_scene(source: str | bytes | Mapping[str, Any]) -> Scene:
-    """A scene in GenEval's schema: ``{"include": [{"class", "count", "color"?, "position"?}], "exclude": […]}``.
+    """Read a scene in GenEval's schema: ``{"include": [{"class", "count", "color"?, "position"?}], "exclude": […]}``.
 
     A position is ``[relation, index]``: one of ``left of``, ``right of``, ``above``, ``below``, and the index of a
     clause in ``include``, from 0. ``tag`` and ``prompt`` may stand beside the clauses.
@@ -105,7 +105,7 @@ def read_scene(source: str | bytes | Mapping[str, Any]) -> Scene:
         source: The JSON text, or the parsed object.
 
     Raises:
-        DataError: if it does not follow that schema; the message names the field.
+        DataError: if it does not follow that schema. The message names the field.
     """
     if isinstance(source, (str, bytes)):
         with boundary(DataError, "Reading the JSON of a scene"):
@@ -131,8 +131,8 @@ def check_scene(scene: Scene, detections: Sequence[Detection]) -> SceneVerdict:
     """Compare the objects detected in an image with a scene, by the rules of this module.
 
     Args:
-        scene: The objects that should be there.
-        detections: The objects detected; of those with equal scores the earlier one ranks higher.
+        scene: The expected objects.
+        detections: The detected objects. Of those with equal scores, the earlier one ranks higher.
     """
     ordered = sorted(detections, key=lambda thing: -thing.score)
     groups = _grouped(scene, ordered)
@@ -148,12 +148,12 @@ def check_scene(scene: Scene, detections: Sequence[Detection]) -> SceneVerdict:
 
 
 def check_image(scene: Scene, image: Any, detector: Detector) -> SceneVerdict:
-    """Detect a scene's objects in an image, and compare.
+    """Detect a scene's objects in an image, and compare them with the scene.
 
     Raises:
         DataError: if the image cannot be read.
-        PlanError: if the scene names a class or colour that the detector does not know. (What it can never detect would
-            otherwise count as absent.)
+        PlanError: if the scene names a class or colour that the detector does not know. (Such objects would otherwise
+            count as absent.)
     """
     colours = [clause.colour for clause in (*scene.include, *scene.exclude) if clause.colour]
     unknown = unknown_names(colours, detector.colours)
@@ -168,13 +168,13 @@ def check_image(scene: Scene, image: Any, detector: Detector) -> SceneVerdict:
 
 
 def unknown_names(names: Iterable[str], known: Collection[str]) -> list[str]:
-    """The names that are not among the known ones, regardless of case."""
+    """Return the names that are not among the known ones, regardless of case."""
     folded = {_folded(name) for name in known}
     return [name for name in names if _folded(name) not in folded]
 
 
 def relations(first: Box, second: Box) -> set[Relation]:
-    """The relations of the first box to the second: none, one or two of GenEval's.
+    """Return the relations of the first box to the second: none, one or two of GenEval's.
 
     Boxes are ``(left, top, right, bottom)``. The offset between the centres is shortened along each axis by a tenth of
     the boxes' summed size along it. A relation holds if the shortened offset, divided by the length of the full offset,
@@ -194,12 +194,12 @@ def relations(first: Box, second: Box) -> set[Relation]:
 
 
 def same_colour(first: str | None, second: str | None) -> bool:
-    """Whether two names mean the same colour."""
+    """Check whether two names mean the same colour."""
     return first is not None and second is not None and _folded(first) == _folded(second)
 
 
 def _grouped(scene: Scene, ordered: Sequence[Detection]) -> list[list[Detection]]:
-    """For each clause of ``include`` the detections that are examined for it."""
+    """Return the examined detections for each clause of ``include``."""
     labels = [_folded(clause.label) for clause in scene.include]
     used: set[int] = set()
     groups: list[list[Detection]] = []

@@ -1,4 +1,4 @@
-"""Whether an answer contains a reference, as words of its own."""
+"""A check that an answer contains a reference as separate words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from polymeter.metrics.references import one_prediction
 from polymeter.reading.text import compared, with_folded_case, with_folded_width, with_single_spaces
 
 _ATTACHED = frozenset("+<>±≤≥≠^#@&_")
-"""Symbols that make another answer of what they touch: ``C#`` is not ``C``, and ``>5`` is not ``5``."""
+"""Symbols that change the meaning of the text beside them: ``C#`` is not ``C``, and ``>5`` is not ``5``."""
 _OF_UNITS = frozenset("%‰°")
-"""They make another word of a letter (``°C``); a number with its unit is still that number."""
+"""Symbols that change the meaning of a letter (``°C``); a number with such a unit is still that number."""
 _IN_NUMBERS = frozenset(".,:/٫٬")
 _SIGN = "-"
 _UNSPACED = re.compile(
@@ -25,17 +25,17 @@ _UNSPACED = re.compile(
 _PARTICLE = re.compile(
     "(?:은|는|이|가|을|를|에|에서|의|도|만|로|으로|와|과|랑|이랑|입니다|이다|다|이에요|예요|요|이며|이고)(?!\\w)"
 )
-"""What Korean writes behind a noun without a space."""
+"""Korean particles, which follow a noun without a space."""
 
 
 def contains(
     references: Sequence[Any], predictions: Sequence[Any], ignore_case: bool = False, fold_width: bool = False
 ) -> float:
-    """1 if the answer contains a reference as a word, number or phrase of its own, else 0.
+    """Return 1 if the answer contains a reference as a separate word, number or phrase, else 0.
 
-    What touches the reference decides: ``cat`` is not in ``concatenate``, ``5`` is not in ``-5``, ``15`` or ``5.2``,
-    and ``C`` is not in ``C++``. Between letters of scripts without spaces there is no such limit. Runs of white space
-    are single spaces. An empty reference is in an empty answer only.
+    The characters beside the reference decide: ``cat`` is not in ``concatenate``, ``5`` is not in ``-5``, ``15`` or
+    ``5.2``, and ``C`` is not in ``C++``. Between letters of scripts without spaces, this rule does not apply. Runs of
+    white space count as single spaces. Only an empty answer contains an empty reference.
 
     Args:
         references: The references.
@@ -65,7 +65,7 @@ def _is_in(reference: str, answer: str) -> bool:
 
 
 def _is_alone(answer: str, begin: int, end: int) -> bool:
-    """Whether a part of an answer is neither the end nor the beginning of a longer word or number."""
+    """Check whether a part of an answer is neither the end nor the beginning of a longer word or number."""
     first, last = answer[begin], answer[end - 1]
     before, after = answer[max(begin - 2, 0) : begin][::-1], answer[end : end + 2]
     if _are_joined(first, before) or (before[:1] == _SIGN and first.isdecimal()):
@@ -76,7 +76,7 @@ def _is_alone(answer: str, begin: int, end: int) -> bool:
 
 
 def _are_joined(edge: str, beside: str) -> bool:
-    """Whether a character at the edge of a reference and the one beside it are of one word or number.
+    """Check whether a character at the edge of a reference and the one beside it belong to one word or number.
 
     Args:
         edge: The character at the edge.

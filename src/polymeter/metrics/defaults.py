@@ -1,4 +1,4 @@
-"""Which metrics go with which output type: what is computed by default, and what is impossible."""
+"""The metrics of each output type: the default ones, and the possible ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "generate_image": (),
     }
 )
-"""Metrics of a task that names none. What an image is compared with cannot be guessed, so such tasks must name them."""
+"""The metrics of a task that names none. Tasks that draw images must name theirs."""
 
 OUTPUT_FAMILIES: Mapping[str, str] = MappingProxyType(
     {
@@ -31,10 +31,11 @@ _COMPARED = frozenset({"references", "predictions", "images"})
 
 
 def output_family(output_type: str) -> str:
-    """The output type whose metrics apply: all ways of generating (several rounds, visual, agentic) end in an answer.
+    """Return the output type whose metrics apply. All ways of generating (several rounds, visual, agentic) end in an
+    answer.
 
     Raises:
-        PlanError: if there is no such output type.
+        PlanError: if the output type is unknown.
     """
     family = OUTPUT_FAMILIES.get(output_type, output_type)
     if family not in DEFAULT_METRICS:
@@ -45,10 +46,10 @@ def output_family(output_type: str) -> str:
 
 
 def default_metrics(output_type: str) -> tuple[str, ...]:
-    """The names of the metrics of a task that names none.
+    """Return the names of the metrics of a task that names none.
 
     Raises:
-        PlanError: if there is no such output type.
+        PlanError: if the output type is unknown.
     """
     return DEFAULT_METRICS[output_family(output_type)]
 
@@ -57,34 +58,36 @@ def check_pair(metric: Metric, output_type: str, where: str = "") -> None:
     """Check that a metric applies to an output type.
 
     Raises:
-        PlanError: if it does not; the message names the output types it is for.
+        PlanError: if it does not. The message names its output types.
     """
     if output_type not in metric.output_types and output_family(output_type) not in metric.output_types:
         raise PlanError(
             f"Metric {metric.name!r} cannot be computed for output type {output_type!r}.",
             where=where,
-            hint=f"It is for {' and '.join(metric.output_types)}. Choose another or make its value in process_results.",
+            hint=f"It is for {' and '.join(metric.output_types)}. Choose another or set its value in process_results.",
         )
 
 
 def check_kwargs(metric: Metric, kwargs: Iterable[str], where: str = "") -> None:
-    """Check that a metric takes these keyword arguments.
+    """Check that a metric accepts these keyword arguments.
 
     Raises:
-        PlanError: if it does not take one; the message names the nearest that it takes.
+        PlanError: if it does not accept one. The message names the nearest that it accepts.
     """
     keywords = keyword_names(metric)
     if keywords is None:
         return
     for name in kwargs:
         if name not in keywords:
-            takes = f"It takes {', '.join(keywords)}." if keywords else "It takes no arguments."
+            takes = f"It accepts {', '.join(keywords)}." if keywords else "It accepts no arguments."
             hint = did_you_mean(name, keywords) or takes
-            raise PlanError(f"Metric {metric.name!r} does not take {name!r}.", where=where, hint=hint)
+            raise PlanError(f"Metric {metric.name!r} does not accept {name!r}.", where=where, hint=hint)
 
 
 def keyword_names(metric: Metric) -> list[str] | None:
-    """The keyword arguments that a metric takes besides what it compares; ``None`` if it takes any."""
+    """Return the keyword arguments that a metric accepts besides the texts to compare, or ``None`` if it accepts
+    any.
+    """
     function = metric.score or metric.of_sets
     if function is None:
         return []

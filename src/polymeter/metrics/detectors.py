@@ -11,18 +11,18 @@ from polymeter.core.media.detection import Detector
 from polymeter.core.names.registries import DETECTORS
 
 _PLACE = "place"
-"""The argument by which a detector's factory takes a folder or hub id. Authors write it; it keeps its name."""
+"""The argument of a detector's factory for a folder or hub id. Authors write it, so it keeps its name."""
 
 
 def make_detector(name: str = "shapes", **settings: Any) -> Detector:
-    """Make a detector; weights are read when it is first used.
+    """Make a detector. Its weights are read when it is first used.
 
     Args:
         name: ``shapes``, ``hf:`` with the hub id or folder of an object detection model, or a registered name.
         **settings: Keyword arguments of that detector; for ``hf:``, see ``HfDetector``.
 
     Raises:
-        PlanError: if there is no such detector, or a package is missing.
+        PlanError: if the detector is unknown, or a package is missing.
     """
     kind, _, place = name.partition(":")
     if kind not in DETECTORS:
@@ -34,7 +34,7 @@ def make_detector(name: str = "shapes", **settings: Any) -> Detector:
     if (place and not takes_place) or (needs_place and not place):
         raise _no_detector(name)
     if settings and not parameters:
-        hint = f"The detector {kind!r} takes no settings, but {', '.join(sorted(settings))} was given."
+        hint = f"The detector {kind!r} accepts no settings, but {', '.join(sorted(settings))} was given."
         raise _no_detector(name, hint)
     return factory(place, **settings) if place else factory(**settings)
 
@@ -43,13 +43,13 @@ def check_detector(name: str) -> None:
     """Check that a detector is available, without reading its weights.
 
     Raises:
-        PlanError: if there is no such detector, a package is missing, or there is no such network.
+        PlanError: if the detector is unknown, a package is missing, or the network does not exist.
     """
     make_detector(name).check()
 
 
 def local_name(name: str) -> str:
-    """A detector's name, its id replaced with the folder that ``--weights ID=PATH`` gives."""
+    """Return a detector's name, with its id replaced by the folder that ``--weights ID=PATH`` gives."""
     kind, colon, place = name.partition(":")
     return f"{kind}{colon}{weights_place(place)}" if colon else name
 

@@ -1,11 +1,11 @@
-"""The Fréchet distance between two sets of images, in the features of a network that is named beside the number.
+"""The Fréchet distance between two sets of images, in the features of a network. The network is named beside the score.
 
 The distance (Heusel et al. 2017) is ``‖μ₁ - μ₂‖² + tr(Σ₁ + Σ₂ - 2 (Σ₁Σ₂)^½)`` of Gaussians fitted to the features. The
-published FID takes them from one Inception network of 2015 with its own resizing; a number from other features is not
+published FID uses features of one Inception network of 2015 with its own resizing. A score from other features is not
 an FID and is named after its network: FD with DINOv2 features (Stein et al. 2023), with CLIP's, …
 
 Means and covariances are accumulated, so memory does not grow with the number of images. The estimate is biased: it
-falls as n grows (Chong and Forsyth 2020), so only distances with equal n are comparable. It has no interval.
+falls as n grows (Chong and Forsyth 2020), so only distances with equal n are comparable. The score has no interval.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Features = NDArray[np.float64]
 
 
 class RunningGaussian:
-    """Mean and covariance of vectors that arrive in batches (Chan, Golub and LeVeque 1983).
+    """The mean and covariance of vectors that arrive in batches (Chan, Golub and LeVeque 1983).
 
     Attributes:
         n: The number of vectors so far.
@@ -60,13 +60,13 @@ class RunningGaussian:
 
     @property
     def covariance(self) -> Features:
-        """The unbiased covariance, shape ``(d, d)``.
+        """Return the unbiased covariance, shape ``(d, d)``.
 
         Raises:
             ScoreError: if there are fewer than two vectors.
         """
         if self.n < 2:
-            raise ScoreError(f"A covariance needs two vectors, and {self.n} came.")
+            raise ScoreError(f"A covariance needs at least two vectors, not {self.n}.")
         return self._scatter / (self.n - 1)
 
 
@@ -76,8 +76,8 @@ class FeatureNetwork:
 
     Attributes:
         name: The name shown beside the number: the network's id, and the layer.
-        n_dimensions: Length of its vectors.
-        extract: From a list of ``n`` opened RGB images to features of shape ``(n, n_dimensions)``.
+        n_dimensions: The length of its vectors.
+        extract: A function from a list of ``n`` opened RGB images to features of shape ``(n, n_dimensions)``.
     """
 
     name: str
@@ -87,7 +87,7 @@ class FeatureNetwork:
 
 @dataclass(frozen=True, slots=True)
 class FrechetResult:
-    """A Fréchet distance, and what it was computed from.
+    """A Fréchet distance, with its network and the sizes of the sets.
 
     Attributes:
         distance: The distance; 0 for equal sets.
@@ -95,7 +95,7 @@ class FrechetResult:
         n_dimensions: Length of its vectors.
         n_images: Number of images in the first set.
         n_references: Number of images in the second.
-        note: What a reader should know before using it; empty if nothing.
+        note: A warning for readers of the distance; empty if none is needed.
     """
 
     distance: float
@@ -113,13 +113,13 @@ def frechet_distance(
     *,
     allow_few: bool = False,
 ) -> FrechetResult:
-    """The distance between two sets of images.
+    """Compute the Fréchet distance between two sets of images.
 
     Args:
         images: Pillow images, paths, bytes or URLs; iterated once, a few at a time.
         references: Images with the desired distribution.
         extractor: The network whose features are compared.
-        allow_few: Give a number, with a note, even if a set has no more images than the features have dimensions.
+        allow_few: Return a distance, with a note, even if a set has no more images than the features have dimensions.
 
     Raises:
         DataError: if an image cannot be read.
@@ -130,20 +130,20 @@ def frechet_distance(
     note = ""
     if n_smaller < n_needed:
         note = (
-            f"A covariance of {extractor.n_dimensions} dimensions needs more than {extractor.n_dimensions} pictures;"
+            f"A covariance of {extractor.n_dimensions} dimensions needs more than {extractor.n_dimensions} images;"
             f" a set has {n_smaller}."
         )
         if not allow_few:
-            raise ScoreError(note, hint="Give more pictures, or allow_few=True for a number that does not compare.")
+            raise ScoreError(note, hint="Give more images, or allow_few=True for a distance that cannot be compared.")
     distance = gaussian_distance(first.mean, first.covariance, second.mean, second.covariance)
     return FrechetResult(distance, extractor.name, extractor.n_dimensions, first.n, second.n, note)
 
 
 def gaussian_distance(mean: Features, covariance: Features, other_mean: Features, other_covariance: Features) -> float:
-    """The Fréchet distance of two Gaussians (Dowson and Landau 1982), squared as Heusel et al. use it.
+    """Compute the squared Fréchet distance of two Gaussians (Dowson and Landau 1982), as Heusel et al. do.
 
-    If the root of the product is not finite, ``1e-6`` is added to both diagonals. Imaginary parts, which result from
-    rounding, are dropped if they are small.
+    If the root of the product is not finite, ``1e-6`` is added to both diagonals. Small imaginary parts come from
+    rounding and are dropped.
 
     Args:
         mean: Shape ``(d,)``.
@@ -152,7 +152,7 @@ def gaussian_distance(mean: Features, covariance: Features, other_mean: Features
         other_covariance: Shape ``(d, d)``.
 
     Raises:
-        ScoreError: if the root has a large imaginary part, so that these cannot be covariances.
+        ScoreError: if the root has a large imaginary part, which no covariances have.
     """
     root = _root(covariance @ other_covariance)
     if not np.isfinite(root).all():
@@ -160,7 +160,7 @@ def gaussian_distance(mean: Features, covariance: Features, other_mean: Features
         root = _root((covariance + shift) @ (other_covariance + shift))
     if np.iscomplexobj(root):
         if not np.allclose(np.diagonal(root).imag, 0, atol=1e-3):
-            raise ScoreError("The root of the covariances' product is imaginary.", hint="Use more pictures.")
+            raise ScoreError("The root of the covariances' product is imaginary.", hint="Use more images.")
         root = root.real
     difference = mean - other_mean
     distance = difference @ difference + np.trace(covariance) + np.trace(other_covariance) - 2 * np.trace(root)
@@ -168,13 +168,13 @@ def gaussian_distance(mean: Features, covariance: Features, other_mean: Features
 
 
 def vision_extractor(location: str) -> FeatureNetwork:
-    """A vision network of Transformers as an extractor.
+    """Return a vision network of Transformers as an extractor.
 
-    CLIP and similar networks give the projected image embedding; any other network its pooled output, or if it has none
-    the first token's last state (DINOv2: the class token after the last norm, as in Stein et al. 2023).
+    CLIP and similar networks give the projected image embedding. Any other network gives its pooled output, or without
+    one the last state of the first token (DINOv2: the class token after the last norm, as in Stein et al. 2023).
 
     Args:
-        location: Hub id or folder. ``--weights ID=PATH`` replaces an id with a folder; the id stays the name.
+        location: Hub id or folder. ``--weights ID=PATH`` replaces an id by a folder; the name stays the id.
 
     Raises:
         PlanError: if torch or Transformers is not installed, or the network cannot be read.
@@ -220,7 +220,7 @@ def _accumulated(images: Iterable[Any], extractor: FeatureNetwork) -> RunningGau
     while batch := [as_rgb(image) for image in itertools.islice(source, _BATCH)]:
         features = extractor.extract(batch)
         if features.shape != (len(batch), extractor.n_dimensions):
-            raise DataError(f"The extractor {extractor.name!r} gave features of shape {features.shape}.")
+            raise DataError(f"The extractor {extractor.name!r} returned features of shape {features.shape}.")
         gaussian.add(features)
     return gaussian
 
@@ -240,8 +240,8 @@ def _between_sets(images: Iterable[Any], references: Iterable[Any], extractor: s
 def _check_extractor(extractor: str = "", allow_few: bool = False) -> None:
     if not extractor:
         raise PlanError(
-            "Metric 'frechet_distance' rests on a network, and none is named.",
-            hint="Name one that Transformers can read: extractor: PATH_OR_ID.",
+            "Metric 'frechet_distance' needs a network, and the task names none.",
+            hint="Name a network that Transformers can read: extractor: PATH_OR_ID.",
         )
     check_network(extractor, "metric 'frechet_distance'", "extractor")
 

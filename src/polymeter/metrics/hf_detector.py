@@ -1,8 +1,8 @@
-"""Object detection models of Transformers as detectors: open-vocabulary ones, which receive the classes to look for
-(OWLv2, Grounding DINO), and those with a fixed set of classes (DETR, YOLOS, RT-DETR and others).
+"""Object detection models of Transformers as detectors. Open-vocabulary ones receive the classes to look for (OWLv2,
+Grounding DINO); the others have a fixed set of classes (DETR, YOLOS, RT-DETR and more).
 
-Published GenEval numbers come from Mask2Former on MMDetection with CLIP ViT-L/14 for colours. Another detector gives
-different numbers, so its name belongs beside them.
+Published GenEval scores come from Mask2Former on MMDetection with CLIP ViT-L/14 for colours. Another detector gives
+different scores, so name it beside them.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ Colourist = Callable[["PILImage", str], str]
 
 
 class HfDetector(Detector):
-    """A detection model, and a way to name colours.
+    """A detector from a detection model and a way to name colours.
 
     Args:
         place: Hub id or folder of the model.
         threshold: Detections with a lower score are dropped; GenEval uses 0.3.
         counting_threshold: The same for prompts about numbers; GenEval uses 0.9, tuned on Mask2Former.
         colours: Hub id or folder of a CLIP checkpoint that names colours with GenEval's ten names and templates, in the
-            whole box (GenEval masks what surrounds the object). Empty: the most common name among the pixels in the
-            middle of the box.
+            whole box (GenEval masks the background of the object). If empty, the most common name among the pixels in
+            the middle of the box counts.
 
     Raises:
         PlanError: if torch or Transformers is not installed.
@@ -66,25 +66,25 @@ class HfDetector(Detector):
 
     @property
     def colours(self) -> Collection[str]:
-        """The colour names that it gives: GenEval's with CLIP, otherwise also cyan and gray."""
+        """The possible colour names: GenEval's with CLIP, otherwise also cyan and gray."""
         return COLOURS if self._colours else COLOUR_NAMES
 
     def check(self) -> None:
         """Check that the network exists, reading only its configuration file.
 
         Raises:
-            PlanError: if torch or Transformers is not installed, or there is no such network.
+            PlanError: if torch or Transformers is not installed, or the network does not exist.
         """
         check_network(self._name, f"the detector {'hf:' + self._name!r}", "hf")
 
     def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
-        """Its detections, the highest score first, at most 16 of a class. Those of the classes in ``labels`` have a
-        colour; if that is empty, all have one.
+        """Detect objects and return them with the highest score first, at most 16 of a class. Objects of the classes in
+        ``labels`` have a colour. If ``labels`` is empty, all have one.
 
         Raises:
             DataError: if the image cannot be read.
-            PlanError: if the weights cannot be read, the model lacks a class in ``labels``, or ``labels`` is empty and
-                the model has no fixed set of classes.
+            PlanError: if the weights cannot be read, the model does not have a class in ``labels``, or ``labels`` is
+                empty and the model has no fixed set of classes.
             ScoreError: if the model fails.
         """
         rgb = as_rgb(image)
@@ -107,7 +107,7 @@ class HfDetector(Detector):
         from transformers import AutoConfig
         from transformers.models.auto.modeling_auto import MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES
 
-        hint = f"Name a folder that holds an object detection model: hf:PATH in place of hf:{self._place}."
+        hint = f"Name a folder that holds an object detection model: hf:PATH instead of hf:{self._place}."
         with boundary(PlanError, f"Reading the detector {self._place!r}", hint=hint):
             config = AutoConfig.from_pretrained(self._place)
             if config.model_type not in MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES:
@@ -189,7 +189,7 @@ class _OpenVocabulary(_Network):
 
     def __call__(self, image: PILImage, labels: list[str], threshold: float) -> list[_Candidate]:
         if not labels:
-            raise PlanError("This detector has to be told what to look for.", hint="Give labels to detect().")
+            raise PlanError("This detector needs the classes to look for.", hint="Pass labels to detect().")
         return self._found(image, labels, threshold)
 
     def _found(self, image: PILImage, labels: list[str], threshold: float) -> list[_Candidate]:
@@ -203,8 +203,8 @@ class _OpenVocabulary(_Network):
 
 
 class _Grounding(_OpenVocabulary):
-    """A model that receives all classes in one text and scores each of its words (Grounding DINO). An object belongs to
-    the class with the highest word score.
+    """A model that receives all classes in one text and scores each word (Grounding DINO). An object belongs to the
+    class with the highest word score.
     """
 
     def _found(self, image: PILImage, labels: list[str], threshold: float) -> list[_Candidate]:
@@ -222,10 +222,11 @@ class _Grounding(_OpenVocabulary):
         return [(labels[number], score, _box(box)) for number, score, box in detected if score > threshold]
 
     def _spans(self, ids: list[int], labels: list[str]) -> list[list[int]]:
-        """The positions of each label's tokens in the text.
+        """Return the positions of each label's tokens in the text.
 
         Raises:
-            PlanError: if a label has none: it contains a full stop, the text is too long, or no word of it is known.
+            PlanError: if a label has no tokens: it contains a full stop, the text is too long, or the tokenizer knows
+                no word of it.
         """
         tokenizer = self._processor.tokenizer
         stop, special = tokenizer.convert_tokens_to_ids("."), set(tokenizer.all_special_ids)
@@ -241,7 +242,7 @@ class _Grounding(_OpenVocabulary):
 
 
 def _rank(candidates: Sequence[_Candidate], position: int) -> int:
-    """The number of candidates of the same class before this one."""
+    """Return the number of candidates of the same class before this one."""
     return sum(item[0] == candidates[position][0] for item in candidates[:position])
 
 
@@ -251,7 +252,7 @@ def _box(box: Iterable[torch.Tensor]) -> Box:
 
 
 def _crop(image: PILImage, box: Box, share: float) -> PILImage:
-    """The middle of a box, at least one pixel."""
+    """Crop the middle of a box, at least one pixel."""
     left, top, right, bottom = box
     x, y = (left + right) / 2, (top + bottom) / 2
     half_width, half_height = share * (right - left) / 2, share * (bottom - top) / 2
@@ -270,7 +271,7 @@ def _most_common_colour(crop: PILImage, label: str) -> str:
 
 
 def _clip_colourist(place: str) -> Colourist:
-    """Zero-shot classification over ten colours; a colour is represented by the mean of three templates' embeddings."""
+    """Return a zero-shot classifier over ten colours. The mean of three templates' embeddings represents a colour."""
     import torch
     from transformers import CLIPModel, CLIPProcessor
 
@@ -279,7 +280,7 @@ def _clip_colourist(place: str) -> Colourist:
         processor = CLIPProcessor.from_pretrained(place)
     network = CLIPModel.from_pretrained(place).eval().to(device)
 
-    # Kept as long as the function, which belongs to the detector.
+    # Kept with the function, which belongs to the detector.
     @lru_cache(maxsize=256)
     def colour_embeddings(label: str) -> torch.Tensor:
         texts = [template.format(colour=colour, label=label) for colour in COLOURS for template in _TEMPLATES]

@@ -1,7 +1,7 @@
-"""The distance of an image from a reference: PSNR, SSIM and LPIPS; and its fit to a text by CLIP.
+"""Distances of an image from a reference (PSNR, SSIM and LPIPS), and its match with a text by CLIP.
 
-Images are compared as 8-bit RGB, transparent parts over white. If the sizes differ, the image is resized to the
-reference's size with Pillow's Lanczos filter first, and ``is_resized`` says so.
+Images are compared as 8-bit RGB, with transparent parts over white. If the sizes differ, the image is first resized to
+the reference's size with Pillow's Lanczos filter. ``is_resized`` reports this.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 CEILING_DB = 100.0
-"""The PSNR that the metric gives for equal images, so that a mean stays finite: about the 101 dB of two images of 256 ×
-256 pixels that differ by one grey level in one channel of one pixel.
+"""The PSNR of equal images, so that a mean stays finite. Two images of 256 × 256 pixels that differ by one grey level
+in one channel of one pixel have about 101 dB.
 """
 _RANGE = 255
 _WINDOW = 11
@@ -35,15 +35,16 @@ _SIGMA = 1.5
 
 
 def psnr(image: Any, reference: Any, ceiling: float = math.inf) -> float:
-    """Peak signal-to-noise ratio, ``10 log10(255² / MSE)``, the error averaged over all pixels and channels.
+    """Compute the peak signal-to-noise ratio, ``10 log10(255² / MSE)``, with the error averaged over all pixels and
+    channels.
 
     Args:
         image: A Pillow image, or a path, bytes or URL of one.
-        reference: What it should look like.
+        reference: The expected image.
         ceiling: The upper limit of the value, in dB.
 
     Returns:
-        Decibels; without a ceiling ``inf`` if the images are equal.
+        Decibels; ``inf`` if the images are equal and there is no ceiling.
 
     Raises:
         DataError: if an image cannot be read.
@@ -57,14 +58,15 @@ def psnr(image: Any, reference: Any, ceiling: float = math.inf) -> float:
 
 
 def ssim(image: Any, reference: Any) -> float:
-    """Structural similarity (Wang et al. 2004), the mean over all pixels and the three channels.
+    """Compute the structural similarity (Wang et al. 2004), as the mean over all pixels and the three channels.
 
-    With the paper's settings: Gaussian weights of σ = 1.5 in a window of 11 pixels, population covariances, K1 = 0.01,
-    K2 = 0.03, a data range of 255. The paper compares grey images; here each channel is compared, with equal weight.
+    The settings are those of the paper: Gaussian weights of σ = 1.5 in a window of 11 pixels, population covariances,
+    K1 = 0.01, K2 = 0.03, a data range of 255. The paper compares grey images. Here each channel is compared, with equal
+    weight.
 
     Args:
         image: A Pillow image, or a path, bytes or URL of one.
-        reference: What it should look like.
+        reference: The expected image.
 
     Returns:
         1 for equal images, less otherwise; may be below 0.
@@ -77,7 +79,7 @@ def ssim(image: Any, reference: Any) -> float:
     first, second = _pair(image, reference)
     if min(second.shape[:2]) < _WINDOW:
         raise DataError(
-            f"SSIM looks through a window of {_WINDOW} pixels; the reference has {second.shape[1]} × {second.shape[0]}."
+            f"SSIM needs at least {_WINDOW} pixels a side; the reference has {second.shape[1]} × {second.shape[0]}."
         )
     return float(
         metrics.structural_similarity(
@@ -93,20 +95,20 @@ def ssim(image: Any, reference: Any) -> float:
 
 
 def lpips(image: Any, reference: Any, weights: str | Path | None = None) -> float:
-    """Learned perceptual distance (Zhang et al. 2018), version 0.1 with AlexNet.
+    """Compute the learned perceptual distance LPIPS (Zhang et al. 2018), version 0.1 with AlexNet.
 
     Args:
         image: A Pillow image, or a path, bytes or URL of one.
-        reference: What it should look like.
-        weights: A folder with the two weight files that ``polymeter.metrics.perceptual`` names; default: the one given
-            by ``--weights lpips=PATH``.
+        reference: The expected image.
+        weights: A folder with the two weight files that ``polymeter.metrics.perceptual`` names; default: the folder of
+            ``--weights lpips=PATH``.
 
     Returns:
-        0 for equal images; the larger, the further apart.
+        0 for equal images, and more for different ones.
 
     Raises:
         DataError: if an image cannot be read, or is too small for the network.
-        PlanError: if the weights or torch are missing; the message says what is needed.
+        PlanError: if the weights or torch are missing. The message states what is needed.
     """
     from polymeter.metrics.perceptual import read_perceptual
 
@@ -115,7 +117,8 @@ def lpips(image: Any, reference: Any, weights: str | Path | None = None) -> floa
 
 
 def clip_score(image: Any, text: str, weights: str = "") -> float:
-    """Cosine of CLIP's embeddings of an image and a text, as ``CLIPScore`` of ``polymeter.metrics.image_text``.
+    """Compute the cosine of CLIP's embeddings of an image and a text, as ``CLIPScore`` of
+    ``polymeter.metrics.image_text``.
 
     The published CLIPScore (Hessel et al. 2021) is ``2.5 · max(cosine, 0)``; this is the cosine itself.
 
@@ -123,7 +126,7 @@ def clip_score(image: Any, text: str, weights: str = "") -> float:
         image: A Pillow image, or a path, bytes or URL of one.
         text: The prompt.
         weights: Hub id or folder of a CLIP checkpoint; default: that of ``CLIPScore``. ``--weights ID=PATH`` replaces
-            an id with a folder.
+            an id by a folder.
 
     Raises:
         DataError: if the image cannot be read.
@@ -136,34 +139,34 @@ def clip_score(image: Any, text: str, weights: str = "") -> float:
 
 
 def as_rgb(image: Any) -> PILImage:
-    """An image as 8-bit RGB, as models see it (``Image.shown``), but for grey values of 16 bits: they lose their lower
-    eight.
+    """Return an image as 8-bit RGB, as models see it (``Image.shown``). Grey values of 16 bits lose their lower eight
+    bits.
 
     Raises:
-        DataError: if it cannot be read, or its values have no defined range: they are floats or 32 bits wide.
+        DataError: if it cannot be read, or its values have no defined range because they are floats or 32 bits wide.
     """
     part = image if isinstance(image, Image) else Image(image)
     opened = part.open()
     if opened.mode.startswith("I;16"):
-        # A model is shown such an image on a scale of its own values. Two images are compared on one scale.
+        # A model sees such an image on the scale of its own values, but two images are compared on one scale.
         from PIL import Image as pil
 
         return pil.fromarray((np.asarray(opened) >> 8).astype(np.uint8)).convert("RGB")
     if opened.mode in ("I", "F"):
         raise DataError(
-            f"A picture of mode {opened.mode!r} does not say which values are black and white.",
+            f"An image of mode {opened.mode!r} does not define which values are black and white.",
             hint="Save it with 8 or 16 bits a channel.",
         )
     return part.shown()
 
 
 def is_resized(image: Any, reference: Any) -> bool:
-    """Whether the first image is resized when it is compared with the second."""
+    """Check whether the first image is resized when it is compared with the second."""
     return as_rgb(image).size != as_rgb(reference).size
 
 
 def _pair(image: Any, reference: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Both images, each of the reference's shape ``(height, width, 3)``."""
+    """Return both images, each of the reference's shape ``(height, width, 3)``."""
     from PIL import Image as pil
 
     first, second = as_rgb(image), as_rgb(reference)

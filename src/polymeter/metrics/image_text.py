@@ -1,8 +1,8 @@
-"""Models that score how well an image matches a text, by name.
+"""Models that score the match of an image and a text, by name.
 
-Those that Transformers can load are built here, and ``image_text_packages`` builds those whose networks come from
-packages of their authors; if such a package is missing, an error says how to install it. Weights come from the Hugging
-Face hub or its cache, or from the folder that ``--weights ID=PATH`` names.
+This module builds the scorers that Transformers can load. ``image_text_packages`` builds those with networks from their
+authors' packages. If such a package is missing, the error contains the command that installs it. Weights come from the
+Hugging Face hub or its cache, or from the folder of ``--weights ID=PATH``.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ _MOST_TOKENS_OF_BLIP_THERE = 35
 
 
 class ImageTextScorer:
-    """Scores images against texts.
+    """A scorer of images against texts.
 
     Args:
-        score: From one opened image and a list of texts to a tensor of scores, shape ``(len(texts),)``.
+        score: A function from one opened image and a list of texts to a tensor of scores, shape ``(len(texts),)``.
     """
 
     def __init__(self, score: Callable[[Any, list[str]], torch.Tensor]) -> None:
         self._score = score
 
     def __call__(self, images: Sequence[Any] | str, texts: Sequence[str] | str) -> list[torch.Tensor]:
-        """Every image against every text.
+        """Score every image against every text.
 
         Args:
             images: Paths, or opened images.
             texts: The same number of texts.
 
         Returns:
-            For each image a tensor of shape ``(len(texts),)``.
+            A tensor of shape ``(len(texts),)`` for each image.
 
         Raises:
-            DataError: if the numbers differ, or an image cannot be opened.
+            DataError: if the numbers of images and texts differ, or an image cannot be opened.
         """
         images = [images] if isinstance(images, str) else list(images)
         texts = [texts] if isinstance(texts, (str, Mapping)) else list(texts)
         if len(images) != len(texts):
-            raise DataError(f"There are {len(images)} images for {len(texts)} texts.")
+            raise DataError(f"The numbers of images ({len(images)}) and texts ({len(texts)}) differ.")
         return [self._score(_opened(image), texts) for image in images]
 
 
@@ -62,14 +62,14 @@ MakeScorer = Callable[[str, str], ImageTextScorer]
 
 @dataclass(frozen=True, slots=True)
 class _WeightsSource:
-    """How to build a scorer, or what it needs that Polymeter does not have.
+    """The source of a scorer, or the reason why Polymeter cannot build it.
 
     Attributes:
-        make: A factory, or the name of one in ``image_text_packages``; ``None``: there is none.
+        make: A factory, or the name of one in ``image_text_packages``; ``None`` if Polymeter cannot build it.
         weights: Hub id of the weights.
         processor: Hub id of the processor; for a package the checkpoint's file.
-        needs: What it needs, if there is no factory.
-        install: What pip installs for it; empty: Polymeter's own extra.
+        needs: The missing part, if there is no factory.
+        install: The package to install with pip; empty: Polymeter's own extra.
     """
 
     make: MakeScorer | str | None = None
@@ -83,7 +83,7 @@ def image_scorer(name: str) -> ImageTextScorer:
     """Build the scorer with this name and load its weights, on the first GPU if there is one.
 
     Raises:
-        PlanError: if there is no such scorer, Polymeter cannot build it, or its weights or packages are missing.
+        PlanError: if the scorer is unknown, Polymeter cannot build it, or its weights or packages are missing.
     """
     source = AT_PARITY[name] if name in AT_PARITY and _is_at_parity(name) else SCORERS.get(name)
     if source is None:
@@ -91,7 +91,7 @@ def image_scorer(name: str) -> ImageTextScorer:
         raise PlanError(f"There is no image scorer {name!r}.", hint=hint)
     if source.make is None:
         raise PlanError(
-            f"The image scorer {name!r} cannot be made: {source.needs}",
+            f"The image scorer {name!r} cannot be built: {source.needs}",
             where="metric_list",
             hint=f"These can: {', '.join(other for other, its_source in SCORERS.items() if its_source.make)}.",
         )
@@ -115,7 +115,7 @@ def image_scorer(name: str) -> ImageTextScorer:
 
 
 def _clip(weights: str, processor: str) -> ImageTextScorer:
-    """Cosine of the embeddings of image and text."""
+    """Return a scorer by the cosine of the embeddings of image and text."""
     from transformers import AutoProcessor, CLIPModel
 
     with processor_of(f"the network {processor!r}"):
@@ -136,7 +136,9 @@ def _clip(weights: str, processor: str) -> ImageTextScorer:
 
 
 def _matching(weights: str, processor: str) -> ImageTextScorer:
-    """Probability, by the matching head of BLIP-2 (Li et al. 2023), that the text describes the image."""
+    """Return a scorer by the matching head of BLIP-2 (Li et al. 2023): the probability that the text describes the
+    image.
+    """
     from transformers import AutoProcessor, Blip2ForImageTextRetrieval
 
     with processor_of(f"the network {processor!r}"):
@@ -168,7 +170,7 @@ _needs = partial(_WeightsSource, None, "", "")
 _OPEN_CLIP = "open_clip_torch"
 _PACKAGES = "polymeter.metrics.image_text_packages"
 
-# BLIP-2's numbers are those of the pre-trained checkpoint in the format of Transformers.
+# BLIP-2's scores are those of the pre-trained checkpoint in the format of Transformers.
 SCORERS: Mapping[str, _WeightsSource] = {
     "VQAScore": _WeightsSource("vqa", "zhiqiulin/clip-flant5-xxl", "clip-flant5-xxl", install="t2v-metrics"),
     "PickScore": _WeightsSource(_clip, "yuvalkirstain/PickScore_v1", "laion/CLIP-ViT-H-14-laion2B-s32B-b79K"),
@@ -195,7 +197,7 @@ AT_PARITY: Mapping[str, _WeightsSource] = {
         install=_OPEN_CLIP,
     ),
 }
-"""Scorers that with parity are made in another way."""
+"""Scorers that are built in another way at parity."""
 
 
 def _is_at_parity(name: str) -> bool:
@@ -218,12 +220,12 @@ def _in_rgb(image: Any) -> Any:
 
 
 def unit(embeddings: torch.Tensor) -> torch.Tensor:
-    """Embeddings of length 1."""
+    """Scale embeddings to length 1."""
     return embeddings / embeddings.norm(dim=-1, keepdim=True)
 
 
 def best_device() -> str:
-    """The first GPU, else the processor."""
+    """Return the first GPU, else the processor."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,7 +1,7 @@
-"""Scorers of images against texts whose networks come from packages of their authors, which the user installs.
+"""Scorers of images against texts with networks from their authors' packages, which the user installs.
 
-Weights come from the folder or file that ``--weights ID=PATH`` names, else from the Hugging Face hub or its cache. What
-each package computes is its authors'; here is only how it is called.
+Weights come from the folder or file of ``--weights ID=PATH``, else from the Hugging Face hub or its cache. The packages
+compute the scores; this module calls them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _FGA_TOKENIZER = "google-bert/bert-base-uncased"
 
 
 def vqa(weights: str, file: str) -> ImageTextScorer:
-    """The probability of "Yes" when CLIP-FlanT5 is asked whether the image shows the text (Lin et al. 2024).
+    """Return a scorer by the probability of "Yes" when CLIP-FlanT5 is asked whether the image shows the text (Lin et
+    al. 2024).
 
     Args:
         weights: Folder in which the package keeps its files, or the model's hub id.
@@ -43,7 +44,8 @@ def vqa(weights: str, file: str) -> ImageTextScorer:
 
 
 def hps(weights: str, file: str) -> ImageTextScorer:
-    """The cosine of the embeddings by a CLIP that was fine-tuned on human preferences (HPS v2, Wu et al. 2023).
+    """Return a scorer by the cosine of the embeddings of a CLIP that was fine-tuned on human preferences (HPS v2, Wu et
+    al. 2023).
 
     Args:
         weights: Folder, file or hub id of the checkpoint.
@@ -59,7 +61,8 @@ def hps(weights: str, file: str) -> ImageTextScorer:
 
 
 def open_clip_score(weights: str, file: str) -> ImageTextScorer:
-    """CLIPScore by OpenCLIP, as EvalScope computes it: the checkpoint of OpenAI without its own activation function.
+    """Return CLIPScore by OpenCLIP, as EvalScope computes it: the checkpoint of OpenAI without its own activation
+    function.
 
     Args:
         weights: Folder, file or hub id of the checkpoint.
@@ -73,7 +76,7 @@ def open_clip_score(weights: str, file: str) -> ImageTextScorer:
 
 
 def image_reward(weights: str, file: str) -> ImageTextScorer:
-    """A reward model of human preferences (ImageReward, Xu et al. 2023).
+    """Return a reward model of human preferences (ImageReward, Xu et al. 2023).
 
     Args:
         weights: Folder or hub id of the checkpoint and its ``med_config.json``.
@@ -93,7 +96,8 @@ def image_reward(weights: str, file: str) -> ImageTextScorer:
 
 
 def fga_blip2(weights: str, file: str) -> ImageTextScorer:
-    """How well an image matches a text as a whole, and each of its elements (FGA-BLIP2, Han et al. 2024).
+    """Return a scorer of the match of an image with a whole text, and with each of its elements (FGA-BLIP2, Han et al.
+    2024).
 
     A text is a string, or a mapping with ``prompt`` and ``tags``, the elements, each as ``"hot dog (food)"``. The score
     of a mapping with elements is a mapping too: ``overall_score``, and a score for each element.
@@ -132,14 +136,14 @@ def fga_blip2(weights: str, file: str) -> ImageTextScorer:
 
 
 def _inner(tokenizer: Any, element: str) -> list[int]:
-    """The tokens of an element without its kind, which stands in brackets behind it."""
+    """Return the tokens of an element without its kind, which follows it in brackets."""
     return list(tokenizer(element.rpartition("(")[0]).input_ids[1:-1])
 
 
 def _mean_over(per_token: torch.Tensor, tokens: Sequence[int], wanted: Sequence[int]) -> torch.Tensor:
-    """The mean of the scores of some tokens of a prompt where they first occur together; 0 if they do not."""
+    """Return the mean of the scores of some tokens of a prompt, where they first occur together; 0 if they do not."""
     n = len(wanted)
-    starts = range(1, len(tokens) - n + 1)  # the first token of a prompt is none of its words
+    starts = range(1, len(tokens) - n + 1)  # the first token of a prompt is not part of its words
     start = next((start for start in starts if list(tokens[start : start + n]) == list(wanted)), 0)
     if not start or not n:
         return per_token.new_zeros(())
@@ -162,17 +166,17 @@ def _open_clip_scorer(network: Any, prepare: Any, tokenizer: Any) -> ImageTextSc
 
 
 def _vector(values: Any) -> torch.Tensor:
-    """Numbers, or tensors of one number each, as a tensor of one dimension."""
+    """Return numbers, or tensors of one number each, as a tensor of one dimension."""
     import torch
 
     return torch.stack([torch.as_tensor(value).reshape(()) for value in values])
 
 
 def _file(place: str, name: str) -> str:
-    """A file of a checkpoint: the place itself, in the folder that it is, or from the hub.
+    """Return a file of a checkpoint. The place is the file itself, its folder, or a hub id.
 
     Raises:
-        DataError: if the folder does not hold it.
+        DataError: if the folder does not contain it.
     """
     path = Path(place).expanduser()
     if path.is_file() and (path.suffix == Path(name).suffix or path.name == name):
@@ -180,7 +184,7 @@ def _file(place: str, name: str) -> str:
     path = path.parent if path.is_file() else path
     if path.is_dir():
         if not (path / name).is_file():
-            raise DataError(f"The folder {place!r} holds no {name}.", hint="Put the checkpoint's files into it.")
+            raise DataError(f"The folder {place!r} contains no {name}.", hint="Put the checkpoint's files into it.")
         return str(path / name)
     from huggingface_hub import hf_hub_download
 

@@ -1,4 +1,4 @@
-"""Whether two mathematical answers are equal: as text, as numbers, part by part, or by algebra.
+"""Equality of two mathematical answers: as text, as numbers, part by part, or by algebra.
 
 The steps and their order are those of Qwen2.5-Math's evaluation. Algebra, in ``symbolic``, comes last.
 """
@@ -28,19 +28,19 @@ def math_equal(
     timeout: bool = False,
     latex_first: bool = False,
 ) -> bool:
-    """Whether an answer equals the reference, both normalised by ``strip_answer_string``.
+    """Check whether an answer equals the reference, both normalised by ``strip_answer_string``.
 
     Args:
         prediction: The answer; ``None`` equals nothing.
         reference: The reference.
         include_percentage: Whether a number also equals a reference a hundred times as large or as small.
         is_close: Whether numbers may differ by a ten-thousandth of the reference.
-        timeout: Ignored; EvalScope's function has it. Expressions that are too large to compute are never computed,
-            and algebra has the time limit of the run.
+        timeout: Ignored; EvalScope's function has it. Expressions that are too large are never computed, and algebra
+            has the time limit of the run.
         latex_first: See ``symbolic_equal``.
 
     Raises:
-        PlanError: if algebra is needed, and its packages are not installed.
+        PlanError: if algebra is needed and its packages are not installed.
         UnscoredError: if algebra exceeds the time or memory that scoring a sample may take.
     """
     if prediction is None or reference is None:
@@ -57,7 +57,9 @@ def math_equal(
 
 
 def as_number(text: str) -> float | None:
-    """The value of a decimal number, with or without commas between its digits; of a percentage, its hundredth."""
+    """Return the value of a decimal number, with or without commas between its digits. A percentage is divided by
+    100.
+    """
     text = text.replace(",", "")
     try:
         return float(text)
@@ -72,7 +74,7 @@ def as_number(text: str) -> float | None:
 
 
 class _Rule(NamedTuple):
-    """How strict a comparison is; passed on to the comparison of parts."""
+    """The strictness of a comparison, which also holds for the comparison of parts."""
 
     include_percentage: bool
     is_close: bool
@@ -157,7 +159,7 @@ def _is_short_name(equation: str) -> bool:
 
 
 def _choice(text: str) -> str:
-    """The last letter from A to E that is a word of the answer, else the answer."""
+    """Return the last letter from A to E that is a word of the answer, else the answer."""
     text = text.strip("\n").rstrip(".").rstrip("/").strip(" ").lstrip(":")
     letters = re.findall(r"\b(A|B|C|D|E)\b", text.upper())
     return str(letters[-1]) if letters else text.strip().strip(".").rstrip(".").rstrip("/")

@@ -1,4 +1,4 @@
-"""Answers to mathematical questions: extracting one from a text, and normalising it.
+"""Extraction of the answer to a mathematical question from a text, and its normalisation.
 
 The rules are those of Qwen2.5-Math's evaluation, which EvalScope uses. ``math_equality`` decides whether two answers
 are equal.
@@ -46,7 +46,7 @@ _MEMBERSHIP: _Replacements = (
 
 @bounded
 def extract_answer(pred_str: str, use_last_number: bool = True, *, repeats_last_scale: bool = False) -> str:
-    r"""The final answer in a model's text, normalised by ``strip_answer_string``.
+    r"""Return the final answer in a model's text, normalised by ``strip_answer_string``.
 
     It is the content of the last ``\boxed{…}``; else the text after the last "he answer is" or "final answer is", or
     after the first "答案是"; else the last number.
@@ -57,7 +57,7 @@ def extract_answer(pred_str: str, use_last_number: bool = True, *, repeats_last_
         repeats_last_scale: See ``number_in_words``.
 
     Returns:
-        The answer; the empty string if there is none.
+        The answer; the empty string if none is found.
     """
     answer = _marked(pred_str.replace("ки", ""))
     if answer is None:
@@ -70,7 +70,7 @@ def extract_answer(pred_str: str, use_last_number: bool = True, *, repeats_last_
 
 @bounded
 def strip_answer_string(string: object, *, repeats_last_scale: bool = False) -> str:
-    """An answer in normalised form: no units, display commands or spaces; fractions and roots with braces.
+    """Return an answer in normalised form: no units, display commands or spaces; fractions and roots with braces.
 
     Numbers separated by commas are sorted, so ``3, 1`` and ``1,3`` are equal (and ``1,000`` becomes ``0,1``, in every
     answer alike). Number words become digits; ``repeats_last_scale`` as in ``number_in_words``.
@@ -89,7 +89,7 @@ def strip_answer_string(string: object, *, repeats_last_scale: bool = False) -> 
 
 
 def _marked(text: str) -> str | None:
-    """The text that a phrase or a box marks as the answer, or ``None``."""
+    """Return the text that a phrase or a box marks as the answer, or ``None``."""
     if "final answer is $" in text and "$. I hope" in text:
         return text.split("final answer is $", 1)[1].split("$. I hope", 1)[0].strip()
     if "boxed" in text:
@@ -103,7 +103,7 @@ def _marked(text: str) -> str | None:
 
 
 def _boxed(text: str) -> str:
-    """The content of the braces that a text begins with, or all up to the next dollar sign."""
+    """Return the content of the braces at the beginning of a text, or all text up to the next dollar sign."""
     if not text.startswith("{"):
         return text.partition("$")[0].strip()
     depth = 0
@@ -126,7 +126,9 @@ def _in_digits(text: str, repeats_last_scale: bool) -> str:
 
 
 def _without_units(text: str) -> str:
-    r"""Number words in ``\text`` as digits, and no ``\text`` at the end, unless it is all there is."""
+    r"""Turn number words in ``\text`` into digits, and remove a ``\text`` at the end unless nothing else would be
+    left.
+    """
     text = re.sub(r"\\text\{([a-zA-Z]+)\}", lambda match: _word_in_text(match[0], match[1].lower()), text)
     text = re.sub(r"(cm|inches)\}\^2", r"\1}", text)
     return re.sub(r"\\text{.*?}$", "", text).strip() or text
@@ -138,7 +140,7 @@ def _word_in_text(whole: str, word: str) -> str:
 
 
 def _plain_words(text: str) -> str:
-    r"""``inf`` as ``\infty``, no ``and``, no boxes, ``i`` for the imaginary unit ``j``."""
+    r"""Write ``inf`` as ``\infty`` and the imaginary unit ``j`` as ``i``, and remove ``and`` and boxes."""
     if r"\infty" not in text:
         text = text.replace("inf", r"\infty")
     text = text.replace("and", "").replace(r"\mathbf", "")
@@ -147,7 +149,7 @@ def _plain_words(text: str) -> str:
 
 
 def _whole_numbers(text: str) -> str:
-    """``3.00`` as ``3``, ``.5`` as ``0.5``, and no ``k =`` before the answer."""
+    """Write ``3.00`` as ``3`` and ``.5`` as ``0.5``, and remove ``k =`` before the answer."""
     text = re.sub(r"(\d+)\.0*([^\d])", r"\1\2", text)
     text = re.sub(r"(\d+)\.0*$", r"\1", text)
     if text.startswith("."):
@@ -171,7 +173,9 @@ _MOST_DIGITS = 4300
 
 
 def _braced_fractions(text: str) -> str:
-    r"""``\frac12`` as ``\frac{1}{2}``; the text unchanged if a fraction has fewer than two characters after it."""
+    r"""Write ``\frac12`` as ``\frac{1}{2}``. Return the text unchanged if a fraction has fewer than two characters
+    after it.
+    """
     head, *fractions = text.split(r"\frac")
     parts = [head]
     for part in fractions:
@@ -187,7 +191,7 @@ def _braced_fractions(text: str) -> str:
 
 
 def _slash_as_fraction(text: str) -> str:
-    r"""``3/4`` as ``\frac{3}{4}``, if each side is an integer or contains a root."""
+    r"""Write ``3/4`` as ``\frac{3}{4}`` if each side is an integer or contains a root."""
     above, slash, below = text.partition("/")
     if not slash or "/" in below:
         return text

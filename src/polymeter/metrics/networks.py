@@ -15,8 +15,8 @@ Network = TypeVar("Network")
 
 
 def kept(read: Callable[[str], Network]) -> Callable[[str], Network]:
-    """Cache the last two networks that a function reads. If several threads need one, a single thread reads it."""
-    # Kept for the life of the process: weights take seconds to read, and the next run asks for the same.
+    """Cache the last two networks that a function reads. If several threads need one, only one of them reads it."""
+    # Kept for the life of the process: reading weights takes seconds, and the next run needs the same.
     cached_read, lock = lru_cache(maxsize=2)(read), threading.Lock()
 
     @wraps(read)
@@ -31,12 +31,12 @@ def check_network(location: str, wanted_by: str, argument: str) -> None:
     """Check that a network of Transformers is available, reading only its small configuration file.
 
     Args:
-        location: Hub id or folder; ``--weights ID=PATH`` replaces an id with a folder.
-        wanted_by: What needs it, for messages.
+        location: Hub id or folder; ``--weights ID=PATH`` replaces an id by a folder.
+        wanted_by: The metric or detector that needs it, for messages.
         argument: The argument that names it, for messages.
 
     Raises:
-        PlanError: if torch or Transformers is not installed, or there is no such network.
+        PlanError: if torch or Transformers is not installed, or the network does not exist.
     """
     try:
         import torch  # noqa: F401

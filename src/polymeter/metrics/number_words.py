@@ -1,4 +1,4 @@
-"""English number words to digits: "two hundred and five" is 205."""
+"""Conversion of English number words to digits: "two hundred and five" is 205."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _MOST_DIGITS = 4300
 
 
 def number_in_words(text: str, *, repeats_last_scale: bool = False) -> int | float | None:
-    """The number that the number words of a text form, whatever stands between them, or ``None``.
+    """Return the number that the number words of a text form, ignoring all other words, or ``None``.
 
     The rules are those of the package ``word2number``: other words are skipped, hyphens separate words, "point" begins
     the decimals, and a text of digits is its number. At most four words count below each scale: ``a · b + c + d``.
 
     Args:
         text: The text.
-        repeats_last_scale: Count a scale at the end a second time, below the scale before it, as that package does:
-            "one million two thousand" is then 1,003,002.
+        repeats_last_scale: Count a scale at the end a second time, below the scale before it, like that package: "one
+            million two thousand" is then 1,003,002.
     """
     text = text.replace("-", " ").lower()
     if text.isdecimal():
@@ -53,7 +53,7 @@ def number_in_words(text: str, *, repeats_last_scale: bool = False) -> int | flo
 
 
 def _whole(words: list[str]) -> int | None:
-    """The number before the point; ``None`` if the scales are out of order or one has nothing before it."""
+    """Return the number before the point, or ``None`` if the scales are out of order or one has nothing before it."""
     if len(words) <= 1:
         return _VALUES[words[0]] if words else 0
     total, remaining = 0, words

@@ -1,9 +1,9 @@
-"""The letter of the option that an answer chooses, by published rules: one family with a named variant for each.
+"""Reading of the option letter that an answer chooses, by published rules: one family with a named variant for each.
 
-The variants look for letters in the forms that answers take (``(A)``, ``A.``, "the answer is A"). They differ in which
-forms count, in their order, and in which of several mentions wins. Scores depend on it, so each variant stays as its
-benchmark publishes it. The tasks of the MMMU family share one procedure, a sequence of forms of which the first that
-occurs counts, and differ in its steps and in the result if none occurs.
+The variants look for letters in the usual forms of answers (``(A)``, ``A.``, "the answer is A"). They differ in the
+forms that count, in their order, and in the mention that wins. Scores depend on this, so each variant stays as its
+benchmark publishes it. The tasks of the MMMU family share one procedure: a sequence of forms, and the first one that
+occurs counts. They differ in its steps and in the result if no form occurs.
 
 The rules of VLMEvalKit's ``can_infer`` are part of the table format.
 """
@@ -26,7 +26,7 @@ _JAPANESE_MARKS = (*_MARKS, "、", "。", "！", "？", "；", "：")
 _JAPANESE = r"[\u3040-\u30FF\u4E00-\u9FFF]"
 _FULL_WIDTH = {ord("Ａ") + number: ord("A") + number for number in range(26)}
 
-# How reliable the form of a mention is; in a form, @ stands for the letter.
+# The reliability of each form of a mention; in a form, @ stands for the letter.
 _START = 10
 _END = 9
 _NUMBERED = 8
@@ -49,18 +49,18 @@ _MANY_WORDS = 5
 
 
 def lettered_options(options: Mapping[str, str]) -> str:
-    """The options by their letters, one on a line, and the instruction to choose, as VLMEvalKit words them."""
+    """Return the options by their letters, each on a line, and the instruction to choose, in VLMEvalKit's words."""
     lines = "".join(f"{letter}. {text}\n" for letter, text in options.items())
     return f"Options:\n{lines}{CHOOSE}"
 
 
 @bounded
 def extract_mcq_answer(response: str, choices: Sequence[str] | None = None) -> str:
-    """The letter that an answer chooses; the empty string if none is mentioned.
+    """Return the letter that an answer chooses; the empty string if none is mentioned.
 
     Forms are preferred in this order: a letter that begins or ends the text, one after a phrase such as "the answer
-    is", ``(A)``, ``A.``, ``A:``, ``A)``, ``A`` and a space, and if none of these occurs, a letter anywhere. Of several
-    in one form the last one counts.
+    is", ``(A)``, ``A.``, ``A:``, ``A)``, ``A`` and a space, and finally a letter anywhere. Of several letters in one
+    form, the last one counts.
 
     Args:
         response: The answer, without reasoning.
@@ -76,8 +76,9 @@ def extract_mcq_answer(response: str, choices: Sequence[str] | None = None) -> s
 
 @bounded
 def parse_mcq(predict_str: str) -> str:
-    """The letter A to H that a text chooses: one that begins the text, ends it, is numbered, follows "the answer", or
-    stands in a usual form; of several in one form the first. The empty string if none is mentioned.
+    """Return the letter A to H that a text chooses: one that begins the text, ends it, is numbered, follows "the
+    answer", or is in a usual form. Of several in one form, the first counts. Return the empty string if none is
+    mentioned.
     """
     if not predict_str or not predict_str.strip():
         return ""
@@ -87,14 +88,14 @@ def parse_mcq(predict_str: str) -> str:
 
 
 def get_multi_choice_info(options: Sequence[str], start_chr: str = "A") -> tuple[dict[str, str], list[str]]:
-    """The options by their letters, and the letters."""
+    """Return the options by their letters, and the letters."""
     letters = [chr(ord(start_chr) + number) for number in range(len(options))]
     return dict(zip(letters, options, strict=True)), letters
 
 
 @bounded
 def parse_mmmu_multi_choice_response(response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]) -> str:
-    """MMMU: the last ``Answer: X``, else the first form that occurs; the empty string if none does."""
+    """Apply MMMU's rules: the last ``Answer: X``, else the first form that occurs, else the empty string."""
     announced = [letter for letter in _MARKER.findall(response) if letter in all_choices]
     if announced:
         return str(announced[-1])
@@ -107,7 +108,7 @@ def parse_mmmu_multi_choice_response(response: str, all_choices: Sequence[str], 
 
 
 def parse_jmmmu_multi_choice_response(response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]) -> str:
-    """JMMMU: the first form that occurs, with Japanese marks and neighbours; a random letter if none does."""
+    """Apply JMMMU's rules: the first form that occurs, with Japanese marks and neighbours, else a random letter."""
     text = _stripped(response, _JAPANESE_MARKS)
     letters = _with(text, all_choices, "(@)")
     if letters:
@@ -126,7 +127,9 @@ def parse_jmmmu_multi_choice_response(response: str, all_choices: Sequence[str],
 def parse_videommmu_multi_choice_response(
     response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]
 ) -> str:
-    """Video-MMMU: ``A.`` and ``A:`` before the other forms; an empty response counts as a failed request."""
+    """Apply Video-MMMU's rules: ``A.`` and ``A:`` before the other forms. An empty response counts as a failed
+    request.
+    """
     if response in ("API Error", ""):
         return "API Error"
     text = _stripped(response, _MARKS)
@@ -142,7 +145,9 @@ def parse_videommmu_multi_choice_response(
 
 @bounded
 def parse_jmmmu_pro_multi_choice_response(response: str, all_choices: Sequence[str]) -> str:
-    """JMMMU-Pro: a letter that the first line, else any line, announces; else the last outside option lines; else X."""
+    """Apply JMMMU-Pro's rules: a letter that the first line, else any line, announces; else the last one outside option
+    lines; else X.
+    """
     lines = [line.strip() for line in (response or "").translate(_FULL_WIDTH).splitlines() if line.strip()]
     if not lines:
         return "X"
@@ -156,7 +161,7 @@ def parse_jmmmu_pro_multi_choice_response(response: str, all_choices: Sequence[s
 
 
 class _Mention(NamedTuple):
-    """A letter, its position, and how reliable its form is (higher is more)."""
+    """A letter, its position, and the reliability of its form (higher is more reliable)."""
 
     letter: str
     position: int
@@ -164,14 +169,14 @@ class _Mention(NamedTuple):
 
 
 def _stripped(text: str, marks: Iterable[str]) -> str:
-    """The text without marks around it, removed one kind after the other, between two spaces."""
+    """Return the text between two spaces, without marks around it, which are removed one kind after the other."""
     for mark in marks:
         text = text.strip(mark)
     return f" {text} "
 
 
 def _shaped(text: str, letters: Sequence[str], shapes: Iterable[tuple[str, int]]) -> Iterator[_Mention]:
-    """The last mention of each letter in each form; in a form, ``@`` stands for the letter."""
+    """Yield the last mention of each letter in each form; in a form, ``@`` stands for the letter."""
     for shape, rank in shapes:
         for letter in letters:
             position = text.rfind(shape.replace("@", letter))
@@ -180,7 +185,7 @@ def _shaped(text: str, letters: Sequence[str], shapes: Iterable[tuple[str, int]]
 
 
 def _after(text: str, letters: Sequence[str], start: int, rank: int) -> Iterator[_Mention]:
-    """The first mention of each letter from a position on, in any form."""
+    """Yield the first mention of each letter from a position on, in any form."""
     for letter in letters:
         position = text.find(letter, start)
         if position >= 0:
@@ -188,7 +193,7 @@ def _after(text: str, letters: Sequence[str], start: int, rank: int) -> Iterator
 
 
 def _phrases() -> Iterator[str]:
-    """The phrases that announce an answer."""
+    """Yield the phrases that announce an answer."""
     for subject, adjectives in (
         ("answer", ("", "correct ", "best ")),
         ("option", ("correct ", "best ")),
@@ -234,12 +239,14 @@ def _with(text: str, letters: Sequence[str], shape: str) -> list[str]:
 
 
 def _last(text: str, letters: Sequence[str], shape: str) -> str:
-    """Of several letters the one that occurs last in a form; the first letter if none occurs in that form."""
+    """Return, of several letters, the one that occurs last in a form, or the first letter if none occurs in that
+    form.
+    """
     return max(letters, key=lambda letter: text.rfind(shape.replace("@", letter)))
 
 
 def _by_text(text: str, index2ans: Mapping[str, str]) -> str | None:
-    """The letter whose option comes last in a text of more than five words."""
+    """Return the letter of the option that comes last in a text of more than five words."""
     if len(text.split()) <= _MANY_WORDS:
         return None
     folded = text.lower()

@@ -1,7 +1,7 @@
 """Overlap of a text with a reference: BLEU of one sentence, and ROUGE in two variants.
 
-BLEU of a corpus is in ``translation``. The two variants of ROUGE differ in what they count: ``rouge`` counts every
-occurrence of an n-gram, ``distinct_rouge`` counts each n-gram once.
+``translation`` has BLEU of a corpus. Of the two variants of ROUGE, ``rouge`` counts every occurrence of an n-gram, and
+``distinct_rouge`` counts each n-gram once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polymeter.metrics.bounded import bounded
 from polymeter.metrics.words import chinese_words, english_words, is_chinese
 
 _SMALL = 1e-8
-# A sentence ends after its mark, or after the quote that closes behind it; the second group begins the next one.
+# A sentence ends after its mark, or after the closing quote behind the mark; the second group begins the next one.
 _BREAKS = tuple(
     map(re.compile, (r"([。！？?])([^”’])", r"(\.{6})([^”’])", r"(…{2})([^”’])", r"([。！？?][”’])([^，。！？?])"))
 )
@@ -25,7 +25,9 @@ _BREAKS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Rouge:
-    """The share of the reference that is in the text, the share of the text in the reference, and their F-measure."""
+    """Recall (the share of the reference that is in the text), precision (the share of the text in the reference), and
+    their F-measure.
+    """
 
     recall: float
     precision: float
@@ -34,16 +36,16 @@ class Rouge:
 
 @bounded
 def segmented(text: str) -> list[str]:
-    """The words of a text: by ``jieba`` if any of it is Chinese, else by the conventions of the Penn Treebank."""
+    """Split a text into words: by ``jieba`` if it contains Chinese, else by the conventions of the Penn Treebank."""
     return chinese_words(text) if is_chinese(text) else english_words(text)
 
 
 @bounded
 def bleu_of_order(reference: Sequence[str], words: Sequence[str], n: int) -> float:
-    """BLEU of one sentence and one order of n-grams (Papineni et al. 2002).
+    """Compute BLEU of one sentence for one order of n-grams (Papineni et al. 2002).
 
-    ``penalty · clipped matches / n-grams``, with the brevity penalty ``exp(1 - r/c)`` if the sentence is shorter.
-    Unsmoothed, as in NLTK: no word in common gives 0, no n-gram in common the smallest positive number.
+    ``penalty · clipped matches / n-grams``, with the brevity penalty ``exp(1 - r/c)`` if the sentence is shorter. It is
+    not smoothed, as in NLTK: no word in common gives 0, and no n-gram in common gives the smallest positive number.
 
     Args:
         reference: Words of the reference.
@@ -60,9 +62,9 @@ def bleu_of_order(reference: Sequence[str], words: Sequence[str], n: int) -> flo
 
 @bounded
 def rouge(reference: Sequence[str], words: Sequence[str]) -> dict[str, Rouge]:
-    """ROUGE-1, -2 and -L (Lin 2004) of two lists of words, under ``1``, ``2`` and ``l``.
+    """Compute ROUGE-1, -2 and -L (Lin 2004) of two lists of words, with the keys ``1``, ``2`` and ``l``.
 
-    Counts of n-grams are clipped, and L is the longest common subsequence of the whole texts, as in ``rouge_score``.
+    Counts of n-grams are clipped, and L uses the longest common subsequence of the whole texts, as in ``rouge_score``.
     """
     scores = {}
     for n in (1, 2):
@@ -74,10 +76,10 @@ def rouge(reference: Sequence[str], words: Sequence[str]) -> dict[str, Rouge]:
 
 @bounded
 def distinct_rouge(reference: str, text: str) -> dict[str, Rouge]:
-    """ROUGE-1, -2 and -L of distinct n-grams, under ``1``, ``2`` and ``l``, as in ``rouge_chinese``.
+    """Compute ROUGE-1, -2 and -L of distinct n-grams, with the keys ``1``, ``2`` and ``l``, as in ``rouge_chinese``.
 
-    A text that contains Chinese is split into words by ``jieba``; in others, white space separates words. 1e-8 is added
-    to the denominator of the F-measure. An empty text or reference gives zeros.
+    ``jieba`` splits a text that contains Chinese into words; in others, white space separates words. 1e-8 is added to
+    the denominator of the F-measure. An empty text or reference gives zeros.
 
     Raises:
         PlanError: if a text is Chinese and ``jieba`` is not installed.
@@ -92,7 +94,7 @@ def distinct_rouge(reference: str, text: str) -> dict[str, Rouge]:
 
 
 def _spaced_words(text: str) -> list[str]:
-    """Words separated by white space, sentence by sentence; a line of nothing but spaces is one empty word."""
+    """Return words separated by white space, sentence by sentence. A line of spaces is one empty word."""
     if is_chinese(text):
         text = " ".join(chinese_words(text))
     for pattern in _BREAKS:

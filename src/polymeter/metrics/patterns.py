@@ -1,9 +1,8 @@
-"""Regular expressions that come from a file: a pattern that backtracks without end must not hang a run.
+"""Safe use of regular expressions from files: a pattern that backtracks without end must not hang a run.
 
-They are those of Python's ``re``, which published patterns were written for. Another engine, one that has time limits,
-differs from it in syntax and in which characters count as a letter or as white space. So the engine stays, and what may
-take long runs in a process that can be killed (``bounded``). A pattern that is quick for a text of this length, as
-nearly all are, runs in place.
+The engine is Python's ``re``, for which published patterns were written. Engines with time limits differ from it in
+syntax and in the characters that count as letters or white space. So a pattern that may take long runs in a process
+that can be killed (``bounded``). Nearly all patterns are quick for a text of ordinary length and run in place.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MOST_STEPS = 10**8
-"""So many steps of the engine take about a second."""
+"""The number of steps that the engine makes in about a second."""
 _ESCAPED = re.compile(r"\\(\d|.)", re.DOTALL)
 _CLASS = re.compile(r"\[\^?\]?[^\]]*\]")
 _EXACT = re.compile(r"\{\d+\}")
@@ -34,10 +33,10 @@ def applied(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Apply a pattern to a text by a function of a module of Polymeter, in a process if that may take long.
+    """Apply a pattern to a text by a function of Polymeter, in a process if that may take long.
 
     Args:
-        function: Called with the pattern, the text and the further arguments.
+        function: The function. It receives the pattern, the text and the further arguments.
         pattern: The pattern.
         text: The text.
         *args: Further arguments.
@@ -52,17 +51,17 @@ def applied(
 
 
 def is_quick(pattern: str, length: int) -> bool:
-    """Whether a pattern is certain to be done with a text of some length soon, however it backtracks.
+    """Check whether a pattern is always quick for a text of some length, even if it backtracks.
 
-    A repeated group can take exponentially long. Otherwise each repetition can begin and end anywhere, and each
-    optional item doubles the ways.
+    A repeated group can need exponential time. Otherwise each repetition can begin and end anywhere, and each optional
+    item doubles the number of ways.
     """
     unbounded, optional, has_repeated_group = _shape(pattern)
     return not has_repeated_group and max(length, 2) ** (1 + unbounded) * 2**optional <= _MOST_STEPS
 
 
 def pick(pattern: re.Pattern[str], text: str, number: int) -> str:
-    """One match of a pattern, of several groups the first that matched something; empty if there is none."""
+    """Return one match of a pattern, or its first group that matched something; empty without a match."""
     matches = pattern.findall(text)
     if not -len(matches) <= number < len(matches):
         return ""
@@ -73,24 +72,26 @@ def pick(pattern: re.Pattern[str], text: str, number: int) -> str:
 
 
 def first_match(pattern: re.Pattern[str], text: str) -> str:
-    """The whole first match of a pattern; empty if there is none."""
+    """Return the whole first match of a pattern; empty without a match."""
     match = pattern.search(text)
     return match[0] if match else ""
 
 
 def group_of_first(pattern: re.Pattern[str], text: str, group: int) -> str | None:
-    """A group of the first match of a pattern, empty if it did not take part in it; ``None`` if there is no match."""
+    """Return a group of the first match of a pattern, or ``None`` without a match. A group that took no part in the
+    match is empty.
+    """
     match = pattern.search(text)
     return (match.group(group) or "") if match else None
 
 
 def replaced(pattern: re.Pattern[str], text: str, replacement: str, count: int = 0) -> str:
-    """A text with the matches of a pattern replaced."""
+    """Return a text with the matches of a pattern replaced."""
     return pattern.sub(replacement, text, count=count)
 
 
 def without_matches(text: str, patterns: Iterable[str]) -> str:
-    """A text without the matches of patterns, deleted one after the other.
+    """Delete the matches of patterns from a text, one pattern after the other.
 
     Raises:
         UnscoredError: if it takes longer than scoring a sample may take.
@@ -100,10 +101,10 @@ def without_matches(text: str, patterns: Iterable[str]) -> str:
     return text
 
 
-# Kept for the life of the process: a constant of the pattern, which each answer asks for.
+# Kept for the life of the process: a constant of the pattern, which each answer needs.
 @lru_cache(maxsize=1024)
 def _shape(pattern: str) -> tuple[int, int, bool]:
-    """The repetitions and the optional items of a pattern, and whether it repeats a group."""
+    """Return the numbers of repetitions and optional items of a pattern, and whether it repeats a group."""
     text = _ESCAPED.sub(lambda match: "x*" if match[1] in "123456789" else "x", pattern)  # \1 may match at any length
     text = _LAZY_OR_POSSESSIVE.sub(r"\1", _CLASS.sub("x", text).replace("(?", "("))
     repeats_group = bool(_REPEATED_GROUP.search(text))

@@ -1,12 +1,12 @@
 """LPIPS, the learned perceptual distance of Zhang, Isola, Efros, Shechtman and Wang (2018), version 0.1 with AlexNet.
 
-It needs two published files, which are read from a folder and never fetched:
+It needs two published files. They are read from a folder and never downloaded:
 
 - ``alexnet*.pth``: AlexNet (Krizhevsky 2014) trained on ImageNet, as torchvision publishes it
   (``alexnet-owt-7be5be79.pth``);
-- ``alex.pth``: the five linear layers of LPIPS, which the package ``lpips`` carries in ``lpips/weights/v0.1``.
+- ``alex.pth``: the five linear layers of LPIPS, from ``lpips/weights/v0.1`` of the package ``lpips``.
 
-The network has five convolutions and is written out here, so that neither package has to be installed.
+The network of five convolutions is written out here, so you need neither package.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Perceptual:
         self._linear = [linear[f"lin{index}.model.1.weight"] for index in range(len(_LAYERS))]
 
     def distance(self, first: NDArray[np.uint8], second: NDArray[np.uint8]) -> float:
-        """The distance between two RGB images of the same shape ``(height, width, 3)``.
+        """Return the distance between two RGB images of the same shape ``(height, width, 3)``.
 
         Raises:
             DataError: if a side has fewer than 31 pixels.
@@ -62,13 +62,15 @@ class Perceptual:
         import torch
 
         if min(first.shape[:2]) < _SMALLEST:
-            raise DataError(f"LPIPS needs pictures of at least {_SMALLEST} × {_SMALLEST} pixels.")
+            raise DataError(f"LPIPS needs images of at least {_SMALLEST} × {_SMALLEST} pixels.")
         with torch.inference_mode():
             layers = zip(self._features(first), self._features(second), self._linear, strict=True)
             return float(sum((((a - b) ** 2) * weight).sum(dim=1).mean() for a, b, weight in layers))
 
     def _features(self, pixels: NDArray[np.uint8]) -> list[torch.Tensor]:
-        """Activations after each convolution, shapes ``(1, channels, height, width)``, of unit norm along channels."""
+        """Return activations after each convolution, shapes ``(1, channels, height, width)``, of unit norm along
+        channels.
+        """
         import torch
         from torch.nn import functional
 
@@ -86,13 +88,13 @@ class Perceptual:
 
 
 def read_perceptual(folder: str | Path | None) -> Perceptual:
-    """LPIPS with the weights in a folder.
+    """Read LPIPS with the weights in a folder.
 
     Args:
-        folder: The folder, or a name for which ``--weights`` gives one; default: the name ``lpips``.
+        folder: The folder, or a name for which ``--weights`` gives a folder; default: the name ``lpips``.
 
     Raises:
-        PlanError: if torch or a file is missing, or a file does not hold these weights.
+        PlanError: if torch or a file is missing, or a file does not contain these weights.
     """
     location = weights_place(str(folder or _NAME))
     if location == _NAME and not Path(location).is_dir():
@@ -103,7 +105,7 @@ def read_perceptual(folder: str | Path | None) -> Perceptual:
 
 
 def is_placed() -> bool:
-    """Whether the run gives a folder for the weights of LPIPS."""
+    """Check whether the run gives a folder for the weights of LPIPS."""
     return weights_place(_NAME) != _NAME
 
 
@@ -113,7 +115,7 @@ def _read_network(folder: str) -> Perceptual:
     backbones = sorted(Path(folder).glob("alexnet*.pth"))
     if not backbones or not linear.is_file():
         missing = linear.name if backbones else "alexnet*.pth"
-        raise PlanError(f"{_NEEDS} There is no {missing}.", where=folder)
+        raise PlanError(f"{_NEEDS} {missing} is missing.", where=folder)
     with boundary(PlanError, f"Reading LPIPS from {folder!r}", hint=_NEEDS):
         return Perceptual(_state(backbones[0]), _state(linear))
 

@@ -1,4 +1,6 @@
-"""Metrics of log-likelihoods, in natural logarithms. The task computes the value of a sample; it passes through."""
+"""Metrics of log-likelihoods, in natural logarithms. The task computes the value of a sample, and the metric passes it
+through.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +15,25 @@ from polymeter.stats.additive import Additive
 
 
 def single_terms(values: Sequence[float]) -> NDArray[np.float64]:
-    """Each log-likelihood, and 1: shape ``(n, 2)``."""
+    """Return each log-likelihood, and 1: shape ``(n, 2)``."""
     column = np.asarray(values, dtype=np.float64).reshape(-1)
     return np.stack([column, np.ones_like(column)], axis=1)
 
 
 def weighted_terms(values: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
-    """Each log-likelihood, and its weight (words or bytes): shape ``(n, 2)``.
+    """Return each log-likelihood and its weight (words or bytes): shape ``(n, 2)``.
 
     Raises:
         ValueError: if the values are not pairs of numbers.
     """
     terms = np.asarray(values, dtype=np.float64)
     if terms.ndim != 2 or terms.shape[1] != 2:
-        raise ValueError("Each value has to be a pair of log-likelihood and weight.")
+        raise ValueError("Each value must be a pair of log-likelihood and weight.")
     return terms
 
 
 def perplexity(totals: Sequence[float]) -> float:
-    """``exp(-Σ log p / Σ weight)``; infinity if that exceeds a float.
+    """Compute ``exp(-Σ log p / Σ weight)``, or infinity if that exceeds a float.
 
     Args:
         totals: Shape ``(2,)``.
@@ -43,7 +45,7 @@ def perplexity(totals: Sequence[float]) -> float:
 
 
 def bits(totals: Sequence[float]) -> float:
-    """``-Σ log p / Σ weight / ln 2``.
+    """Compute ``-Σ log p / Σ weight / ln 2``.
 
     Args:
         totals: Shape ``(2,)``.

@@ -1,4 +1,4 @@
-"""Comparing predictions with references: the rule that ``acc`` and ``exact_match`` share."""
+"""Comparison of predictions with references: the rule that ``acc`` and ``exact_match`` share."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from polymeter.reading.text import compared
 
 
 def share_equal(references: Sequence[Any], predictions: Sequence[Any]) -> float:
-    """For one prediction: 1 if it equals any reference, else 0. For several: the share that equal their own reference.
+    """Return 1 if a single prediction equals any reference, else 0; for several, the share that equal their own
+    reference.
 
-    Texts are equal if they are once both are read (``reading.text.compared``). Values of different types differ: the
-    reference ``7`` does not equal the answer ``"7"``.
+    Both texts are read first (``reading.text.compared``). Values of different types differ: the reference ``7`` does
+    not equal the answer ``"7"``.
 
     Raises:
-        ScoreError: if there is no reference, or not one for each of several predictions.
+        ScoreError: if the references are missing, or several predictions do not have one each.
     """
     if len(predictions) == 1 and references:
         answer = predictions[0]
@@ -30,10 +31,10 @@ def share_equal(references: Sequence[Any], predictions: Sequence[Any]) -> float:
 
 
 def one_prediction(references: Sequence[Any], predictions: Sequence[Any]) -> Any:
-    """The prediction of a sample.
+    """Return the prediction of a sample.
 
     Raises:
-        ScoreError: if there is not exactly one, or no reference to compare it with.
+        ScoreError: if a sample does not have exactly one, or has no reference.
     """
     if len(predictions) != 1 or not references:
         raise no_pairing(references, predictions)
@@ -41,7 +42,7 @@ def one_prediction(references: Sequence[Any], predictions: Sequence[Any]) -> Any
 
 
 def no_pairing(references: Sequence[Any], predictions: Sequence[Any]) -> ScoreError:
-    """The error for numbers of references and predictions that do not match."""
+    """Return the error for numbers of references and predictions that do not match."""
     return ScoreError(
         f"{len(references)} references and {len(predictions)} predictions cannot be compared.",
         hint="Give one prediction and at least one reference.",

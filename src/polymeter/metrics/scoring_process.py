@@ -1,9 +1,9 @@
-"""A process that runs functions which may never end: one that its owner can kill, and whose memory is limited.
+"""A process for functions that may never end. Its owner can kill it, and its memory is limited.
 
-It is a plain child with two pipes, not a worker of ``multiprocessing``: that would import the user's main script again,
-which a script without a ``__main__`` guard does not survive, and forking a process with threads is not safe.
+It is a plain child with two pipes, not a worker of ``multiprocessing``. Such a worker would import the user's main
+script again, which fails for a script without a ``__main__`` guard, and forking a process with threads is not safe.
 
-How long a call may take is counted here, and the child is killed when it takes longer.
+The time of a call is measured here, and the child is killed when it exceeds the limit.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from polymeter.core.children.child import Child
 
 _LENGTH = struct.Struct(">Q")
 _ENDING_S = 5.0
-"""How long a child that closed its pipe may take to end with a status of its own."""
+"""The seconds in which a child that closed its pipe must end with a status."""
 _BOOTSTRAP = "import sys; sys.path[:] = sys.argv[1:]; from polymeter.metrics.scoring_process import serve; serve()"
-# Threads of numerical libraries reserve address space, which counts as memory, and nothing here uses them.
+# Threads of numerical libraries reserve address space, which counts as memory. Nothing here uses them.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 _START_S = 120.0
-"""How long starting the process and importing what a function needs may take; it is not scoring."""
+"""The time limit for starting the process and importing modules, which is not part of scoring."""
 
 Outcome = Literal["ready", "value", "raised", "memory", "timeout", "died"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What became of a call: its value, its exception, or why it has neither.
+    """The outcome of a call: its value, its exception, or the reason why it has neither.
 
     Attributes:
-        outcome: ``ready`` comes before the first call of a module's functions: it is imported. ``value`` and ``raised``
-            come from the function; ``memory``, ``timeout`` and ``died`` mean that it was not allowed to end.
+        outcome: ``ready`` comes before the first call of a module's functions, when the module is imported. ``value``
+            and ``raised`` come from the function. ``memory``, ``timeout`` and ``died`` mean that the function did not
+            end by itself.
         content: The value, the exception, or the exit status of a child that died.
     """
 
@@ -50,7 +51,7 @@ class Reply:
 
 
 class ScoringProcess:
-    """The owner's side. Not thread-safe: whoever calls it has it alone.
+    """The owner's side of the process. It is not thread-safe: only one thread may use it at a time.
 
     Args:
         memory_mb: The limit of the child's memory, in MB.
@@ -69,20 +70,20 @@ class ScoringProcess:
             env={**os.environ, **_ONE_THREAD},
             memory_mb=memory_mb,
         )
-        # A pipe cannot be read with a time limit on every system; a queue can.
+        # Not every system can read a pipe with a time limit, so a queue is used.
         threading.Thread(target=self._read, name="polymeter-scoring", daemon=True).start()
 
     def call(
         self, module: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], timeout_s: float
     ) -> Reply:
-        """Call a function of a module. After any outcome but ``value`` and ``raised`` the child is gone.
+        """Call a function of a module. After any outcome but ``value`` and ``raised``, the child has ended.
 
         Args:
             module: The module's name.
             function: The function's name in it.
             args: Its arguments, which must be plain data.
             kwargs: Its named arguments.
-            timeout_s: How long it may take, in seconds.
+            timeout_s: The time limit, in seconds.
         """
         self.n_calls += 1
         message = pickle.dumps((module, function, tuple(args), dict(kwargs)))
@@ -126,21 +127,21 @@ class ScoringProcess:
 
 
 def is_scoring_process() -> bool:
-    """Whether this is the child."""
+    """Check whether this is the child."""
     return _ScoringChild.is_here
 
 
 class _ScoringChild:
-    """Whether this process is a child that scores."""
+    """A flag that is set if this process is a child that scores."""
 
     is_here = False
 
 
 def serve() -> None:
-    """The child's side: run what arrives until the owner is gone."""
+    """Run the calls that arrive, in the child, until the owner has ended."""
     _ScoringChild.is_here = True
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What a function prints must not get between the replies.
+    # The output of a function must not mix with the replies.
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     out_of_memory = pickle.dumps(Reply("memory"))
@@ -161,16 +162,16 @@ def _carried_out(
         value = getattr(importlib.import_module(module), function)(*args, **kwargs)
         return pickle.dumps(Reply("value", value))
     except MemoryError:
-        return out_of_memory  # made before: as long as the exception is handled there is none left
-    # Scoring functions, a plugin's among them, raise what they like, and what they give may refuse to be pickled. All
-    # of it is raised again where the function was called; here it would end this process and lose its kind.
+        return out_of_memory  # made before, since no memory is left while the exception is handled
+    # Scoring functions, including those of plugins, may raise any exception and return values that cannot be pickled.
+    # All of these errors are raised again in the calling process. Here they would end this process and lose their type.
     except Exception as error:  # noqa: BLE001
         error.__traceback__ = error.__context__ = error.__cause__ = None
         return pickle.dumps(Reply("raised", error))
 
 
 def _prepare(module: str) -> None:
-    """Import a module, and what its functions import, so that this does not count as their time."""
+    """Import a module and the imports of its functions, so that this does not count as their time."""
     prepare = getattr(importlib.import_module(module), "prepare", None)
     if prepare is not None:
         prepare()
@@ -183,7 +184,7 @@ def _write(pipe: IO[bytes], message: bytes) -> None:
 
 
 def _read(pipe: IO[bytes]) -> bytes | None:
-    """The next message; ``None`` if the other side is gone."""
+    """Return the next message, or ``None`` if the other side has ended."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None

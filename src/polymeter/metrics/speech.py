@@ -1,8 +1,8 @@
-"""Word error rates of speech recognition, and normalisation of transcripts before their words are counted.
+"""Word error rates of speech recognition, and the normalisation of transcripts.
 
 ``BasicTextNormalizer`` is for any language (Radford et al. 2022, appendix C). The normalizers for English are those of
-Whisper: their list of spellings is data that comes with the package ``whisper-normalizer`` (or ``openai-whisper``),
-which is imported when a normalizer is made. ``polymeter.metrics.chinese_speech`` has the one for Chinese.
+Whisper. Their list of spellings comes with the package ``whisper-normalizer`` (or ``openai-whisper``), which is
+imported when a normalizer is made. ``polymeter.metrics.chinese_speech`` has the one for Chinese.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TOKENIZERS = {
 
 @bounded
 def remove_sp(text: str, language: str, *, puncs: str = DEFAULT_PUNCS, no_space_languages: Collection[str] = ()) -> str:
-    """A transcript without special tokens (``<|…|>``), repeated spaces and spaces before punctuation; without any
+    """Remove special tokens (``<|…|>``), repeated spaces and spaces before punctuation from a transcript, and all
     spaces in languages that are written without them.
     """
     text = re.sub(r"\s+", " ", re.sub(r"<\|.*?\|>", " ", text))
@@ -41,7 +41,7 @@ def remove_sp(text: str, language: str, *, puncs: str = DEFAULT_PUNCS, no_space_
 
 
 class EvaluationTokenizer:
-    """Splits a text into tokens with a tokenizer of sacreBLEU.
+    """A tokenizer of texts, by a tokenizer of sacreBLEU.
 
     Args:
         tokenizer_type: The name of the tokenizer.
@@ -62,7 +62,7 @@ class EvaluationTokenizer:
         character_tokenization: bool = False,
     ) -> None:
         if tokenizer_type not in _TOKENIZERS:
-            raise ValueError(f"There is no tokenizer {tokenizer_type!r}; known: {', '.join(_TOKENIZERS)}")
+            raise ValueError(f"Unknown tokenizer {tokenizer_type!r}; known: {', '.join(_TOKENIZERS)}")
         self.lowercase = lowercase
         self.punctuation_removal = punctuation_removal
         self.character_tokenization = character_tokenization
@@ -108,9 +108,9 @@ def compute_wer(  # noqa: PLR0913  (the signature that tasks are written against
     chinese_normalizer: Normalizer | None = None,
     basic_normalizer: Normalizer | None = None,
 ) -> float:
-    """Edits per word over all transcripts (per character in ``char_languages``), ignoring punctuation and case.
+    """Compute edits per word over all transcripts (per character in ``char_languages``), ignoring punctuation and case.
 
-    Each collection of languages says where its normalizer is used: first the converter for Cantonese, then the English
+    Each normalizer is used for the languages in its collection: first the converter for Cantonese, then the English
     one, then the Chinese one or, for all other languages, the basic one.
 
     Raises:
@@ -135,7 +135,7 @@ def compute_wer(  # noqa: PLR0913  (the signature that tasks are written against
         edits += _edits(ref, hyp)
         length += len(ref)
     if length == 0:
-        raise ScoreError("The word error rate of references without words does not exist.")
+        raise ScoreError("The references have no words, so the word error rate is not defined.")
     return edits / length
 
 
@@ -147,7 +147,7 @@ def _edits(reference: list[str], hypothesis: list[str]) -> int:
 
 
 def zhconv_convert(text: str, target: str) -> str:
-    """Chinese in another script, such as ``zh-cn``, by the package ``zhconv``."""
+    """Convert Chinese to another script, such as ``zh-cn``, by the package ``zhconv``."""
     return str(importlib.import_module("zhconv").convert(text, target))
 
 
@@ -173,20 +173,20 @@ ADDITIONAL_DIACRITICS = {
 
 
 def remove_symbols_and_diacritics(s: str, keep: str = "") -> str:
-    """A text with marks removed from letters, and spaces for symbols and punctuation except those to keep."""
+    """Remove marks from letters, and replace symbols and punctuation by spaces, except those to keep."""
     return "".join(char if char in keep else _without_mark(char) for char in unicodedata.normalize("NFKD", s))
 
 
 def remove_symbols(s: str) -> str:
-    """A text with spaces for symbols, punctuation and separate marks."""
+    """Replace symbols, punctuation and separate marks by spaces."""
     return "".join(" " if unicodedata.category(char)[0] in "MSP" else char for char in unicodedata.normalize("NFKC", s))
 
 
 class BasicTextNormalizer:
-    """Normalises a text to lower case, without bracketed parts and symbols, with single spaces.
+    """A normalizer of texts to lower case, without bracketed parts and symbols, with single spaces.
 
     Args:
-        remove_diacritics: Whether to remove marks from letters, too.
+        remove_diacritics: Whether to remove marks from letters too.
         split_letters: Whether to separate characters by spaces, for languages without spaces between words; needs the
             package ``regex``.
     """
@@ -218,7 +218,7 @@ _WHISPER_MODULES = ("whisper_normalizer.english", "whisper.normalizers.english")
 
 
 def EnglishTextNormalizer() -> Any:
-    """Whisper's normalizer for English: a function from text to text.
+    """Return Whisper's normalizer for English: a function from text to text.
 
     Raises:
         ModuleNotFoundError: if neither package is installed.
@@ -227,12 +227,12 @@ def EnglishTextNormalizer() -> Any:
 
 
 def EnglishNumberNormalizer() -> Any:
-    """Whisper's normalizer for English numbers."""
+    """Return Whisper's normalizer for English numbers."""
     return _whispers("EnglishNumberNormalizer")
 
 
 def EnglishSpellingNormalizer() -> Any:
-    """Whisper's normalizer for British spellings."""
+    """Return Whisper's normalizer for British spellings."""
     return _whispers("EnglishSpellingNormalizer")
 
 
@@ -241,7 +241,7 @@ def _whispers(name: str) -> Any:
         try:
             return getattr(importlib.import_module(module), name)()
         except ModuleNotFoundError as error:
-            if not module.startswith(str(error.name)):  # the package is installed, but lacks one that it needs
+            if not module.startswith(str(error.name)):  # the package is installed, but one that it needs is missing
                 raise
     raise ModuleNotFoundError(
         f"Normalizing English needs Whisper's normalizer: {pip_install('whisper-normalizer')}",

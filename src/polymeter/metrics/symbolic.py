@@ -1,7 +1,7 @@
-"""Whether two expressions are equal by algebra, with SymPy.
+"""Equality of two expressions by algebra, with SymPy.
 
-The expressions come from a model, so they are never evaluated as Python: SymPy parses an expression only if it is
-arithmetic over known functions, and one whose powers or factorials are too large to compute is not parsed at all.
+The expressions come from a model, so they are never evaluated as Python. SymPy parses an expression only if it is
+arithmetic over known functions, and only if its powers and factorials are small enough to compute.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST = 500
 _LARGEST_POWER = 10_000
 _LARGEST_FACTORIAL = 1000
 
-# Quotes, attributes and private names indicate Python, a backslash LaTeX.
+# Quotes, attributes and private names indicate Python; a backslash indicates LaTeX.
 _NOT_ARITHMETIC = re.compile(r"[\\\"'`;@:#$?\n]|__|\.\s*[^\W\d]|\bfactorial\b")
 _NAME = re.compile(r"[^\W\d]\w*")
 _KNOWN_NAMES = (
@@ -33,17 +33,17 @@ _FACTORIAL = re.compile(r"(\d+)\s*!|!\s*!")
 
 
 def symbolic_equal(first: str, second: str, latex_first: bool = False) -> bool:
-    """Whether two expressions, in LaTeX or plain notation, are equal.
+    """Check whether two expressions, in LaTeX or plain notation, are equal.
 
-    They are equal if they are the same tree, their difference simplifies to zero, they are equations with the same
-    solutions, numbers that differ by less than a ten-thousandth, or matrices that agree to three decimals. An
+    They are equal if they are the same tree, if their difference simplifies to zero, or if they are equations with the
+    same solutions, numbers that differ by less than a ten-thousandth, or matrices that agree to three decimals. An
     expression that cannot be parsed is compared as text.
 
     Args:
         first: An expression.
         second: Another one.
-        latex_first: Whether SymPy's LaTeX parser, which ignores whatever follows an expression, is tried before plain
-            notation, as EvalScope does.
+        latex_first: Whether SymPy's LaTeX parser is tried before plain notation, as in EvalScope. It ignores any text
+            after an expression.
 
     Raises:
         PlanError: if SymPy or ``latex2sympy2_extended`` is not installed.
@@ -59,7 +59,7 @@ def check_algebra() -> None:
     """Check that the packages for algebra are installed.
 
     Raises:
-        PlanError: if one is not.
+        PlanError: if one is missing.
     """
     from importlib.util import find_spec
 
@@ -75,7 +75,7 @@ def prepare() -> None:
 
 
 def is_computable(text: str) -> bool:
-    """Whether an expression is short and its powers and factorials small enough to be computed."""
+    """Check whether an expression is short and its powers and factorials are small enough to compute."""
     if len(text) > _LONGEST:
         return False
     factorials = _FACTORIAL.finditer(text)
@@ -85,7 +85,7 @@ def is_computable(text: str) -> bool:
     for match in _POWER.finditer(text):
         exponent, following = _exponent(text[match.end() :])
         is_number = not re.search(r"[^\W\d]", exponent)
-        # A tower of powers is out of reach whatever its digits.
+        # A tower of powers is always too large.
         if is_number and (_POWER.search(exponent) or _POWER.match(following.lstrip())):
             return False
         size *= math.prod(min(int(digits[:6]), 10**6) or 1 for digits in re.findall(r"\d+", exponent))
@@ -93,7 +93,9 @@ def is_computable(text: str) -> bool:
 
 
 def _exponent(text: str) -> tuple[str, str]:
-    """The exponent at the beginning of a text, a bracketed group or one number or name, and the text after it."""
+    """Return the exponent at the beginning of a text, a bracketed group or one number or name, and the text after
+    it.
+    """
     text = text.lstrip()
     if text[:1] not in ("{", "("):
         match = re.match(r"[-+]?\s*(\d+(\.\d+)?|\\?\w+)?", text)
@@ -108,7 +110,7 @@ def _exponent(text: str) -> tuple[str, str]:
 
 
 def _expression_of(text: str, latex_first: bool) -> Any:
-    """The parsed expression, or the text if it cannot be parsed."""
+    """Return the parsed expression, or the text if it cannot be parsed."""
     if not is_computable(text):
         return text
     readers = (_read_lenient_latex, _read_plain, _read_latex) if latex_first else (_read_plain, _read_latex)
@@ -125,7 +127,7 @@ def _read_plain(text: str) -> Any:
     from sympy.parsing.sympy_parser import parse_expr
 
     if _NOT_ARITHMETIC.search(text) or any(keyword.iskeyword(name) for name in _NAME.findall(text)):
-        raise ValueError("This is no arithmetic.")
+        raise ValueError("This is not arithmetic.")
     names = {name: getattr(sympy, name) for name in _KNOWN_NAMES.split()}
     return parse_expr(text, global_dict={**names, "__builtins__": {}})
 
@@ -174,13 +176,13 @@ _COMPARISONS = (_same, _same_when_simplified, _same_equation, _same_number, _sam
 
 
 def _holds(comparison: Callable[[Any, Any], bool], a: Any, b: Any) -> bool:
-    """Whether a comparison holds; one that does not apply to these expressions does not hold."""
+    """Check whether a comparison holds. One that does not apply to these expressions does not hold."""
     return _tried(lambda: comparison(a, b)) is True
 
 
 def _tried(function: Callable[[], Any]) -> Any:
-    """SymPy's result, or the exception it raised, of whatever class: it has none of its own for what it cannot do. That
-    memory ran out says nothing about the expressions.
+    """Return SymPy's result, or the exception that it raised. SymPy raises exceptions of any class. Only a lack of
+    memory is raised again, since it says nothing about the expressions.
     """
     result = attempt(function)
     if isinstance(result, Raised) and (

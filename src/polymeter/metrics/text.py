@@ -1,7 +1,7 @@
 """Metrics that compare a generated text with its references, sample by sample.
 
-Both are read first: ``reading.text.compared`` always, further rules as a metric's arguments say. ``as_written`` has the
-same metrics without it.
+Both texts are read first: always by ``reading.text.compared``, and by the rules that a metric's arguments add.
+``as_written`` has the same metrics without this step.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ def exact_match(
     ignore_numbers: bool = False,
     fold_width: bool = False,
 ) -> float:
-    """Whether the answer equals a reference, after everything to be ignored is removed from both.
+    """Check whether the answer equals a reference, after ignored parts are removed from both.
 
-    The width is folded first; the rest is removed in the order of the arguments. A text of which nothing is left is
-    compared as it is. A reference that is not text stays unchanged and never equals a text.
+    The width is folded first; the rest is removed in the order of the arguments. If nothing of a text is left, the
+    original text is compared. A reference that is not text stays unchanged and never equals a text.
 
     Args:
         references: The references.
-        predictions: The answer. With as many answers as references, the share that equal their own.
+        predictions: The answer. If it has as many answers as references, the share that equal their own reference is
+            returned.
         regexes_to_ignore: Patterns whose matches are deleted, one after the other, before case is folded.
         ignore_case: Fold letter case, as Unicode does.
         ignore_punctuation: Delete the punctuation of all scripts; see ``reading.text.without_punctuation``.
@@ -80,16 +81,17 @@ def anls(
     thresh_hold: float | None = None,
     fold_width: bool = False,
 ) -> float:
-    """Normalised Levenshtein similarity to the nearest reference (Biten et al. 2019).
+    """Compute the normalised Levenshtein similarity to the nearest reference (Biten et al. 2019).
 
     ``max_r 1 - distance(r, answer) / max(len(r), len(answer))``, and 0 below the threshold. Letter case does not count.
-    The distance is between texts with runs of white space collapsed; the lengths are those without, as in lmms-eval.
+    The distance is between texts with runs of white space collapsed; the lengths are those of the original texts, as in
+    lmms-eval.
 
     Args:
         references: The references.
         predictions: The answer.
-        threshold: Below this similarity an answer is simply wrong; 0.5 by default.
-        thresh_hold: lmms-eval's name for the same; ``threshold`` wins.
+        threshold: Below this similarity, an answer scores 0; 0.5 by default.
+        thresh_hold: lmms-eval's name for the same; ``threshold`` takes precedence.
         fold_width: Compare full-width and half-width characters in their usual width.
     """
     from rapidfuzz.distance import Levenshtein
@@ -113,18 +115,18 @@ def anls_paper(
     threshold: float = _ANLS_THRESHOLD,
     fold_width: bool = False,
 ) -> float:
-    """Normalised Levenshtein similarity as the paper defines it (Biten et al. 2019, *Scene Text Visual Question
-    Answering*, equation 1; used for DocVQA as well).
+    """Compute the normalised Levenshtein similarity as the paper defines it (Biten et al. 2019, *Scene Text Visual
+    Question Answering*, equation 1; used for DocVQA as well).
 
     ``max_r s(r, answer)`` with ``s = 1 - distance / max(len(r), len(answer))`` if the normalised distance is below the
-    threshold, else 0. Letter case does not count, and runs of white space are single spaces; distance and lengths are
-    those of the same texts, whereas ``anls`` takes the lengths with all white space, as lmms-eval does, and counts an
-    answer exactly at the threshold.
+    threshold, else 0. Letter case does not count, and runs of white space are single spaces. Distance and lengths are
+    those of the same texts. In contrast, ``anls`` uses the lengths with all white space, as lmms-eval does, and counts
+    an answer exactly at the threshold.
 
     Args:
         references: The references.
         predictions: The answer.
-        threshold: From this normalised distance on an answer is simply wrong.
+        threshold: From this normalised distance on, an answer scores 0.
         fold_width: Compare full-width and half-width characters in their usual width.
     """
     from rapidfuzz.distance import Levenshtein
@@ -140,10 +142,11 @@ def anls_paper(
 
 @bounded
 def character_error_rate(references: Sequence[Any], predictions: Sequence[Any], fold_width: bool = False) -> float:
-    """Insertions, deletions and substitutions per character of the reference; the smallest rate over all references.
+    """Compute insertions, deletions and substitutions per character of the reference: the smallest rate over all
+    references.
 
     White space is collapsed. The rate may exceed 1. Against an empty reference every inserted character counts as one
-    error. The mean over samples is not the rate over the whole corpus, which gives long texts more weight.
+    error. The mean over samples is not the rate over the whole corpus, in which long texts have more weight.
 
     Args:
         references: The references.
@@ -155,17 +158,19 @@ def character_error_rate(references: Sequence[Any], predictions: Sequence[Any], 
 
 @bounded
 def word_error_rate(references: Sequence[Any], predictions: Sequence[Any], fold_width: bool = False) -> float:
-    """Edits per word of the reference, words separated by white space; otherwise like ``character_error_rate``."""
+    """Compute edits per word of the reference, with words separated by white space; otherwise like
+    ``character_error_rate``.
+    """
     return _error_rate(references, predictions, fold_width, split=True)
 
 
 def answer_itself(references: Sequence[Any], predictions: Sequence[Any]) -> Any:
-    """The answer unchanged: nothing is computed."""
+    """Return the answer unchanged."""
     return predictions[0] if len(predictions) == 1 else list(predictions)
 
 
 def bypassed(values: Sequence[Any]) -> int:
-    """999, whatever the values: the number with which lmms-eval says that nothing was computed."""
+    """Return 999 for any values, which in lmms-eval means that nothing was computed."""
     return _BYPASSED
 
 

@@ -1,7 +1,7 @@
 """Corpus metrics of translation, by sacreBLEU with its default settings.
 
-The value of a sample is ``(references, prediction)``; the score is that of the whole corpus, not a mean over sentences.
-What a sentence adds to the corpus (n-gram matches, edits, lengths) is extracted once and resampled.
+The value of a sample is ``(references, prediction)``. The score is that of the whole corpus, not a mean over sentences.
+The contributions of a sentence (n-gram matches, edits, lengths) are extracted once and resampled.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Pair = tuple["str | Sequence[str]", "str | Sequence[str]"]
 def references_and_prediction(
     references: Sequence[str], predictions: Sequence[str]
 ) -> tuple[str | tuple[str, ...], str]:
-    """``(reference, prediction)`` of a sample; a tuple of references if there are several.
+    """Return ``(reference, prediction)`` of a sample, with a tuple of references if it has several.
 
     Raises:
-        UnscoredError: if the prediction is so long that the metric of the corpus would take hours for it alone.
+        UnscoredError: if the prediction is so long that the corpus metric would take hours for it alone.
     """
     prediction = one_prediction(references, predictions)
     if isinstance(prediction, str) and len(prediction) > _LONGEST:
@@ -39,7 +39,7 @@ def references_and_prediction(
 
 
 def corpus(values: Sequence[Pair]) -> tuple[list[str], list[list[str | None]]]:
-    """Predictions and streams of references for sacreBLEU; samples may differ in their number of references.
+    """Return predictions and streams of references for sacreBLEU. Samples may differ in their number of references.
 
     Raises:
         TypeError: if a reference or prediction is not text.
@@ -61,10 +61,11 @@ def corpus(values: Sequence[Pair]) -> tuple[list[str], list[list[str | None]]]:
 
 
 def _corpus_score(scorer: Callable[[], Any]) -> Callable[[Sequence[Pair]], float]:
-    """An aggregation from the factory of one of sacreBLEU's metrics.
+    """Return an aggregation from the factory of one of sacreBLEU's metrics.
 
     sacreBLEU 2 itself resamples with two protected methods of its ``Metric`` base class, but not by cluster and not
-    with the run's seed. With another version each resample is scored anew, which gives the same values more slowly.
+    with the run's seed. With another version, each resample is scored from scratch, which gives the same values more
+    slowly.
     """
     if not version("sacrebleu").startswith("2."):
         return lambda values: float(scorer().corpus_score(*corpus(values)).score)
@@ -106,7 +107,7 @@ def _checked_texts(value: str | Sequence[str]) -> list[str]:
     texts = [value] if isinstance(value, str) else list(value)
     for text in texts:
         if not isinstance(text, str):
-            raise TypeError(f"A translation has to be text, not {type(text).__name__}.")
+            raise TypeError(f"A translation must be text, not {type(text).__name__}.")
     return texts
 
 

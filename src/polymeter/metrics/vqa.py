@@ -1,5 +1,5 @@
-"""Answers to questions about images, compared by the rules of the VQA challenge (Antol et al. 2015), and numbers read
-from charts (Methani et al. 2020).
+"""Comparison of answers to questions about images, by the rules of the VQA challenge (Antol et al. 2015), and of
+numbers read from charts (Methani et al. 2020).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from polymeter.core.metric import Metric
 from polymeter.metrics.references import one_prediction
 
-# Each of these is also recognised with any one of its apostrophes left out.
+# Each of these is also recognised without one of its apostrophes.
 _CONTRACTIONS = """
 ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've hasn't haven't he'd he'd've he's
 how'd how'll how's I'd've I'm I've isn't it'd it'd've it'll ma'am mightn't mightn't've might've mustn't must've needn't
@@ -23,7 +23,7 @@ when's where'd where's where've who'd who'd've who'll who's who've why'll why're
 wouldn't've y'all y'all'll y'all'd've you'd you'd've you'll you're you've
 """
 _NUMBERS = "zero one two three four five six seven eight nine ten"
-_MOST_STOPS = 32  # the reference passes re.UNICODE, which is 32, where the number of replacements is expected
+_MOST_STOPS = 32  # the original passes re.UNICODE, which is 32, as the number of replacements
 
 
 def _contractions() -> dict[str, str]:
@@ -33,13 +33,13 @@ def _contractions() -> dict[str, str]:
         for position, character in enumerate(word)
         if character == "'"
     }
-    # The reference's table has these three as they are, the last one with its error.
+    # The original's table has these three in this form; the last one contains an error.
     return {**contractions, "let's": "let's", "she's": "she's", "somebody'd": "somebodyd"}
 
 
 class EvalAIAnswerProcessor:
-    """Normalises an answer: lower case, no articles, number words as digits, contractions with their apostrophes, and
-    punctuation removed or replaced with spaces.
+    """A normaliser of answers: lower case, no articles, number words as digits, contractions with their apostrophes,
+    and punctuation removed or replaced by spaces.
     """
 
     CONTRACTIONS: ClassVar[dict[str, str]] = _contractions()
@@ -59,7 +59,9 @@ class EvalAIAnswerProcessor:
         return word.lower().replace(",", "").replace("?", "").replace("'s", " 's").strip()
 
     def process_punctuation(self, in_text: str) -> str:
-        """Remove punctuation beside a space, and all if the text has commas between digits; else make it a space."""
+        """Remove punctuation beside a space, or all punctuation if the text has commas between digits; replace the rest
+        by spaces.
+        """
         if in_text.isalnum():
             return in_text
         has_commas = self.COMMA_STRIP.search(in_text) is not None
@@ -81,7 +83,7 @@ class EvalAIAnswerProcessor:
 
 
 def vqa_accuracy(references: Sequence[str], predictions: Sequence[str]) -> float:
-    """The VQA challenge's accuracy: ``min(matches / 3, 1)``, averaged over leaving out each annotator in turn.
+    """Compute the VQA challenge's accuracy: ``min(matches / 3, 1)``, averaged over leaving out each annotator in turn.
 
     Args:
         references: The annotators' answers; ten in the challenge.
@@ -93,16 +95,16 @@ def vqa_accuracy(references: Sequence[str], predictions: Sequence[str]) -> float
     normalise = EvalAIAnswerProcessor()
     expected, answer = [normalise(text) for text in references], normalise(predictions[0])
     matches = sum(text == answer for text in expected)
-    # Each annotator's answer is left out once, and the answer is compared with those of the others.
+    # Each annotator's answer is left out once, and the prediction is compared with those of the others.
     of_others = (matches - 1 if text == answer else matches for text in expected)
     return math.fsum(min(n / 3, 1.0) for n in of_others) / len(expected)
 
 
 def vqa_match(references: Sequence[Any], predictions: Sequence[Any]) -> float:
-    """1 if the answer equals a reference once both are normalised as the VQA challenge does, else 0.
+    """Return 1 if the answer equals a reference after the VQA challenge's normalisation of both, else 0.
 
-    The normalisation removes articles and most signs and makes digits of number words, so that ``A`` equals an empty
-    answer, ``5`` equals ``-5`` and ``C`` equals ``C++``. It fits answers that are words of English.
+    The normalisation removes articles and most signs and turns number words into digits, so ``A`` equals an empty
+    answer, ``5`` equals ``-5`` and ``C`` equals ``C++``. It is meant for answers that are English words.
     """
     normalise = EvalAIAnswerProcessor()
     answer = normalise(str(one_prediction(references, predictions)))
@@ -110,9 +112,10 @@ def vqa_match(references: Sequence[Any], predictions: Sequence[Any]) -> float:
 
 
 def relaxed_match(references: Sequence[str], predictions: Sequence[str], tolerance: float = 0.05) -> float:
-    """1 if the answer is a number within 5 % of a reference that is one, or equals it apart from case, else 0.
+    """Return 1 if the answer is a number within 5 % of a numeric reference, or equals the reference apart from case,
+    else 0.
 
-    The rule of ChartQA (Masry et al. 2022, section 5.1). ``12%`` is 0.12. A reference of 0 must be matched as text.
+    This is the rule of ChartQA (Masry et al. 2022, section 5.1). ``12%`` is 0.12. A reference of 0 must match as text.
     """
     return float(any(_is_near(reference, predictions[0], tolerance) for reference in references))
 

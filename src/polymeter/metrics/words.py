@@ -1,4 +1,4 @@
-"""Splitting text into words: English by the conventions of the Penn Treebank, Chinese by a dictionary."""
+"""Splitting of text into words: English by the conventions of the Penn Treebank, Chinese by a dictionary."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _CHINESE = re.compile("[\u4e00-\u9fa5]")
 _STOP = re.compile(r"(\S*)\.(?=[)\";}\]*:@'({\[!?]|\s+\S)")
 _CLOSERS = re.compile(r"[\"')\]}]+(?=\s|--|$)")
 _NUMBER = re.compile(r"-?[\d.,]*\d")
-# Words whose full stop is part of them. After a title it never ends a sentence; after the others it does if a word
-# follows that begins sentences.
+# Words that end in a full stop of their own. After a title, it never ends a sentence. After the others, it does if the
+# next word is one that begins sentences.
 _ABBREVIATIONS = (
     "mr mrs ms dr prof st jr sr gen col lt sgt capt rev hon gov sen rep inc corp co ltd bros vs etc al fig no vol dept "
     "e.g i.e u.s u.k u.n a.m p.m ph.d d.c jan feb mar apr aug sept sep oct nov dec"
@@ -24,7 +24,7 @@ _STARTERS = (
     "however his her its their what who"
 )
 
-# Applied in order; each inserts spaces around what counts as a word.
+# Applied in order; each rule inserts spaces around a kind of word.
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -66,12 +66,12 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def is_chinese(text: str) -> bool:
-    """Whether a text has a character from U+4E00 to U+9FA5."""
+    """Check whether a text has a character from U+4E00 to U+9FA5."""
     return _CHINESE.search(text) is not None
 
 
 def chinese_words(text: str) -> list[str]:
-    """A text split by ``jieba``'s dictionary; white space and punctuation marks are words, too.
+    """Split a text by ``jieba``'s dictionary. White space and punctuation marks are words too.
 
     Raises:
         PlanError: if ``jieba`` is not installed.
@@ -85,17 +85,17 @@ def chinese_words(text: str) -> list[str]:
 
 
 def english_words(text: str) -> list[str]:
-    """Words and punctuation marks as the Penn Treebank separates them, sentence by sentence.
+    """Split a text into words and punctuation marks as the Penn Treebank does, sentence by sentence.
 
-    Marcus et al. 1993, with the additions that NLTK's ``word_tokenize`` makes for other quotes and dashes. The end of a
-    sentence is determined by rules and a list of abbreviations, not by a trained model, so a full stop after a rare
-    abbreviation may be separated here but not in NLTK.
+    The rules are those of Marcus et al. 1993, with the additions of NLTK's ``word_tokenize`` for other quotes and
+    dashes. Rules and a list of abbreviations find the end of a sentence, not a trained model. So a full stop after a
+    rare abbreviation may be separated here but not in NLTK.
     """
     return [word for sentence in sentences(text) for word in _treebank(sentence)]
 
 
 def sentences(text: str) -> list[str]:
-    """The parts of a text that end in a full stop. Other marks that end a sentence do not affect its words."""
+    """Return the parts of a text that end in a full stop. Other marks that end a sentence do not affect its words."""
     parts, start = [], 0
     for match in _STOP.finditer(text):
         end = match.end()

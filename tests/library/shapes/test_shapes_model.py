@@ -186,7 +186,7 @@ def test_what_it_cannot_answer_is_an_error(faultless: ShapesModel) -> None:
 def test_settings_of_other_models_are_named_as_ignored(faultless: ShapesModel) -> None:
     ignored = faultless.ignores(GenerateImage(extra={"guidance_scale": 7, "negative_prompt": "blur"}))
     assert sorted(ignored) == ["guidance_scale", "negative_prompt"]
-    assert "takes no settings" in ignored["guidance_scale"]
+    assert "accepts no settings" in ignored["guidance_scale"]
 
 
 def test_the_error_rate_is_its_identity() -> None:

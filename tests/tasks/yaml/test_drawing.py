@@ -287,8 +287,8 @@ def test_too_few_images_take_no_other_metric_along(tmp_path, network):
     rows = draw_rows(task, [image(100), image(101)])
     found = task.reduce(rows, ReduceContext(output_dir=Path("."), failed=failures.append))
     assert [(result.metric, result.value) for result in found] == [("psnr", 100.0), ("frechet_distance", None)]
-    assert "needs more than 4 pictures; a set has 2" in str(failures[0])
-    with pytest.raises(ScoreError, match="needs more than 4 pictures"):
+    assert "needs more than 4 images; a set has 2" in str(failures[0])
+    with pytest.raises(ScoreError, match="needs more than 4 images"):
         task.reduce(rows, ReduceContext(output_dir=Path(".")))
 
 
@@ -312,7 +312,7 @@ def test_a_row_without_its_reference_has_no_score(tmp_path, network, metric):
         ("doc_to_target: wanted", "asks for images and does not say how they are scored"),
         ("metric_list: [psnr]", "Metric 'psnr' compares with an image, and task 't' has no doc_to_target"),
         ("doc_to_target: wanted\nmetric_list: [exact_match]", "'exact_match' cannot be computed for output type"),
-        ("doc_to_target: wanted\nmetric_list: [{metric: psnr, ceilng: 3}]", "'psnr' does not take 'ceilng'"),
+        ("doc_to_target: wanted\nmetric_list: [{metric: psnr, ceilng: 3}]", "'psnr' does not accept 'ceilng'"),
         (
             "doc_to_target: wanted\nmetric_list: [psnr]\nfilter_list: [{name: x, filter: [{function: take_first}]}]",
             "asks for images and cannot have filter_list",
@@ -334,7 +334,7 @@ def test_what_makes_no_sense_is_refused_and_found_by_check(tmp_path, lines, mess
         ("doc_to_target: wnted\nmetric_list: [ssim]", "doc_to_target of task 't' is 'wnted', .* but nearly one"),
         ("doc_to_target: other\nmetric_list: [ssim]", "Metric 'ssim' compares with an image.* gives the text 'other'"),
         ("doc_to_target: wanted\nmetric_list: [lpips]", "LPIPS needs a folder with"),
-        ("doc_to_target: caption\nmetric_list: [frechet_distance]", "rests on a network, and none is named"),
+        ("doc_to_target: caption\nmetric_list: [frechet_distance]", "needs a network, and the task names none"),
     ],
 )
 def test_what_only_the_data_tells_is_refused_when_it_is_opened(tmp_path, lines, message):

@@ -94,7 +94,7 @@ def test_built_in_metrics() -> None:
     assert metric_registry.get("Pass@2").object([[0, 1], [0, 0]]) == 0.5
     assert metric_registry.get("WeightedAverageAccuracy").object([(1, 2)]) == 0.5
     with pytest.raises(
-        PlanError, match="image scorer 'MPS' cannot be made: it needs the cross-attention network of MPS"
+        PlanError, match="image scorer 'MPS' cannot be built: it needs the cross-attention network of MPS"
     ):
         metric_registry.get("MPS").object()
 

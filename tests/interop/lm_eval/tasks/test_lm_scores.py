@@ -153,7 +153,10 @@ def test_metrics_that_an_output_type_has_no_value_for_are_told() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"metric_list": [*listed("f1"), {"metric": "exact_match", "ignore_space": True}]}, "does not take 'ignore_sp"),
+        (
+            {"metric_list": [*listed("f1"), {"metric": "exact_match", "ignore_space": True}]},
+            "does not accept 'ignore_sp",
+        ),
         ({"metric_list": [{"metric": "f1", "aggregation": "mean"}]}, "mean cannot aggregate texts"),
         ({"metric_list": [{"metric": "exact_match", "aggregation": "maen"}]}, "no aggregation 'maen'"),
         ({"metric_list": [{"aggregation": "mean"}]}, "needs 'metric'"),
