@@ -1,4 +1,4 @@
-"""Characters that stand around words and options in answers, and the scripts that letters belong to."""
+"""Characters around words and options in answers, and the scripts of letters."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ import unicodedata
 from polymeter.reading.markup import ANNOUNCES, MARK
 
 OPENING = " \t\n:=>-–—→'\"“”‘’„«»‹›([{<（【「『〔《〈$|_.…•،," + MARK + ANNOUNCES
-"""What may stand before an option that is announced."""
+"""Characters that may stand before an announced option."""
 CLOSING = "'\"”’“»›)]}>）】」』〕》〉$|" + MARK
-"""What may directly follow it."""
+"""Characters that may directly follow it."""
 WRAPS = "'\"“”‘’„«»‹›()[]{}（）【】「」『』〔〕《》〈〉$" + MARK
-"""What shows on both sides of a letter that it is no word of a sentence."""
+"""Characters on both sides of a letter that show that it is not a word of a sentence."""
 AROUND = OPENING + CLOSING + "*!?;。．：；！？、،۔।؛؟\\"
-"""What may stand around a letter that is a whole line."""
+"""Characters that may surround a letter that is a whole line."""
 SEPARATORS = ".):]-–—,=|．。、：】）"
-"""What separates a letter from the text of its option."""
+"""Characters that separate a letter from the text of its option."""
 TERMINATORS = re.compile(r"[!?;\n。！？；؟।]|\.(?=\s|$)")
-"""What ends a sentence."""
+"""Characters that end a sentence."""
 SEGMENTS = re.compile(r"[,:()（），、،：—]")
-"""What separates the clauses of a sentence."""
+"""Characters that separate the clauses of a sentence."""
 
 
 def skipped(text: str, position: int, characters: str) -> int:
-    """The position after these characters."""
+    """Return the position after these characters."""
     while position < len(text) and text[position] in characters:
         position += 1
     return position
 
 
 def is_joined(character: str) -> bool:
-    """Whether a character belongs to the same word as a letter of an alphabet beside it."""
+    """Return whether a character belongs to the same word as a letter of an alphabet beside it."""
     if character.isascii():
         return character.isalnum()
     if is_unspaced(character) or is_hangul(character):
@@ -40,8 +40,8 @@ def is_joined(character: str) -> bool:
 
 
 def is_unspaced(character: str) -> bool:
-    """Whether a character belongs to a script that puts no spaces between words: Han, Kana, Thai, Lao, Burmese, Khmer,
-    Tibetan.
+    """Return whether a character belongs to a script that puts no spaces between words: Han, Kana, Thai, Lao, Burmese,
+    Khmer, Tibetan.
     """
     return (
         "\u3040" <= character <= "\u30ff"
@@ -56,5 +56,5 @@ def is_unspaced(character: str) -> bool:
 
 
 def is_hangul(character: str) -> bool:
-    """Whether a character is a Korean syllable or letter."""
+    """Return whether a character is a Korean syllable or letter."""
     return "\uac00" <= character <= "\ud7af" or "\u1100" <= character <= "\u11ff" or "\u3130" <= character <= "\u318f"

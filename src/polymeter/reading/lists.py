@@ -1,8 +1,8 @@
 r"""Lists as references: several right answers, or one answer that looks like a list.
 
-A list of texts names several right answers: ``["couch", "sofa"]``, as JSON writes it or Python prints it. Anything else
-in brackets is one answer: ``[3, 5]`` is a point. An answer that is itself a list of texts is written inside a list:
-``["[\"a\", \"b\"]"]``.
+A list of texts names several right answers: ``["couch", "sofa"]``, in the form of JSON or of Python's ``print``.
+Anything else in brackets is one answer: ``[3, 5]`` is a point. An answer that is itself a list of texts is written
+inside a list: ``["[\"a\", \"b\"]"]``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class PrintedList(list[Any]):
 
     Args:
         items: Its items.
-        text: What was printed.
+        text: The printed text.
     """
 
     def __init__(self, items: Iterable[Any] = (), text: str = "") -> None:
@@ -29,18 +29,20 @@ class PrintedList(list[Any]):
 
     @property
     def is_several(self) -> bool:
-        """Whether it names several right answers, and is not one answer."""
+        """True if it names several right answers, and is not one answer."""
         return are_several(self)
 
 
 def are_several(items: Iterable[Any]) -> bool:
-    """Whether the items of a written list are right answers of their own: there are some, and all are texts."""
+    """Check whether the items of a written list are separate right answers: the list is not empty, and all items are
+    texts.
+    """
     listed = list(items)
     return bool(listed) and all(isinstance(item, str) for item in listed)
 
 
 def texts_in(text: str) -> list[str] | None:
-    """The texts of a list of texts; ``None`` if the text is anything else. Nothing in it is run."""
+    """Return the texts of a list of texts, or ``None`` if the text is anything else. No code in it is run."""
     stripped = text.strip()
     if not (stripped.startswith("[") and stripped.endswith("]")):
         return None

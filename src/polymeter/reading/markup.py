@@ -1,7 +1,8 @@
-r"""Markup of an answer reduced to two marks, so that what reads it sees words, brackets and line breaks.
+r"""Reduction of an answer's markup to two marks, so that readers see words, brackets and line breaks.
 
-Markdown emphasis, LaTeX's text commands and HTML's inline tags become ``MARK``. What announces an answer by itself
-(``\boxed{``, ``<answer>``) becomes ``ANNOUNCES``. Widths are folded, text is in NFC, and characters of no width go.
+Markdown emphasis, LaTeX's text commands and HTML's inline tags become ``MARK``. Markup that announces an answer by
+itself (``\boxed{``, ``<answer>``) becomes ``ANNOUNCES``. Widths are folded, text is converted to NFC, and characters of
+no width are removed.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import re
 import unicodedata
 
 MARK = "\ue000"
-"""Stands for emphasis: no letter, no white space, and never part of a word."""
+"""The mark for emphasis: not a letter, not white space, and never part of a word."""
 ANNOUNCES = "\ue001"
-"""Stands before what a box or a tag announces as the answer."""
+"""The mark before text that a box or a tag announces as the answer."""
 
 _ZERO_WIDTH = dict.fromkeys([0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, 0xFEFF])
 _TAG = r"(?:final[ _-]?)?(?:answer|choice|option|solution|result|response|output|prediction)"
@@ -33,7 +34,9 @@ _MARKUP = re.compile(
 
 
 def _width_table() -> dict[int, str]:
-    """Wide and narrow forms, and letters and digits that differ from the plain ones by their font or a circle."""
+    """Return the table of wide and narrow forms, and of letters and digits that differ from the plain ones by their
+    font or a circle.
+    """
     table = {}
     for code in (*range(0xFF01, 0xFFEF), 0x3000):
         kind, _, plain = unicodedata.decomposition(chr(code)).partition("> ")
@@ -49,7 +52,7 @@ _WIDTHS = _width_table()
 
 
 def folded(text: str) -> str:
-    """A text in NFC, with plain widths, without characters of no width, and with one kind of line break."""
+    """Return a text in NFC, with plain widths, without characters of no width, and with one kind of line break."""
     if text.isascii():
         return text.replace("\r\n", "\n").replace("\r", "\n")
     plain = text.translate(_ZERO_WIDTH).translate(_WIDTHS).replace("\ufe0f", "")
@@ -57,12 +60,12 @@ def folded(text: str) -> str:
 
 
 def marked(text: str) -> str:
-    """A folded text with its markup reduced to marks."""
+    """Return a folded text with its markup reduced to marks."""
     return _MARKUP.sub(_mark, folded(text))
 
 
 def same_length_lower(text: str) -> str:
-    """A text in lower case in which each character keeps its position."""
+    """Return a text in lower case in which each character keeps its position."""
     lower = text.lower()
     if len(lower) == len(text):
         return lower

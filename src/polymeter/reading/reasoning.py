@@ -1,8 +1,8 @@
-"""Visible reasoning: which tags surround it, and what is left of an answer without it.
+"""Visible reasoning: the tags around it, and the answer without it.
 
-A chat template may open the reasoning in the prompt. An answer then has only the closing tag, and everything before the
-last one is reasoning. An opening tag without a closing one begins reasoning that was never ended (the token limit came
-first): nothing behind it is an answer.
+A chat template may open the reasoning in the prompt. The answer then has only the closing tag, and everything before
+the last one is reasoning. An opening tag without a closing one begins reasoning that has no end, because of the token
+limit: no text after it is an answer.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ REASONING_TAGS: Tags = (
     ("<|think_start|>", "<|think_end|>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
 )
-"""The pairs of an opening and a closing tag that are known without being named. They count in any case of letters."""
+"""The known pairs of an opening and a closing tag. Their letter case does not matter."""
 
 # The channels of gpt-oss (the "harmony" format): every message of the model names its channel, and only "final" is the
-# answer. Tokens that a server leaves out leave the bare words behind.
+# answer. If a server removes the tokens, the bare words remain.
 CHANNEL_MARKS = frozenset({"<|channel|>", "<|message|>", "<|start|>", "<|end|>"})
 """The tokens of gpt-oss around channels."""
 _CHANNEL = re.compile(r"<\|channel\|>\s*(?:analysis|commentary|final)\b")
@@ -52,17 +52,17 @@ _TEMPLATE_TAG = re.compile(
     re.IGNORECASE,
 )
 _MARKS = re.compile(r"[<\[◁]|\banalysis")
-"""A text without any of these has no known tag; most answers are such."""
+"""A text without any of these has no known tag. This holds for most answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Separated:
-    """An answer apart from its reasoning.
+    """An answer without its reasoning.
 
     Attributes:
         text: The answer, with its own white space.
-        has_reasoning: Whether there was reasoning in it.
-        is_unfinished: Whether reasoning was begun and never ended.
+        has_reasoning: Whether the original answer contained reasoning.
+        is_unfinished: Whether the reasoning has no end.
     """
 
     text: str
@@ -71,12 +71,12 @@ class Separated:
 
 
 def separated(text: str, tags: Tags | None = None) -> Separated:
-    """The answer apart from its reasoning. White space after a closing tag belongs to the reasoning.
+    """Separate an answer from its reasoning. White space after a closing tag belongs to the reasoning.
 
     Args:
-        text: The answer as the model gave it.
-        tags: The pairs that count, as they are written; ``None``: those that are known, with the channels of gpt-oss;
-            none: the text is kept as it is.
+        text: The model's answer.
+        tags: The pairs that count, as written; ``None``: the known ones and the channels of gpt-oss. Without pairs, the
+            text is not changed.
     """
     spans, is_unfinished = _reasoning_in(text, tags)
     if not spans:
@@ -85,13 +85,13 @@ def separated(text: str, tags: Tags | None = None) -> Separated:
 
 
 def without_reasoning(text: str, tags: Tags | None = None) -> str:
-    """The answer without its reasoning and without white space around it; empty if the reasoning was never ended."""
+    """Return the answer without its reasoning and without white space around it; empty if the reasoning has no end."""
     return separated(text, tags).text.strip()
 
 
 def answer_stretches(text: str, tags: Tags | None = None) -> list[tuple[int, int]]:
-    """The stretches of a text that are its answer, from their first character that is no white space: those behind the
-    first reasoning, or what stands before it if nothing does.
+    """Return the parts of a text that are its answer, each from its first character that is not white space. These are
+    the parts after the first reasoning, or the part before it if nothing follows.
     """
     spans, _ = _reasoning_in(text, tags)
     starts = [0, *(end for _, end in spans)]
@@ -106,8 +106,8 @@ def answer_stretches(text: str, tags: Tags | None = None) -> list[tuple[int, int
 
 
 def last_marks(text: str, tags: Tags | None = None) -> tuple[int, int]:
-    """Where reasoning was last begun and last ended in a text that is still being written: the place of the last
-    opening tag, and the place behind the last closing one; -1 where there is none.
+    """Return where reasoning last began and last ended in a text that is still being written: the position of the last
+    opening tag, and the position after the last closing one; -1 if the tag is missing.
     """
     opening, closing = _patterns_of(tags)
     begun = [match.start() for match in opening.finditer(text)]
@@ -121,13 +121,13 @@ def last_marks(text: str, tags: Tags | None = None) -> tuple[int, int]:
 
 
 def may_open(text: str, tags: Tags | None = None) -> bool:
-    """Whether the end of a text that is still being written may become an opening tag."""
+    """Check whether the end of a text that is still being written may become an opening tag."""
     folded = text.casefold()
     return any(opening.casefold().startswith(folded) for opening, _ in (REASONING_TAGS if tags is None else tags))
 
 
 def begins_inside(prompt: str, tags: Tags | None = None) -> bool:
-    """Whether a prompt ends inside reasoning that its template has begun, so that the answer begins there."""
+    """Check whether a prompt ends inside reasoning that its template has begun, so that the answer begins there."""
     opening, closing = _patterns_of(tags)
     last = None
     for last in opening.finditer(prompt):  # noqa: B007  (the last one counts)
@@ -138,9 +138,9 @@ def begins_inside(prompt: str, tags: Tags | None = None) -> bool:
 
 
 def split_from_inside(text: str, tags: Tags | None = None, *, is_finished: bool) -> tuple[str | None, str]:
-    """Reasoning and answer of a text that begins inside reasoning. Of several closing tags the last one counts that
-    stands before reasoning is begun again. Without a closing tag, the text is all reasoning if it was cut off, and all
-    answer if the model finished, because then it did not reason.
+    """Return reasoning and answer of a text that begins inside reasoning. Of several closing tags, the last one before
+    new reasoning counts. Without a closing tag, the text is all reasoning if it was cut off. If the model finished, it
+    did not reason, and the text is all answer.
     """
     opening, closing = _patterns_of(tags)
     ends = sorted((match.start(), match.end()) for pattern in closing for match in pattern.finditer(text))
@@ -153,11 +153,11 @@ def split_from_inside(text: str, tags: Tags | None = None, *, is_finished: bool)
 
 
 def tags_in_template(template: Any) -> Tags:
-    """Pairs of tags around reasoning that a chat template names besides those that are known: tags whose name speaks of
-    thought or reasoning and of which the template has the closing one.
+    """Return further pairs of tags around reasoning in a chat template. The name of such a tag contains a word for
+    thought or reasoning, and the template has the closing tag.
 
     Args:
-        template: Its text, or texts by name; anything else has none.
+        template: Its text, or texts by name; anything else has no tags.
     """
     texts = template.values() if isinstance(template, dict) else [template]
     known = {closing.casefold() for _, closing in REASONING_TAGS}
@@ -170,8 +170,8 @@ def tags_in_template(template: Any) -> Tags:
 
 
 def tags_in_force(task: Tags | None, run: Tags | None, template: Iterable[Iterable[str]] = ()) -> Tags | None:
-    """The tags that count: those of the task, else those of the run, else the usual ones with those of the model's chat
-    template; ``None`` for the usual ones alone.
+    """Return the tags that count: those of the task, else those of the run, else the known ones and those of the
+    model's chat template; ``None`` for the known ones alone.
     """
     if task is not None or run is not None:
         return task if task is not None else run
@@ -180,10 +180,10 @@ def tags_in_force(task: Tags | None, run: Tags | None, template: Iterable[Iterab
 
 
 def parse_tags(value: Any, where: str) -> Tags | None:
-    """The pairs of a ``reasoning_tags`` value: ``None`` for those that are known; ``"none"`` or false for no pairs.
+    """Read a ``reasoning_tags`` value as pairs: ``None`` means the known ones, and ``"none"`` or false means no pairs.
 
     Raises:
-        PlanError: if it is neither a pair nor a list of pairs, or the tags of a pair cannot be told apart.
+        PlanError: if it is neither a pair nor a list of pairs, or the tags of a pair cannot be distinguished.
     """
     if value is None:
         return None
@@ -207,19 +207,19 @@ def parse_tags(value: Any, where: str) -> Tags | None:
             raise PlanError(
                 f"The closing tag {closing!r} of reasoning_tags is part of the opening tag {opening!r}.",
                 where=where,
-                hint="Without two different tags nobody knows where reasoning ends.",
+                hint="Use two different tags, so that the end of reasoning is clear.",
             )
         if opening and opening in closing:
             raise PlanError(
                 f"The opening tag {opening!r} of reasoning_tags is part of the closing tag {closing!r}.",
                 where=where,
-                hint="Without two different tags nobody knows where reasoning ends.",
+                hint="Use two different tags, so that the end of reasoning is clear.",
             )
     return tuple((str(opening), str(closing)) for opening, closing in value)
 
 
 def _reasoning_in(text: str, tags: Tags | None) -> tuple[list[tuple[int, int]], bool]:
-    """The stretches of a text that are reasoning, in order, and whether the last one was never ended."""
+    """Return the parts of a text that are reasoning, in order, and whether the last one has no end."""
     if tags is None:
         if not _MARKS.search(text):
             return [], False
@@ -233,7 +233,7 @@ def _reasoning_in(text: str, tags: Tags | None) -> tuple[list[tuple[int, int]], 
 
 
 def _knows_usual(tags: Tags | None) -> bool:
-    """Whether the usual pairs are among some, beside those of a chat template."""
+    """Check whether the tags contain the known pairs, beside those of a chat template."""
     return tags is None or set(REASONING_TAGS) <= set(tags)
 
 
@@ -243,8 +243,8 @@ def _patterns_of(tags: Tags | None) -> tuple[re.Pattern[str], tuple[re.Pattern[s
 
 @lru_cache(maxsize=16)  # a run has one set of tags
 def _patterns(tags: Tags, flags: int) -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
-    """One pattern for all opening tags, a group for each, and one for each closing tag."""
-    # Without an opening tag of its own, reasoning can only have begun in the prompt.
+    """Return one pattern for all opening tags, with a group for each, and one pattern for each closing tag."""
+    # Reasoning without an opening tag can only have begun in the prompt.
     opening = "|".join(f"({re.escape(start)})" if start and start != end else "((?!))" for start, end in tags) or "(?!)"
     return re.compile(opening, flags), tuple(re.compile(re.escape(end), flags) for _, end in tags)
 
@@ -252,8 +252,8 @@ def _patterns(tags: Tags, flags: int) -> tuple[re.Pattern[str], tuple[re.Pattern
 def _pairs_in(
     text: str, opening: re.Pattern[str], closing: tuple[re.Pattern[str], ...]
 ) -> tuple[list[tuple[int, int]], bool]:
-    """Stretches between tags: each opening one with the next closing one of its kind, and everything before a closing
-    one that nothing opened.
+    """Return the parts between tags: from each opening tag to the next closing one of its kind, and everything before a
+    closing tag without an opening one.
     """
     spans: list[tuple[int, int]] = []
     position = 0
@@ -270,7 +270,9 @@ def _pairs_in(
 def _with_unopened(
     text: str, spans: list[tuple[int, int]], closing: Iterable[re.Pattern[str]], limit: int
 ) -> list[tuple[int, int]]:
-    """The stretches, and if a closing tag stands outside them, one from the beginning of the text to the last such."""
+    """Return the parts. If a closing tag stands outside of them, add one from the beginning of the text to the last
+    such tag.
+    """
     ends = [
         match.end()
         for pattern in closing
@@ -284,11 +286,11 @@ def _with_unopened(
 
 
 _MOST_LOOKED_AT = 64
-"""A text with more pairs than these is no answer that anybody reads, and looking at all would take quadratic time."""
+"""The most pairs in a text: with more, it is not a real answer, and reading it would take quadratic time."""
 
 
 def _channels_in(text: str) -> tuple[list[tuple[int, int]], bool] | None:
-    """The reasoning of a text in the channels of gpt-oss; ``None`` if it is in none."""
+    """Return the reasoning of a text in the channels of gpt-oss, or ``None`` for any other text."""
     if _CHANNEL.search(text) is not None or _OPENED_CHANNEL.match(text) is not None:
         finals = list(_FINAL.finditer(text))
         if not finals:

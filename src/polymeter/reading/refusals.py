@@ -1,8 +1,8 @@
-"""Refusals, and options that are so common a word that most sentences hold them.
+"""Refusals, and options that are so common as words that most sentences contain them.
 
-"I'm sorry, there is no image attached." holds the option "no" and chooses nothing. What a refusal says is known in the
-languages of the announcements. An option that is a common word counts only as a clause of its own ("No, there is
-none."), or where something is asserted of it ("It is on the left.").
+"I'm sorry, there is no image attached." contains the option "no" and chooses nothing. Refusals are recognised in the
+languages of the announcements. An option that is a common word counts only as a separate clause ("No, there is none."),
+or in an assertion ("It is on the left.").
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _POLAR = frozenset(
         " 有 没有 沒有 不是 不 はい いいえ 네 예 아니요 아니오 correct incorrect wrong not",
     )
 )
-"""Words that answer a question as a clause of their own only."""
+"""Words that answer a question only as a separate clause."""
 _AFFIRMATIVE = frozenset(("yes", "sí", "sim", "sì", "oui", "ja", "да", "evet", "نعم"))
-"""Those of them that begin no other sentence."""
+"""Words among them that begin no other sentence."""
 _COMMON = frozenset(
     re.findall(
         r"\S+",
@@ -69,7 +69,7 @@ _COMMON = frozenset(
         " that they he she 无 無",
     )
 )
-"""Words that name something where it is asserted only."""
+"""Words that name something only in an assertion."""
 _IDIOM = re.compile(r"(?:\b(?:you're|you are|that's|that is|all|need|any|no) )$")
 _BREAK = ',.;:!?\n，。；：！？、،؛؟।—()（）"“”'
 _MOST = 2
@@ -81,7 +81,7 @@ _ASSERTION = re.compile(
 
 
 def is_refusal(low: str, spans: list[tuple[int, int]] | None = None) -> bool:
-    """Whether a text in lower case refuses, or asks for what it would need, outside of these spans."""
+    """Check whether a text in lower case refuses, or asks for missing input, outside of these spans."""
     for match in _REFUSAL.finditer(low.replace("’", "'")):
         if not any(start < match.end() and match.start() < end for start, end in spans or ()):
             return True
@@ -89,12 +89,12 @@ def is_refusal(low: str, spans: list[tuple[int, int]] | None = None) -> bool:
 
 
 def is_phrase(option: str) -> bool:
-    """Whether an option may itself sound like a refusal: "cannot be determined", "无法确定"."""
+    """Check whether an option may itself sound like a refusal: "cannot be determined", "无法确定"."""
     return " " in option or (len(option) > _MOST and option >= "\u2e80")
 
 
 def is_said(form: str, start: int, end: int) -> bool:
-    """Whether an option in a text stands there as an answer, if it is a common word; any other one does."""
+    """Check whether an option that is a common word is an answer at its place in a text. Any other option always is."""
     word = form[start:end]
     if word not in _POLAR and word not in _COMMON:
         return True

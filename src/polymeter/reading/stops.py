@@ -1,7 +1,7 @@
-r"""Stop strings: where an answer ends that went on behind one.
+r"""Stop strings: the end of an answer that continues after one.
 
-They act on the answer, not on its reasoning, and not on white space before it: with the stop string ``"\n\n"``, the
-blank line after ``</think>`` ends nothing, and an answer that begins with a line break is not empty.
+They act on the answer, but not on its reasoning or on white space before it. With the stop string ``"\n\n"``, the blank
+line after ``</think>`` ends nothing, and an answer that begins with a line break is not empty.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from polymeter.reading.reasoning import answer_stretches
 
 
 def cut_at_stop(text: str, stops: Sequence[str], tags: Tags | None = None, *, is_whole: bool = False) -> str:
-    """The text up to the first stop string in its answer; reasoning before it stays.
+    """Return the text up to the first stop string in its answer; reasoning before it stays.
 
     Args:
-        text: The answer as the model gave it.
+        text: The model's answer.
         stops: The stop strings; empty ones are ignored.
         tags: As for ``without_reasoning``.
         is_whole: Whether stop strings count from the first character on, reasoning and white space included, as in
-            systems that know neither.
+            systems that treat neither specially.
     """
     if not any(stop in text for stop in stops if stop):  # in most answers
         return text

@@ -1,4 +1,4 @@
-"""Samples of run folders, which hold answers as they were received, with the answers that their tasks got."""
+"""Samples of run folders with the answers that their tasks received. The folders contain raw answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MODEL_ROLE = "model"
 
 
 def tags_of_task(manifest: Mapping[str, Any], task: str) -> Tags | None:
-    """The tags around reasoning in the answers to a task; ``None``: the usual ones.
+    """Return the tags around reasoning in the answers to a task; ``None`` for the known ones.
 
     Args:
         manifest: The content of ``run.json``. Earlier versions recorded no tags.
@@ -25,8 +25,8 @@ def tags_of_task(manifest: Mapping[str, Any], task: str) -> Tags | None:
 def samples_as_read(
     samples: Iterable[dict[str, Any]], manifest: Mapping[str, Any], task: str
 ) -> Iterator[dict[str, Any]]:
-    """Samples whose answers end at the stop strings of their requests; reasoning stays. Answers of a wrapped model,
-    which applies stop strings itself, stay as they are.
+    """Yield samples with answers that end at the stop strings of their requests; reasoning stays. Answers of a wrapped
+    model do not change, because it applies stop strings itself.
 
     Args:
         samples: Lines of ``samples/*.jsonl``. They are changed.

@@ -1,10 +1,9 @@
-"""Texts made comparable: the named rules by which an answer and a reference are compared.
+"""Named rules by which an answer and a reference are made comparable.
 
-``compared`` is what every metric of ours does; the other rules are steps that a metric, or a user, adds to it. A text
-of which nothing is left is compared as it is, so that an empty answer never equals a reference that has content.
+Every metric of Polymeter applies ``compared``. The other rules are steps that a metric, or a user, adds to it. If
+nothing of a text is left, the original text is compared, so an empty answer never equals a reference with content.
 
-A rule removes only what says nothing about the answer. Signs, symbols, and zero-width characters inside words are part
-of what was written, and stay.
+A rule removes only text without meaning for the answer. Signs, symbols, and zero-width characters inside words stay.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ _ZERO_WIDTH = "\u200b\u200c" + _JOINER + "\u2060\ufeff\u180e\xad"
 _DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _AROUND = _SPACES + _ZERO_WIDTH + _DIRECTIONS
 _VIRAMA = 9
-"""The canonical combining class of the sign that takes away a consonant's vowel in the scripts of India."""
+"""The canonical combining class of the sign that removes a consonant's vowel in the scripts of India."""
 _ALIKE: Mapping[int, str] = {
     0x2212: "-",  # the minus sign
     0x2010: "-",  # the hyphen, which keyboards do not have
-    0x2011: "-",  # the same where a line must not break
+    0x2011: "-",  # the same for places at which a line must not break
     0xA0: " ",  # spaces at which a line must not break
     0x2007: " ",
     0x202F: " ",
 }
-"""Characters that differ from the one on the keyboard in layout only. Dashes are other characters."""
+"""Characters that differ from those on the keyboard only in layout. Dashes are other characters."""
 _WIDE = re.compile("[\u3000\uff01-\uffee]+")
 _QUOTING = "`\xb4"
-"""Symbols to Unicode, which are used as quotation marks and in markup."""
+"""Characters that Unicode counts as symbols, but that serve as quotation marks and in markup."""
 _NO_ASCII_PUNCTUATION = str.maketrans("", "", "".join(set(string.punctuation) - set("$+<=>^|~")))
 _MARKED = re.compile(r"[-.,]\d")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
@@ -44,8 +43,8 @@ _BOLD = "**"
 
 
 def compared(text: str) -> str:
-    """A text as every metric compares it: in NFC, with characters that differ in layout only as those of the keyboard
-    (U+2212 is a minus sign), and without white space and zero-width characters around it.
+    """Return a text in the form in which every metric compares it: in NFC, with the keyboard's characters for those
+    that differ only in layout (U+2212 is a minus sign), and without white space and zero-width characters around it.
     """
     if text.isascii():
         return text.strip() or text
@@ -54,14 +53,14 @@ def compared(text: str) -> str:
 
 
 def composed_of(text: str) -> str:
-    """A text in NFC: a letter and its accents are one character where Unicode has one."""
+    """Return a text in NFC: a letter and its accents are one character if Unicode has one."""
     return unicodedata.normalize("NFC", text)
 
 
 def without_surroundings(text: str) -> str:
-    """A text without white space, zero-width characters, byte order marks and marks of direction around it.
+    """Return a text without white space, zero-width characters, byte order marks and marks of direction around it.
 
-    A joiner after a virama ends a word in Malayalam and Bengali, where it makes another letter; it stays.
+    A joiner after a virama stays: at the end of a word in Malayalam and Bengali, it makes another letter.
     """
     begun = text.lstrip(_AROUND)
     bare = begun.rstrip(_AROUND)
@@ -70,30 +69,31 @@ def without_surroundings(text: str) -> str:
 
 
 def with_folded_case(text: str) -> str:
-    """A text in which letter case does not count: ``ß`` is ``ss``, and both forms of sigma are one letter. The dotted
-    and the dotless i of Turkish remain two.
+    """Return a text with folded letter case: ``ß`` is ``ss``, and both forms of sigma are one letter. The dotted and
+    the dotless i of Turkish remain different.
     """
     return text.lower() if text.isascii() else composed_of(text.casefold())
 
 
 def with_folded_width(text: str) -> str:
-    """A text with letters, digits, marks, kana and hangul in the width that is usual for them: ``Ａ`` is ``A``."""
+    """Return a text with letters, digits, marks, kana and hangul in their usual width: ``Ａ`` is ``A``."""
     if text.isascii():
         return text
     return composed_of(_WIDE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text))
 
 
 def with_single_spaces(text: str) -> str:
-    """A text with one space in place of each run of white space, and none around it."""
+    """Return a text with one space instead of each run of white space, and none around it."""
     return " ".join(text.split())
 
 
 def without_punctuation(text: str) -> str:
-    """A text without the punctuation of all scripts (Unicode's categories ``P*``, and the backtick), and with single
-    spaces.
+    """Return a text without the punctuation of all scripts (Unicode's categories ``P*``, and the backtick), and with
+    single spaces.
 
-    Symbols such as ``$``, ``+`` and ``<`` are no punctuation. Neither are a number's sign and decimal mark: ``-5`` is
-    not ``5``, and ``1.5`` is not ``15``. The commas between thousands are. A decimal comma is a decimal point.
+    Symbols such as ``$``, ``+`` and ``<`` are not punctuation, and neither are a number's sign and decimal mark: ``-5``
+    is not ``5``, and ``1.5`` is not ``15``. Commas between thousands are punctuation. A decimal comma becomes a decimal
+    point.
     """
     if _MARKED.search(text) is None:
         return with_single_spaces(_bare(text))
@@ -106,15 +106,16 @@ def without_punctuation(text: str) -> str:
 
 
 def without_digits(text: str) -> str:
-    """A text without the decimal digits of all scripts."""
+    """Return a text without the decimal digits of all scripts."""
     return "".join(character for character in text if not character.isdecimal())
 
 
 def open_answer(text: str) -> str:
-    """A short answer, or a reference, as an open question of a table compares them: letter case, the width of runs of
-    white space, a closing full stop, and quotation marks or markup (``**``, a backtick) around the whole do not count.
+    """Return a short answer, or a reference, in the form in which an open question of a table compares them. Letter
+    case, the width of runs of white space, a closing full stop, and quotation marks or markup (``**``, a backtick)
+    around the whole do not count.
 
-    Everything else does: signs, symbols, articles, and how a number is written.
+    Everything else counts: signs, symbols, articles, and the notation of a number.
     """
     plain = with_single_spaces(compared(text)) or text
     bare = plain
@@ -131,7 +132,7 @@ def _bare(text: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """A text without a closing full stop, or else without one pair of marks around the whole."""
+    """Return a text without a closing full stop, or else without one pair of marks around the whole."""
     if text[-1:] and text[-1] in _STOPS and text[-2:-1] not in _STOPS:
         return text[:-1].rstrip()
     if len(text) > 2 * len(_BOLD) and text.startswith(_BOLD) and text.endswith(_BOLD):

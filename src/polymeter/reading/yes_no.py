@@ -1,8 +1,8 @@
-"""Answers that are yes or no.
+"""Reading of answers that are yes or no.
 
-An answer is what it announces ("Answer: Yes", a box, a tag, JSON), what a correction at its end says, or else what its
-first word says: ``**Yes**, there is no dog.`` is yes. A last line that is one of the words counts too, and so does a
-sentence that ends with one ("I would say yes"). Refusals, denials and answers that say both are neither.
+The reading is the announced word ("Answer: Yes", a box, a tag, JSON), the word of a correction at the end, or else the
+first word: ``**Yes**, there is no dog.`` is yes. A last line that is one of the words counts too, and so does a
+sentence that ends with one ("I would say yes"). Refusals, denials and answers with both words are neither.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ENDING = re.compile(r"\b(?:say|answer|is|think|guess|reply|with|be) [\"'“]?(y
 
 
 def read_yes_or_no(answer: str) -> bool | None:
-    """Whether an answer is yes or no; ``None``: it is neither, or both."""
+    """Check whether an answer is yes or no; ``None``: it is neither, or both."""
     announced = choice_reading(answer, _OPTIONS, ())
     if announced.rule in ("announced", "letter"):
         return announced.index == 0
@@ -59,7 +59,7 @@ def read_yes_or_no(answer: str) -> bool | None:
 
 
 def _first(low: str) -> bool | None:
-    """What the first word says."""
+    """Read the first word."""
     begun = low.lstrip(AROUND)
     match = _FIRST.match(begun)
     said = None if match is None else _WORDS.get(match[0])
@@ -77,6 +77,6 @@ def _first(low: str) -> bool | None:
 
 
 def _is_pair(rest: str, at: int) -> bool:
-    """Whether the other word ends a clause: "Yes, no." says both, "Yes, no doubt" one."""
+    """Check whether the other word ends a clause: "Yes, no." is both, "Yes, no doubt" is one."""
     match = _FIRST.match(rest, at)
     return match is not None and rest[match.end() : match.end() + 1] in ("", *_ENDS)

@@ -1,14 +1,14 @@
 """The option that an answer chooses, by the first of these rules that finds one.
 
 1. ``announced``: an announcement such as "The answer is (B)." or "答案是B". The last one counts. Negations, conditions
-   and questions are no announcements, and what follows the announcement is its explanation.
-   Lists of options under a heading announce none.
-2. ``letter``: the answer, its last line or its first is one letter and nothing else, or a letter and its own option.
-   Of a list with boxes it is the entry that is ticked.
-3. ``text``: the text of exactly one option is in the answer, as whole words. Refusals choose nothing by text.
+   and questions are not announcements. Text after the announcement is its explanation. A list of options under a
+   heading announces none of them.
+2. ``letter``: the answer, its last line or its first line is one letter and nothing else, or a letter and the text of
+   its option. In a list with boxes, the ticked entry counts.
+3. ``text``: the answer contains the text of exactly one option, as whole words. Refusals choose nothing by text.
 
-Otherwise it chooses none. A letter within a word, an article or a pronoun is never a choice. Reasoning must have been
-removed before. The time is linear in the length of the answer.
+Otherwise the answer chooses none. A letter within a word, an article or a pronoun is never a choice. Reasoning must be
+removed first. The time is linear in the length of the answer.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from polymeter.reading.markup import marked, same_length_lower
 from polymeter.reading.refusals import is_phrase, is_refusal, is_said
 
 CHOICES_VERSION = 2
-"""Changes whenever an answer may be read as another option than before."""
+"""The version of these rules: raise it if an answer may be read as another option than before."""
 
 UNPARSED = "unparsed"
-"""The metric of the share of answers that choose no option by these rules; they count as wrong."""
+"""The metric for the share of answers that choose no option by these rules. Such answers count as wrong."""
 
 Rule = Literal["announced", "letter", "text", "none"]
 _SAID: dict[Rule, str] = {
@@ -60,10 +60,10 @@ _DECLINED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ChoiceReading:
-    """What was read from an answer.
+    """The option that was read from an answer.
 
     Attributes:
-        index: The index of the chosen option; ``None``: the answer chooses none.
+        index: The index of the option that the answer chooses; ``None`` if it chooses none.
         rule: The rule that read it.
     """
 
@@ -77,24 +77,24 @@ class ChoiceReading:
 
 
 def option_labels(n: int) -> tuple[str, ...]:
-    """The labels of ``n`` options as prompts show them: ``A`` to ``Z``, ``AA`` to ``ZZ``, ``AAA`` and so on."""
+    """Return the labels of ``n`` options as prompts show them: ``A`` to ``Z``, ``AA`` to ``ZZ``, ``AAA`` and so on."""
     labels = ("".join(letters) for size in count(1) for letters in product(string.ascii_uppercase, repeat=size))
     return tuple(islice(labels, n))
 
 
 def read_choice(answer: str, options: Sequence[str], labels: Sequence[str] | None = None) -> int | None:
-    """The index of the option that an answer chooses; see ``choice_reading``."""
+    """Return the index of the option that an answer chooses; see ``choice_reading``."""
     return choice_reading(answer, options, labels).index
 
 
 def choice_reading(answer: str, options: Sequence[str], labels: Sequence[str] | None = None) -> ChoiceReading:
-    """The option that an answer chooses, and the rule that read it.
+    """Return the option that an answer chooses, and the rule that read it.
 
     Args:
         answer: The answer, without its reasoning.
         options: The texts of the options.
-        labels: Their labels, as shown to the model; ``option_labels`` by default. Empty: none were shown, so that an
-            answer can name an option by its text only.
+        labels: Their labels, as the model saw them; ``option_labels`` by default. If empty, the model saw none, so an
+            answer can name an option only by its text.
 
     Returns:
         The reading.
@@ -104,7 +104,7 @@ def choice_reading(answer: str, options: Sequence[str], labels: Sequence[str] | 
 
 
 class _ChoiceReader:
-    """One answer to one question."""
+    """A reader of one answer to one question."""
 
     def __init__(self, answer: str, options: Sequence[str], labels: Sequence[str]) -> None:
         self._answer = answer
@@ -134,8 +134,8 @@ class _ChoiceReader:
         return _reading(self._by_text(), "text")
 
     def _last(self, announcements: Sequence[Announcement]) -> int | None:
-        """What the last valid announcement names. Letters without a link that differ are headings: "Answer A",
-        "Answer B".
+        """Return the option that the last valid announcement names. Different letters without a link are headings:
+        "Answer A", "Answer B".
         """
         bare = [announcement for announcement in announcements if announcement.is_bare]
         is_list = len({self._announced(announcement) for announcement in bare} - {None}) > 1
@@ -168,7 +168,7 @@ class _ChoiceReader:
                 return None if is_asked else named.index
             at = skipped(self._low, position, OPENING)
             filler = patterns().filler.match(self._low, at)
-            # A capital is no article of Portuguese or Italian.
+            # A capital is not an article of Portuguese or Italian.
             if filler is None or (filler.end() - at == 1 and self._text[at].isupper()):
                 break
             position = filler.end()
@@ -177,14 +177,14 @@ class _ChoiceReader:
         return None
 
     def _is_ruled_out(self, announcement: Announcement) -> bool:
-        """Whether what stands before a phrase makes it no announcement."""
+        """Check whether the text before a phrase makes it something else than an announcement."""
         if announcement.is_contrast:
             return not self._labels.is_contrast(announcement.start)
         is_deniable = not announcement.is_boxed and not announcement.is_anew
         return is_deniable and is_denied(self._low, announcement.start)
 
     def _letter_text_at(self, position: int) -> NamedOption | None:
-        """The option whose text is the one letter that an announcement names: ``x`` of ``x``, ``y`` and ``z``."""
+        """Return the option whose text is the letter that an announcement names: ``x`` of ``x``, ``y`` and ``z``."""
         start = skipped(self._text, position, OPENING)
         if not self._text[start : start + 1].isalpha() or not self._labels.ends_line(start + 1):
             return None
@@ -192,7 +192,7 @@ class _ChoiceReader:
         return None if index is None else NamedOption(index, start + 1)
 
     def _text_at(self, position: int, announcement: Announcement) -> NamedOption | None:
-        """The option whose text an announcement names."""
+        """Return the option whose text an announcement names."""
         if announcement.needs_end:
             return None
         start = signed(self._text, skipped(self._text, position, OPENING), position)
@@ -205,7 +205,9 @@ class _ChoiceReader:
         return NamedOption(mention.option if is_one else NONE, end)
 
     def _joins_other(self, rest: str, option: int) -> bool:
-        """Whether what follows an option's text joins another to it: "dog or bus", not "dog and the bus is red"."""
+        """Check whether the text after an option joins another option to it: "dog or bus", not "dog and the bus is
+        red".
+        """
         join = patterns().join.match(rest)
         if join is None:
             return False
@@ -218,11 +220,11 @@ class _ChoiceReader:
         return not tail or tail[0] in ".,;!?)。，、；" or patterns().join.match(tail) is not None
 
     def _ticked(self) -> int | None:
-        """The entry that is ticked in a list with boxes; ``NONE`` if none or several are."""
+        """Return the ticked entry in a list with boxes, or ``NONE`` if none or several are ticked."""
         entries = ticked(self._text.split("\n"))
         if entries is None:
             return None
-        if not entries:  # crosses alone choose none, unless something is said below them
+        if not entries:  # crosses alone choose none, unless text follows below them
             return NONE if ticked(self._text.rstrip().split("\n")[-1:]) is not None else None
         named = {self._entry(entry) for entry in entries}
         found = named - {None}
@@ -231,7 +233,7 @@ class _ChoiceReader:
         return found.pop() if len(found) == 1 else NONE
 
     def _entry(self, line: str) -> int | None:
-        """The option that an entry of a list is."""
+        """Return the option in an entry of a list."""
         letter = self._labels.letter_line(line)
         if letter is not None:
             return letter[0]
@@ -239,7 +241,7 @@ class _ChoiceReader:
         return self._labels.paraphrased(line) if text is None else text
 
     def _lone_letter(self) -> int | None:
-        """The letter that is the whole answer, its last line or its first."""
+        """Return the letter that is the whole answer, its last line or its first."""
         if not self._labels.indices:
             return None
         tag = _LETTER_TAG.fullmatch(self._answer.strip())
@@ -264,7 +266,7 @@ class _ChoiceReader:
         return chosen[0] if len({index for index, _ in found}) == 1 else NONE
 
     def _agreed(self) -> int | None:
-        """The letter of weaker announcements ("B is correct", "So it is B."), if they agree."""
+        """Return the letter of weaker announcements ("B is correct", "So it is B."), if they agree."""
         named = {index for announcement in weak(self._low) if (index := self._announced(announcement)) is not None}
         named |= {*self._predicated(), *self._explained()}
         if not named:
@@ -272,7 +274,7 @@ class _ChoiceReader:
         return named.pop() if len(named) == 1 else NONE
 
     def _predicated(self) -> Iterator[int]:
-        """The letters of which the answer says afterwards that they are right: "B is correct"."""
+        """Yield the letters that the answer calls right after naming them: "B is correct"."""
         for n_seen, match in enumerate(patterns().predicate.finditer(self._low)):
             if n_seen >= MOST_ANNOUNCEMENTS or not self._labels.indices:
                 return
@@ -290,17 +292,17 @@ class _ChoiceReader:
                 yield index
 
     def _explained(self) -> Iterator[int]:
-        """The letter that the answer begins with, and of which it says why: "B, because the sky is blue"."""
+        """Yield the letter at the beginning of the answer if a reason follows it: "B, because the sky is blue"."""
         named = self._labels.letter_at(skipped(self._text, 0, AROUND))
         if named is None or named.index == NONE or self._labels.is_list():
             return
         begin, why = self._text[: named.end].strip(AROUND), skipped(self._low, named.end, AROUND)
-        # "a" in lower case is an article, and "B? Because ..." is not decided.
+        # "a" in lower case is an article, and "B? Because ..." is not a decision.
         if begin.isupper() and "?" not in self._text[named.end : why] and patterns().cause.match(self._low, why):
             yield named.index
 
     def _by_text(self) -> int | None:
-        """The option whose text alone is in the answer."""
+        """Return the only option whose text is in the answer."""
         whole = self._texts.whole(self._answer)
         if whole is not None:
             return whole

@@ -1,7 +1,7 @@
-"""The phrases by which answers announce an option, as data: one record for each language.
+"""The phrases that announce an option in answers, as data: one record for each language.
 
-All of them are in lower case. A blank stands for any white space and markup. ``choices`` reads them; which of them may
-follow each other is stated there.
+All of them are in lower case. A blank stands for any white space and markup. ``choices`` reads them and has the rules
+for their order.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ class Phrases:
     """The phrases of a language.
 
     Attributes:
-        subjects: What the announced option is called, before a link: "answer".
-        letter_subjects: Those that announce a letter only: "solution" in "the solution is a bus" announces nothing.
-        label_subjects: The same, but only if nothing that is called the answer is announced: "option", "letter".
-        bare_subjects: Those after which the option may follow without a link, as in languages without a copula.
+        subjects: Names of the announced option, before a link: "answer".
+        letter_subjects: Names that announce only a letter: "solution" in "the solution is a bus" announces nothing.
+        label_subjects: The same, but only if the text announces nothing as the answer: "option", "letter".
+        bare_subjects: Names that the option may follow without a link, as in languages without a copula.
         distributives: Words before a subject that make it the heading of a list: "each option:".
-        corrections: Words that announce an answer in place of the one before: "actually".
-        contrasts: Words between an option that is denied and the one that is not: "but" in "not A but B".
-        denying_contrasts: The same, where they deny the option before them themselves.
+        corrections: Words that announce an answer instead of the one before: "actually".
+        contrasts: Words between a denied option and the right one: "but" in "not A but B".
+        denying_contrasts: The same, for words that themselves deny the option before them.
         gaps: Words that begin an insertion between subject and link: "to" in "the answer to this question is".
         links: Words between subject and option: "is".
-        verbs: Words that an option directly follows: "I choose".
-        weak: The same, but an announcement only if nothing stronger is in the answer: "it is".
-        predicates: Words that directly follow an option: "is the correct answer".
+        verbs: Words directly before an option: "I choose".
+        weak: The same, but an announcement only if the answer has no stronger one: "it is".
+        predicates: Words directly after an option: "is the correct answer".
         after: Words that may follow an option within an announcement, in languages that put the verb last.
         fillers: Words between link and option: "option", "most likely".
-        nouns: Words that stand before an option, as a part of its name: "Option B". A subset of the fillers.
-        suffixes: Words that stand after an option, as a part of its name, or end a sentence that is its name alone.
+        nouns: Words before an option that are part of its name: "Option B". A subset of the fillers.
+        suffixes: Words after an option that are part of its name, or that end a sentence with its name alone.
         conditions: Words that make a sentence hypothetical.
-        initial_conditions: Those that do so only where they begin a clause; elsewhere they mean something else.
-        denials: Words that deny what follows.
-        denials_after: Words that deny what they follow.
-        joins: Words between options of which none is chosen: "or".
+        initial_conditions: Words that do so only at the beginning of a clause; elsewhere they mean something else.
+        denials: Words that deny the text after them.
+        denials_after: Words that deny the text before them.
+        joins: Words between options, so that the answer chooses none of these: "or".
         reasons: Words after an option that begin an explanation: "because".
-        causes: Those of them that make a letter at the beginning of an answer the answer: "B, because the sky is blue".
+        causes: Reasons that make a letter at the beginning of an answer the answer: "B, because the sky is blue".
     """
 
     subjects: tuple[str, ...] = ()
@@ -584,7 +584,7 @@ LANGUAGES = (
 )
 
 ARTICLE_LETTERS = frozenset("AI")
-"""Capitals that are words of their own: before a word they count only where that word shows that they are letters."""
+"""Capitals that are also words. Before a word, they count only if that word shows that they are letters."""
 
 SCRIPT_LETTERS = {
     **dict.fromkeys("أاإ", "A"),
@@ -598,8 +598,8 @@ SCRIPT_LETTERS = {
     "Α": "A",
     "Β": "B",
 }
-"""Letters of other scripts that can mean only one option, by their place or by their shape. Cyrillic ``В`` is not among
-them: its shape is that of the second letter, its place the third.
+"""Letters of other scripts that can mean only one option, by their place or by their shape. Cyrillic ``В`` is missing:
+it has the shape of the second letter, but the third place.
 """
 
 PARTICLES = frozenset(
@@ -609,4 +609,4 @@ PARTICLES = frozenset(
         "|같은|같습니다|이란|란|들|들이|들은|부터|까지|보다|에게|한테|이나|나|이라|라|군요|이군요"
     )
 )
-"""What may follow a Korean option's text without a blank."""
+"""Korean endings that may follow an option's text without a blank."""

@@ -1,4 +1,4 @@
-"""The labels of options in an answer: which letters are one, and which are articles, names or parts of formulas."""
+"""The labels of options in an answer. Other letters are articles, names or parts of formulas."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from polymeter.reading.choices.phrases import patterns
 from polymeter.reading.markup import MARK, same_length_lower
 
 NONE = -1
-"""Stands for the index of an option where several are named, or one that does not exist."""
+"""The index if several options are named, or one that does not exist."""
 _MOST_JOINS = 6
 _USUAL = 2
-"""Letters of a label; longer words in capitals are labels only where options have them."""
+"""The most letters of a label. Longer words in capitals are labels only if options have them."""
 _LONGEST_LABEL = 4
-"""Characters of a label with its closing marks."""
+"""The most characters of a label with its closing marks."""
 _LABEL = re.compile(r"[A-Za-z]{1,3}(?![A-Za-z0-9])|[0-9]{1,2}(?![0-9])")
 _LISTED = re.compile(r"(?<![A-Za-z0-9])([A-Z]{1,2}|[0-9]{1,2})[.):]")
 _PICTURES = re.compile("[\u2600-\u27bf\U0001f300-\U0001f64f\U0001f680-\U0001faff\u2b50\u2b55]")
-"""Signs and emoji beside a letter; letters in circles and squares are none of them."""
+"""Signs and emoji beside a letter, without letters in circles and squares."""
 _DENIED = re.compile(rf"(?P<before>[^\n]*?)(?<![a-z0-9])(?P<label>[a-z]{{1,2}}|[0-9]{{1,2}})[\s,)\]'\"{MARK}]{{0,4}}$")
 _BRACKETED = re.compile(r"\((?:[^\W\d_]{2}|[\u3040-\u9fff\uac00-\ud7af])")
 _NOT = re.compile(r"(?:(?<!\w)(?:not|no|nicht|pas|не|não|non|\w+n't)(?: \w+){0,2}|不是|并非|並非|不选|不選)\W*$")
 _ITEM = re.compile(rf"[\s{MARK}(\[{{>*•\-]*([A-Z]{{1,2}}|[0-9]{{1,2}})(?=[.):\]{MARK}]|\s+[-–—:])")
 _MOST_WORDS = 4
-"""Of a paraphrase that stands after a letter, as in "C. bicycle"."""
+"""The most characters of a paraphrase after a letter, as in "C. bicycle"."""
 _PARAPHRASE = re.compile(
     rf"[(\[{MARK}]*(?P<label>[A-Za-z]{{1,2}})[{MARK}]*(?P<sign>[.):：、]|\s*[(（])[)\]{MARK}]*\s*"
     rf"(?P<words>[^\W\d_][^.,;:!?。，；：！？()\n{MARK}]*)[)）{MARK}]*"
@@ -49,7 +49,9 @@ _TURKISH_SUFFIX = re.compile(r"['’](?:d[ıiuü]r|t[ıiuü]r|y[ıiuü]|[ıiuü]
 
 @dataclass(frozen=True, slots=True)
 class NamedOption:
-    """An option that a piece of text names: its index, or ``NONE`` if it names several or one that does not exist."""
+    """An option that a part of a text names: its index, or ``NONE`` if the part names several options or one that does
+    not exist.
+    """
 
     index: int
     end: int
@@ -60,7 +62,7 @@ class Labels:
 
     Args:
         text: The answer, its markup reduced to marks.
-        low: The same in lower case, each character at its position.
+        low: The same in lower case, with each character at its position.
         labels: The labels, in upper case.
         texts: The options' texts.
     """
@@ -72,7 +74,7 @@ class Labels:
         self.indices = {label: number for number, label in enumerate(labels)}
 
     def letter_at(self, position: int) -> NamedOption | None:
-        """The label at a position, after opening marks, if it is a word of its own and no article."""
+        """Return the label at a position, after opening marks, if it is a separate word and not an article."""
         first = self._label_at(position)
         if first is None or not self.indices:
             return None
@@ -89,7 +91,7 @@ class Labels:
         return NamedOption(index, end)
 
     def _label_at(self, position: int) -> tuple[int, int, int] | None:
-        """Index, start and end of the label at a position, after opening marks."""
+        """Return index, start and end of the label at a position, after opening marks."""
         start = skipped(self._text, position, OPENING)
         match = _LABEL.match(self._text, start)
         if match is None:
@@ -115,7 +117,7 @@ class Labels:
         return end < len(self._text) and is_joined(self._text[end])
 
     def _stands_alone(self, start: int, after: int, end: int, index: int) -> bool:
-        """Whether a label is no article, name or part of a word, by what follows it."""
+        """Check by the text after a label that it is not an article, a name or part of a word."""
         text, label = self._text, self._text[start:after]
         follower = text[end : end + 1]
         if not follower or follower == "\n" or is_unspaced(follower) or is_hangul(follower):
@@ -137,7 +139,7 @@ class Labels:
         return label.isupper() and label not in ARTICLE_LETTERS and not word.isdigit()
 
     def _is_punctuated(self, end: int, index: int) -> bool:
-        """Whether a label is followed by punctuation, and not by a sign that makes it a formula, a name or a path."""
+        """Check whether punctuation follows a label, and not a sign that makes it a formula, a name or a path."""
         text = self._text
         follower, next_one = text[end : end + 1], text[end + 1 : end + 2]
         if follower in "-–.:)_/\\&" and next_one and is_joined(next_one):
@@ -145,7 +147,7 @@ class Labels:
         return follower in ".:,;!?)]}-–—/|…，。、；：！？）】।؟،【" or is_unspaced(follower) or self._is_explained(end)
 
     def _is_explained(self, end: int) -> bool:
-        """Whether words in brackets follow a capital: "C(bicycle)", not "f(x)"."""
+        """Return whether words in brackets follow a capital: "C(bicycle)", not "f(x)"."""
         return self._text[end - 1 : end].isupper() and _BRACKETED.match(self._text, end) is not None
 
     def _is_own_text(self, index: int, position: int) -> bool:
@@ -153,7 +155,7 @@ class Labels:
         return mention is not None and mention.option == index
 
     def _is_one_of_several(self, end: int, index: int) -> bool:
-        """Whether another label is named beside this one: "A or B", "A, B", "A/B"."""
+        """Return whether another label is named beside this one: "A or B", "A, B", "A/B"."""
         position, n_joins = end, 0
         join = patterns().join.match(self._low, position)
         while join is not None and n_joins < _MOST_JOINS:
@@ -171,7 +173,7 @@ class Labels:
         return False
 
     def _begins_list(self, end: int) -> bool:
-        """Whether the first label is followed by its text, and that by the second: "A) bus B) dog"."""
+        """Check whether the text of the first label follows it, and then the second label: "A) bus B) dog"."""
         if not self._is_own_text(0, skipped(self._text, end, AROUND)):
             return False
         rest = self._text[end : end + self._texts.longest + 60].split("\n", 1)[0]
@@ -188,8 +190,8 @@ class Labels:
         return not follower or follower in ".,;!?\n。，、" or patterns().join.match(self._low, end) is not None
 
     def begins_list(self, start: int, named: NamedOption) -> bool:
-        """Whether what is named on a line after its announcement is the first of a list: "the options:", then "A. bus"
-        and "B. dog", each on a line.
+        """Check whether an option on a line after its announcement is the first of a list: "the options:", then "A.
+        bus" and "B. dog", each on a line.
         """
         if "\n" not in self._text[start : named.end]:
             return False
@@ -212,13 +214,13 @@ class Labels:
         return len(rest.split()) > _MOST_WORDS + 1
 
     def _without_noun(self, line: str) -> str:
-        """A line without the word for an option that it begins with: "Option A: no"."""
+        """Return a line, less the word for an option at its beginning: "Option A: no"."""
         bare = line.lstrip(AROUND)
         noun = patterns().noun.match(same_length_lower(bare))
         return line if noun is None else bare[noun.end() :]
 
     def is_contrast(self, start: int) -> bool:
-        """Whether a label that is denied stands before a contrast: "not A, but"."""
+        """Check whether a denied label stands before a contrast: "not A, but"."""
         before = self._low[max(0, start - 40) : start]
         match = _DENIED.search(before)
         if match is None or match["label"].upper() not in self.indices:
@@ -226,11 +228,13 @@ class Labels:
         return patterns().denies_before.match(self._low, start) is not None or _NOT.search(match["before"]) is not None
 
     def is_list(self) -> bool:
-        """Whether an answer goes through several labels: "(A) no bus. (B) a dog."."""
+        """Return whether an answer goes through several labels: "(A) no bus. (B) a dog."."""
         return len({match[1] for match in _LISTED.finditer(self._text) if match[1] in self.indices}) > 1
 
     def is_topic(self, end: int) -> bool:
-        """Whether something is said of the option that ends at a position: "Answer A: no bus", "選択肢Bは"."""
+        """Check whether the text makes a statement about the option that ends at a position: "Answer A: no bus",
+        "選択肢Bは".
+        """
         at = skipped(self._text, end, CLOSING + " ")
         if self._text[at : at + 1] in ("は", "が", "も", "是", "的"):
             return True
@@ -238,7 +242,7 @@ class Labels:
         return self._text[at : at + 1] == ":" and self._text[further : further + 1] not in ("", "\n")
 
     def ends_line(self, end: int) -> bool:
-        """Whether a sentence or a line ends at a position, so that what stands there is no adjective."""
+        """Check whether a sentence or a line ends at a position, so that the word there is not an adjective."""
         if self._text[end - 1] in "'’" and _TURKISH_SUFFIX.match(self._low, end - 1):
             return True
         end = skipped(self._text, end, CLOSING + " ")
@@ -248,7 +252,7 @@ class Labels:
         return patterns().after.match(self._low, end) is not None
 
     def letter_line(self, line: str) -> tuple[int, bool] | None:
-        """The label that a line is, and whether its option's text follows."""
+        """Return the label that a line consists of, and whether its option's text follows."""
         bare = _PICTURES.sub("", line).strip(AROUND).lstrip("#*")
         if not bare or len(bare) > 2 * self._texts.longest + 60:
             return None
@@ -274,8 +278,8 @@ class Labels:
         return (NONE, True) if has_mark and named is not None else None
 
     def paraphrased(self, line: str) -> int | None:
-        """The label of a line that is a label and a few words: "C. bicycle", "C (bicycle)"; ``None`` if the words may
-        be another option's, a sentence or a name.
+        """Return the label of a line with a label and a few words: "C. bicycle", "C (bicycle)". Return ``None`` if the
+        words may be those of another option, a sentence or a name.
         """
         match = _PARAPHRASE.fullmatch(line.strip(" \t.。" + MARK))
         if match is None or match["label"].upper() not in self.indices:
@@ -292,7 +296,7 @@ class Labels:
         return None if others or self._texts.whole(words) not in (None, index) else index
 
     def may_be_subject(self, start: int) -> bool:
-        """Whether what stands before a letter leaves it the name of an option: "option B", not "vitamin B"."""
+        """Check whether a letter can be the name of an option after the text before it: "option B", not "vitamin B"."""
         before = self._low[max(0, start - 24) : start].rstrip(" \t" + WRAPS)
         if not before or before[-1] in ".,:;!?\n。，：；！？、)-–—" or is_unspaced(before[-1]) or is_hangul(before[-1]):
             return True

@@ -1,8 +1,8 @@
-"""The texts of options in an answer: as the whole of it, at its beginning, or as whole words anywhere in it.
+"""The texts of options in an answer: as the whole answer, at its beginning, or as whole words anywhere in it.
 
-Case, width, white space, outer punctuation and markup do not matter, unless the options of a question differ in nothing
-else ("mW", "MW"): then as little as needed is ignored. Options that are the same text cannot be told apart, so their
-text never counts.
+Case, width, white space, outer punctuation and markup do not matter. If the options of a question differ in nothing
+else ("mW", "MW"), as little as needed is ignored. Options with the same text cannot be distinguished, so their text
+never counts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PAIRS = {
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:,\d{3})+|(?:[ \u00a0\u2009\u202f]\d{3})+)(?![\d,])")
 _GROUPS = re.compile(r"\D")
 _SIGNS = "-−+<>≤≥±~≈.$€£¥"
-"""What belongs to a number that directly follows it."""
+"""Characters after a number that belong to it."""
 _SPACE = re.compile(r"\s+")
 _ALIKE = str.maketrans(
     {"’": "'", "‘": "'", "“": '"', "”": '"', "‐": "-", "‑": "-", "−": "-", "\u00a0": " ", "ـ": "", "ı": "i"}
@@ -58,9 +58,9 @@ class OptionTexts:
     """The texts of a question's options.
 
     Args:
-        options: The options, as they were shown.
-        letters: Their letters, in upper case. An option whose text is one of them is known by its letter alone, unless
-            it is the whole of an answer.
+        options: The options, as the model saw them.
+        letters: Their letters, in upper case. If the text of an option is one of them, only its letter counts, unless
+            the text is the whole answer.
     """
 
     def __init__(self, options: Sequence[str], letters: Sequence[str]) -> None:
@@ -77,31 +77,31 @@ class OptionTexts:
         self.longest = max((len(form) for form in self._forms), default=0)
 
     def form(self, text: str) -> str:
-        """A text as options are compared here, outer punctuation included."""
+        """Return a text in the form in which options are compared here, outer punctuation included."""
         return _form(text, self._level)
 
     def whole(self, text: str) -> int | None:
-        """The option whose text a text is as a whole."""
+        """Return the option whose text equals a whole text."""
         form = _stripped(self.form(text)) if self._level else self.form(text)
         return self._forms.index(form) if form and form in self._forms else None
 
     def letter(self, character: str) -> int | None:
-        """The option whose text is one letter that is no option's label."""
+        """Return the option whose text is one letter that is not the label of an option."""
         found = self.whole(character) if character.isalpha() else None
         is_label = character.upper() in self._letters
         return None if found is None or is_label else found
 
     def is_capital(self, number: int) -> bool:
-        """Whether an option is written with a capital."""
+        """Check whether an option is written with a capital."""
         return self._options[number][:1].isupper()
 
     def opening(self, text: str) -> str:
-        """The beginning of a text as options are compared with it."""
+        """Return the beginning of a text in the form in which options are compared."""
         form = self.form(text[: 2 * self.longest + 40])
         return form[skipped(form, 0, _STOPS) - _has_point(form, skipped(form, 0, _STOPS)) :]
 
     def starting(self, text: str) -> Mention | None:
-        """The longest option that a text begins with, as whole words, by its place in ``opening``."""
+        """Return the longest option at the beginning of a text, as whole words, by its place in ``opening``."""
         form = self.opening(text)
         found = [
             Mention(number, 0, len(option))
@@ -111,7 +111,9 @@ class OptionTexts:
         return max(found, key=lambda mention: mention.end, default=None)
 
     def mentions(self, form: str) -> Iterator[Mention]:
-        """The mentions of options in a text in this form, in order; of one within another only the longer."""
+        """Yield the mentions of options in a text in this form, in order. Of a mention within another one, only the
+        longer counts.
+        """
         found = [mention for number, option in self._searched for mention in _mentions_of(form, number, option)]
         reached = -1
         for mention in sorted(found, key=lambda mention: (mention.start, -mention.end)):
@@ -121,13 +123,13 @@ class OptionTexts:
 
 
 def has_equal(options: Sequence[str]) -> bool:
-    """Whether two options are the same text, so that an answer can name them by letter only."""
+    """Check whether two options have the same text, so that an answer can name them only by letter."""
     forms = [_form(option, _EXACT) for option in options]
     return len(set(forms)) < len(forms)
 
 
 def _forms(options: Sequence[str]) -> tuple[int, list[str]]:
-    """The forms of options in which most is ignored and those that differ stay different."""
+    """Return the forms of options in which as much as possible is ignored while different options stay different."""
     n_different = len({_form(option, _EXACT) for option in options})
     for level in (_PLAIN, _CASED):
         forms = [_stripped(_form(option, level)) for option in options]
@@ -156,7 +158,7 @@ def _digit(character: str) -> str:
 
 
 def _stripped(form: str) -> str:
-    """A form without punctuation and pairs of brackets around it."""
+    """Return a form without punctuation and pairs of brackets around it."""
     while form:
         begin = skipped(form, 0, _STOPS)
         bare = form[begin - _has_point(form, begin) :].rstrip(_STOPS)
@@ -169,12 +171,12 @@ def _stripped(form: str) -> str:
 
 
 def _has_point(text: str, start: int) -> bool:
-    """Whether a decimal point stands directly before a number: ".5"."""
+    """Return whether a decimal point stands directly before a number: ".5"."""
     return text[start : start + 1].isdigit() and text[max(0, start - 1) : start] == "."
 
 
 def signed(text: str, start: int, least: int) -> int:
-    """Where the number at a position begins with its signs, which do not begin before another position. An arrow is no
+    """Return the start of the number at a position, signs included, but not before ``least``. An arrow is not a
     sign.
     """
     if not text[start : start + 1].isdigit():
@@ -195,8 +197,8 @@ def _mentions_of(form: str, number: int, option: str) -> Iterator[Mention]:
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether a piece of a text is whole words or a whole number. In scripts without spaces any piece is; after a
-    piece in Hangul a particle may follow.
+    """Check whether a part of a text is whole words or a whole number. In scripts without spaces, any part is. After a
+    part in Hangul, a particle may follow.
     """
     return _begins(text, start) and _ends(text, end)
 
@@ -206,7 +208,7 @@ def _begins(text: str, start: int) -> bool:
     further = text[start - 2 : start - 1]
     if not before or before.isspace() or is_unspaced(first):
         return True
-    if not first.isalnum():  # a sign is whole if nothing that it could belong to stands before it
+    if not first.isalnum():  # a sign is whole unless it could belong to the text before it
         return before in _STOPS or before in _PAIRS or is_unspaced(before)
     if first.isdigit() and before in "-+" and not further.isalnum():
         return False

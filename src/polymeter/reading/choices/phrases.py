@@ -1,6 +1,6 @@
-"""The phrases of all languages as patterns. Each decides by first characters, so that one pass searches a text.
+"""The phrases of all languages as patterns. Each pattern decides by first characters, so one pass searches a text.
 
-A blank of a phrase stands for white space and markup. A phrase in an alphabet begins and ends with whole words.
+A blank in a phrase stands for white space and markup. A phrase in an alphabet begins and ends with whole words.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ Kind = Literal["box", "verb", "label", "letter", "linked", "bare", "correction",
 
 @dataclass(frozen=True, slots=True)
 class PhrasePatterns:
-    """What the phrases are looked for by.
+    """The patterns that search for phrases.
 
     Attributes:
-        kinds: The kind of each phrase that announces, by which what must follow it is known.
-        announcing: Those phrases.
-        link: What stands between such a phrase and an option.
-        weak: Phrases that announce a letter if nothing stronger does.
+        kinds: The kind of each announcing phrase, which determines the text that must follow it.
+        announcing: The announcing phrases.
+        link: Text between such a phrase and an option.
+        weak: Phrases that announce a letter if no stronger phrase does.
         filler: Words between a link and an option.
         noun: Words before a letter that are part of its name.
-        suffix: Words after it that are part of its name, at the end of a line.
+        suffix: Words after a letter that are part of its name, at the end of a line.
         after: Words that end an announcement after the option.
         predicate: Words that announce the letter before them.
-        subject_end: Words before a letter that leave it the name of an option.
-        reason: Words after a letter that show that it is none of them.
-        cause: Words after a letter that say why it is the answer.
-        join: What stands between options of which none is chosen.
+        subject_end: Words before a letter after which it can be the name of an option.
+        reason: Words after a letter that show that it is not an article, a name or part of a word.
+        cause: Words after a letter that begin the reason why it is the answer.
+        join: Text between options, so that the answer chooses none of these.
         condition: Words that make a clause hypothetical.
-        initial_condition: The same at the beginning of a clause, where more words do.
-        denied_after: Words that deny what they follow.
-        denials: Words that deny what follows them.
+        initial_condition: The same at the beginning of a clause, where more words do this.
+        denied_after: Words that deny the text before them.
+        denials: Words that deny the text after them.
         unspaced_denial: The same in scripts without spaces, directly before a phrase.
-        distributive: Words at the end of a text that make what follows a heading over a list: "each".
+        distributive: Words at the end of a text that make the next phrase a heading over a list: "each".
         denies_before: Words that deny the option before them and announce the next.
     """
 
@@ -76,10 +76,10 @@ class PhrasePatterns:
     denies_before: re.Pattern[str]
 
 
-# Compiling them takes 0.2 s, which only runs pay that read choices.
+# Compiling them takes 0.2 s, so only runs that read choices do it.
 @lru_cache(maxsize=1)
 def patterns() -> PhrasePatterns:
-    """The patterns of all languages."""
+    """Return the patterns of all languages."""
     kinds: dict[str, Kind] = {
         **dict.fromkeys(_all("verbs"), "verb"),
         **dict.fromkeys(_all("letter_subjects"), "letter"),
@@ -90,7 +90,7 @@ def patterns() -> PhrasePatterns:
         **dict.fromkeys(_all("corrections"), "correction"),
         ANNOUNCES: "box",
     }
-    # Korean particles follow a letter directly, so nothing before them is looked for.
+    # Korean particles follow a letter directly, so the text before them is not checked.
     links, joins = any_of(_all("links"), after_letter=True), any_of(_all("joins"))
     unspaced = sorted((phrase for phrase in _all("denials") if is_unspaced(phrase[0])), key=len, reverse=True)
     return PhrasePatterns(
@@ -124,10 +124,10 @@ def patterns() -> PhrasePatterns:
 
 
 def any_of(phrases: Iterable[str], *, after_letter: bool = False) -> str:
-    """A pattern for the longest of these phrases, in lower case.
+    """Return a pattern for the longest of these phrases, in lower case.
 
-    It begins with a choice of literal characters, which the engine skips to; what must not stand before a phrase is
-    looked for after its first character.
+    It begins with a choice of literal characters, to which the engine skips. The characters before a phrase are checked
+    after its first character.
 
     Args:
         phrases: The phrases.
@@ -168,7 +168,7 @@ def _ending(character: str) -> str:
 
 
 def _distributive(phrases: Iterable[str]) -> str:
-    """A pattern for these words at the end of a text, with at most one adjective behind them."""
+    """Return a pattern for these words at the end of a text, with at most one adjective after them."""
     words = "|".join(re.escape(phrase) for phrase in sorted(phrases) if not is_unspaced(phrase[0]))
     unspaced = "|".join(re.escape(phrase) for phrase in sorted(phrases) if is_unspaced(phrase[0]))
     some = r"(?: (?:of )?(?:the|these|those))?"
@@ -176,5 +176,5 @@ def _distributive(phrases: Iterable[str]) -> str:
 
 
 def _all(*kinds: str) -> frozenset[str]:
-    """The phrases of these kinds in all languages."""
+    """Return the phrases of these kinds in all languages."""
     return frozenset(phrase for language in LANGUAGES for kind in kinds for phrase in getattr(language, kind))

@@ -1,4 +1,4 @@
-"""The announcements in an answer, and whether its sentences deny them, suppose them or ask."""
+"""The announcements in an answer, and the sentences that deny them, suppose them or ask."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polymeter.reading.choices.phrases import patterns
 from polymeter.reading.markup import MARK
 
 MOST_ANNOUNCEMENTS = 1000
-"""Of a hostile answer's announcements these, from its end, are looked at."""
+"""The most announcements that are checked, from the end of an answer: a hostile answer may have many."""
 _SENTENCE = 300
 _BEFORE = 60
 _WORDS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
@@ -43,19 +43,19 @@ _CONNECTIVE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A phrase that announces what follows it.
+    """A phrase that announces the text after it.
 
     Attributes:
-        start: Where it begins.
-        end: Where what it announces begins.
-        is_boxed: Whether it is a box or a tag, which no words around it deny.
-        needs_end: Whether what is announced must end its sentence, because there is no link before it.
-        is_weak: Whether it announces letters only.
+        start: The start of the phrase.
+        end: The start of the announced text.
+        is_boxed: Whether it is a box or a tag, which words around it cannot deny.
+        needs_end: Whether the announced text must end its sentence, because it has no link before it.
+        is_weak: Whether it announces only letters.
         is_linked: Whether it announces an answer in any words.
-        is_label: Whether it says what a letter is, such as "the option is", and not what the answer is.
-        is_in_line: Whether it announces nothing on another line.
-        is_anew: Whether it takes back what was said before it, so that no denial before it counts.
-        is_contrast: Whether it does so only behind an option that is denied: "not A, but".
+        is_label: Whether it names a letter, such as "the option is", and not the answer.
+        is_in_line: Whether it announces only text on the same line.
+        is_anew: Whether it revokes the text before it, so that denials before it do not count.
+        is_contrast: Whether it does so only after a denied option: "not A, but".
     """
 
     start: int
@@ -71,12 +71,12 @@ class Announcement:
 
     @property
     def is_bare(self) -> bool:
-        """Whether it is a subject without a link, such as "Answer B"."""
+        """True if it is a subject without a link, such as "Answer B"."""
         return self.needs_end and not self.is_in_line
 
 
 def strong(low: str) -> Iterator[Announcement]:
-    """The announcements of a text, the last one first."""
+    """Yield the announcements of a text, the last one first."""
     found = deque(patterns().announcing.finditer(low), MOST_ANNOUNCEMENTS)
     for match in reversed(found):
         if _is_heading(low, match.start()):
@@ -98,7 +98,7 @@ def strong(low: str) -> Iterator[Announcement]:
         elif kind == "verb":
             yield Announcement(match.start(), match.end(), is_weak=True)
         else:
-            # "a" is a preposition of Spanish too: "Answer A: no bus" has no link.
+            # "a" is also a preposition in Spanish: "Answer A: no bus" has no link.
             link = None if _LETTERED.match(low, match.end()) else patterns().link.match(low, match.end())
             if link is not None and link.end() > match.end():
                 is_letter, is_label = kind in ("letter", "label"), kind == "label"
@@ -112,13 +112,13 @@ def strong(low: str) -> Iterator[Announcement]:
 
 
 def _is_heading(low: str, start: int) -> bool:
-    """Whether the words before a phrase make it the heading of a list: "each option:"."""
+    """Return whether the words before a phrase make it the heading of a list: "each option:"."""
     before = _GAPS.sub(" ", low[max(0, start - _BEFORE) : start])
     return patterns().distributive.search(before.rsplit("\n", 1)[-1]) is not None
 
 
 def weak(low: str) -> Iterator[Announcement]:
-    """The weaker announcements of a text, such as "so it is", that begin a clause."""
+    """Yield the weaker announcements of a text that begin a clause, such as "so it is"."""
     for n_seen, match in enumerate(patterns().weak.finditer(low)):
         if n_seen >= MOST_ANNOUNCEMENTS:
             return
@@ -129,7 +129,9 @@ def weak(low: str) -> Iterator[Announcement]:
 
 
 def is_denied(low: str, start: int) -> bool:
-    """Whether the words just before an announcement deny it: "I don't think the answer is", "the wrong answer is"."""
+    """Return whether the words just before an announcement deny it: "I don't think the answer is", "the wrong answer
+    is".
+    """
     before = low[max(0, start - _BEFORE) : start]
     for match in TERMINATORS.finditer(before):
         before = before if match.end() > len(before) else " " * match.end() + before[match.end() :]
@@ -144,8 +146,8 @@ def is_denied(low: str, start: int) -> bool:
 
 
 def _is_conditional(sentence: str) -> bool:
-    """Whether the beginning of a sentence makes what follows it a condition, or the result of one. "But" and "so" begin
-    anew.
+    """Check whether the beginning of a sentence makes its rest a condition, or the result of one. "But" and "so" begin
+    a new statement.
     """
     sentence = _HEDGES.sub(" ", sentence)
     for match in _ANEW.finditer(sentence):
@@ -157,7 +159,7 @@ def _is_conditional(sentence: str) -> bool:
 
 
 def is_mention_denied(form: str, start: int, end: int) -> bool:
-    """Whether an option's text is mentioned to deny it, in a condition or in a question."""
+    """Check whether an option's text is mentioned in a denial, a condition or a question."""
     before = form[max(0, start - _BEFORE) : start]
     stops = [match.end() for match in TERMINATORS.finditer(before)]
     sentence = before[stops[-1] :] if stops else before
@@ -176,7 +178,7 @@ def is_mention_denied(form: str, start: int, end: int) -> bool:
 
 
 def is_hypothetical(low: str, start: int, position: int, end: int) -> bool:
-    """Whether the sentence of an announcement is a condition, a question, or denies what it announces."""
+    """Return whether the sentence of an announcement is a condition, a question, or denies what it announces."""
     begin = max(0, start - _SENTENCE)
     for match in TERMINATORS.finditer(low, begin, start):
         begin = match.end()

@@ -13,7 +13,7 @@ _AFTER = " \t.,;:!|)" + MARK
 
 
 def ticked(lines: Iterable[str]) -> list[str] | None:
-    """The entries that are ticked in a list with boxes; ``None``: no line has a box."""
+    """Return the ticked entries in a list with boxes, or ``None`` if no line has a box."""
     found, has_boxes = [], False
     for line in lines:
         match = _BOX.fullmatch(line)
