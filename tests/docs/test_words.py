@@ -51,7 +51,6 @@ DOCSTRINGS_TO_DO: tuple[str, ...] = (
     "data",
     "extend.py",
     "run",
-    "stats",
     "tasks",
 )
 OPENINGS_TO_DO: tuple[str, ...] = (
@@ -62,7 +61,6 @@ OPENINGS_TO_DO: tuple[str, ...] = (
     "core",
     "data",
     "run",
-    "stats",
     "tasks",
 )
 

@@ -1,7 +1,7 @@
-"""Statistics: standard errors, intervals, resampling, paired comparison, power, and the default reduction of rows to
+"""Statistics: standard errors, intervals, resampling, paired comparison, power, and the default reduction from rows to
 results.
 
-Knows values, not benchmarks: what a value means is up to ``polymeter.metrics`` and the formats.
+The package knows values, not benchmarks. ``polymeter.metrics`` and the formats give the values their meaning.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from polymeter.stats.ranking.ranks import Gaps, mean_gaps, paired_gaps, rank_intervals, unpaired_gaps
     from polymeter.stats.significance import PairedTest, effect_size, holm, mcnemar_test, paired_test, permutation_test
 
-# What compares runs and plans them is imported when it is used. What stays above is what every run needs, and what has
-# the name of its module (estimate, bootstrap, bradley_terry), which would hide it once that is imported.
+# Functions that compare and plan runs are imported when they are used. The imports above are those that every run
+# needs, and functions with the name of their module (estimate, bootstrap, bradley_terry): a later import of the module
+# would hide them.
 _HOMES = {
     "polymeter.stats.comparisons": (
         "CombinedDifference",

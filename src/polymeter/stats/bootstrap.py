@@ -1,8 +1,8 @@
 """Bootstrap: the spread of an aggregation over resampled values (Efron 1979), or over resampled clusters.
 
-Every draw comes from a generator that the caller seeds. The number of resamples is bounded by the number of values they
-touch, so that a run of a million samples finishes. The bound depends on sizes alone, not on time, so the same plan
-gives the same numbers.
+Every draw comes from a generator that the caller seeds. The number of values limits the number of resamples, so that a
+run of a million samples finishes. The limit depends on sizes alone, not on time, so the same plan gives the same
+results.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from polymeter.stats.means.moments import FEWEST_CLUSTERS, FEWEST_SAMPLES
 
 _FEWEST = 50
 FEWEST_RESAMPLED = 50
-"""Below so many samples, no interval of an aggregation that is not a mean."""
+"""The fewest samples for an interval of an aggregation that is not a mean."""
 _ADDITIVE_BUDGET = 20_000_000
 _GENERAL_BUDGET = 5_000_000
 
 
 def affordable_resamples(resamples: int, n: int, budget: int) -> int:
-    """``resamples``, reduced so that they touch at most ``budget`` values, but not below 50."""
+    """Reduce ``resamples`` so that they use at most ``budget`` values, but not below 50."""
     return min(resamples, max(_FEWEST, budget // max(n, 1)))
 
 
@@ -42,14 +42,14 @@ def bootstrap_additive(
     resamples: int = 1000,
     clusters: Partition | None = None,
 ) -> NDArray[np.float64]:
-    """Replicates of an additive aggregation.
+    """Return replicates of an additive aggregation.
 
     Args:
         aggregate: The aggregation.
-        terms: What each value adds to its totals, shape ``(n, k)``.
-        generator: Source of the draws.
+        terms: The terms of each value, shape ``(n, k)``.
+        generator: The source of the draws.
         resamples: The number of replicates; reduced for many values.
-        clusters: The clusters to resample in place of single values.
+        clusters: The clusters to resample instead of single values.
 
     Returns:
         The replicates, shape ``(resamples or fewer,)``.
@@ -71,14 +71,14 @@ def bootstrap(
     resamples: int = 1000,
     clusters: Partition | None = None,
 ) -> NDArray[np.float64]:
-    """Replicates of any aggregation, which receives a list of values each time.
+    """Return replicates of any aggregation, which receives a list of values each time.
 
     Args:
         aggregate: The aggregation.
         values: Its values, at least two.
-        generator: Source of the draws.
+        generator: The source of the draws.
         resamples: The number of replicates; reduced for many values.
-        clusters: The clusters to resample in place of single values.
+        clusters: The clusters to resample instead of single values.
 
     Returns:
         The replicates, shape ``(resamples or fewer,)``.
@@ -95,7 +95,7 @@ def bootstrap(
 
 
 def bootstrap_error(value: float, replicates: NDArray[np.float64]) -> float | None:
-    """The standard error from replicates, shape ``(resamples,)``: their standard deviation.
+    """Return the standard error from replicates, shape ``(resamples,)``: their standard deviation.
 
     Returns:
         ``None`` if there are fewer than two replicates, or not all are finite.
@@ -113,17 +113,17 @@ def bootstrap_interval(
     bounds: Bounds = UNBOUNDED,
     is_clustered: bool = False,
 ) -> MeanInterval:
-    """The 95 % interval from finite replicates.
+    """Compute the 95 % interval from finite replicates.
 
     Percentiles of few samples are too close together, and at the end of a scale (all are right) they have no width. The
     interval is therefore computed from the replicates' standard deviation, corrected by ``n / (n - 1)`` for the bias of
-    resampling: between two bounds as the score interval of the proportion with the same error, else as Student's
-    interval lengthened for the replicates' skewness (Hall 1992). ``benchmarks/coverage.py`` compares them.
+    resampling. Between two bounds, it is the score interval of the proportion with the same error; else it is Student's
+    interval, lengthened for the replicates' skewness (Hall 1992). ``benchmarks/coverage.py`` compares the methods.
 
     Args:
         value: The aggregate of the original values.
         replicates: Shape ``(resamples,)``.
-        n_units: The number of values, or of clusters, that were resampled.
+        n_units: The number of resampled values or clusters.
         bounds: The range of the aggregate.
         is_clustered: Whether clusters were resampled.
     """
@@ -145,6 +145,6 @@ def bootstrap_interval(
 
 
 def _pick(values: Sequence[Any], positions: NDArray[np.intp]) -> list[Any]:
-    if positions.size == 1:  # with one position, itemgetter gives the value itself, not a tuple
+    if positions.size == 1:  # with one position, itemgetter returns the value itself, not a tuple
         return [values[positions[0]]]
     return list(itemgetter(*positions.tolist())(values))

@@ -1,4 +1,6 @@
-"""Differences that are not of one list of pairs: of a group of tasks, and of two models on different samples."""
+"""Differences beyond a single list of pairs: those of a group of tasks, and those of two models on different
+samples.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,14 @@ from polymeter.stats.significance import permutation_test
 
 @dataclass(frozen=True, slots=True)
 class MemberDifference:
-    """What one task contributes to the difference of a group.
+    """The contribution of one task to the difference of a group.
 
     Attributes:
-        weight: Its share of the group's number; those of all members add up to 1.
+        weight: Its weight in the group's score; those of all members add up to 1.
         differences: One for each pair, shape ``(n,)``.
         spread: The moments of their mean.
         partition: Which of them belong together; ``None``: none do.
-        limit: The greatest difference that there can be; infinite where the range of the values is not known.
+        limit: The greatest possible difference; infinite if the range of the values is unknown.
     """
 
     weight: float
@@ -39,19 +41,19 @@ class MemberDifference:
 
 @dataclass(frozen=True, slots=True)
 class CombinedDifference:
-    """A difference of means, and whether it is more than noise.
+    """A difference of means, with a test of whether it is more than noise.
 
     Attributes:
         difference: The first less the second.
         stderr: Its standard error.
         interval: Its 95 % interval.
-        ci_method: How that was computed.
-        no_interval: Why there is none; empty if there is one.
-        p_value: Two-sided, of the hypothesis that there is no difference.
-        p_method: How that was computed.
-        effect_size: Cohen's d, where there is one.
-        false_positive_rate: How often the test finds a difference where there is none, given the pairs that differ;
-            ``None`` where that is not known.
+        ci_method: How the interval was computed.
+        no_interval: Why the interval is missing; empty if there is one.
+        p_value: The two-sided p-value of the hypothesis that the means are equal.
+        p_method: How the p-value was computed.
+        effect_size: Cohen's d, if it can be computed.
+        false_positive_rate: How often the test finds a difference between equal models, given the pairs that differ;
+            ``None`` if unknown.
     """
 
     difference: float
@@ -66,13 +68,14 @@ class CombinedDifference:
 
 
 def group_difference(members: Sequence[MemberDifference], *, seed: int = 0) -> CombinedDifference:
-    """The difference of two models on a group: the weighted mean of those on its tasks, which are independent.
+    """Compute the difference of two models on a group: the weighted mean of the differences on its tasks, which are
+    independent.
 
-    The interval is that of a sum of means; the test exchanges the models' values of each sample, or cluster, of every
-    task, and adds what it exchanges with the weight that it has in the group's number.
+    The interval is that of a sum of means. The test exchanges the models' values of each sample, or cluster, of every
+    task, and adds the exchanged values with their weight in the group's score.
 
     Args:
-        members: The tasks, at least one; none twice.
+        members: The tasks, at least one, and each only once.
         seed: For resampling.
     """
     difference = math.fsum(member.weight * member.spread.mean for member in members)
@@ -108,15 +111,15 @@ def unpaired_difference(
     """Compare the means of two models on different samples.
 
     The interval is that of a difference of two independent means (``polymeter.stats.means.mean_intervals``), and the
-    test its inversion: of shares the score test, which errs as it says also where few fail or one side has far fewer
-    samples. With too few samples for an interval it is Welch's (1947), with the standard errors of clusters where
-    there are any.
+    test is its inversion. For shares it is the score test, which keeps its error rate even if few samples fail or one
+    side has far fewer samples. With too few samples for an interval, it is Welch's test (1947), with the standard
+    errors of clusters if there are any.
 
     Args:
         first: Values of one model, shape ``(n,)``, all finite.
         second: Values of the other, shape ``(m,)``, all finite.
         first_clusters: The label that each sample of the first shares with others, ``None`` for one on its own.
-        second_clusters: The same of the second.
+        second_clusters: The same for the second.
         bounds: The range of the values.
 
     Returns:
@@ -132,7 +135,7 @@ def unpaired_difference(
     difference = one.mean - other.mean
     if a.size < 2 or b.size < 2:
         return CombinedDifference(difference, no_interval=found.problem)
-    # The standard error does not use the range: its moments are those of the values alone.
+    # The standard error does not use the range. Its moments are those of the values alone.
     free, free_other = (mean_spread(data, own) for data, own in zip((a, b), partitions, strict=True))
     p_value, test = zero_p_value(((1.0, one), (-1.0, other))) or (welch_p_value(free, free_other), "Welch's t-test")
     deviation = math.sqrt((np.square(a - a.mean()).sum() + np.square(b - b.mean()).sum()) / max(a.size + b.size - 2, 1))
@@ -149,7 +152,7 @@ def unpaired_difference(
 
 
 def welch_p_value(first: Spread, second: Spread) -> float:
-    """The two-sided p-value of Welch's t-test (1947) of two independent means.
+    """Compute the two-sided p-value of Welch's t-test (1947) of two independent means.
 
     Args:
         first: The moments of one, from its values alone.
@@ -162,9 +165,9 @@ def welch_p_value(first: Spread, second: Spread) -> float:
 
 
 def _with_least_variance(member: MemberDifference) -> MemberDifference:
-    """A member of shares whose models agree on every sample does not show that they always would: its variance is taken
-    for at least that of one sample in which they do not, as adding half a pair to each cell of the table does (Agresti
-    and Min 2005, *Statistics in Medicine* 24).
+    """Give a member of shares its least variance. Models that agree on every sample do not necessarily always agree. So
+    the variance is at least that of one sample in which they differ, like adding half a pair to each cell of the table
+    (Agresti and Min 2005, *Statistics in Medicine* 24).
     """
     n_units = member.differences.size if member.partition is None else member.partition.count
     if not _are_of_shares(member.differences):

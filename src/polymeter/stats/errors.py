@@ -1,4 +1,4 @@
-"""Standard errors in closed form. ``None`` if there are too few values, never NaN."""
+"""Standard errors in closed form. They are ``None`` for too few values, and never NaN."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from polymeter.stats.means.clusters import Partition
 
 
 def standard_error(values: ArrayLike) -> float | None:
-    """Standard error of a mean of independent values.
+    """Compute the standard error of a mean of independent values.
 
-    ``sqrt(Σ (x - x̄)² / (n - 1) / n)``, the central limit theorem's error with Bessel's correction (Miller 2024,
+    It is ``sqrt(Σ (x - x̄)² / (n - 1) / n)``, the central limit theorem's error with Bessel's correction (Miller 2024,
     *Adding Error Bars to Evals*).
 
     Args:
@@ -30,11 +30,11 @@ def standard_error(values: ArrayLike) -> float | None:
 
 
 def clustered_standard_error(values: ArrayLike, clusters: Partition) -> float | None:
-    """Standard error of a mean whose values are independent only between clusters.
+    """Compute the standard error of a mean of values that are independent only between clusters.
 
-    ``sqrt(G / (G - 1) · Σ_c (Σ_{i in c} (x_i - x̄))²) / n`` for ``G`` clusters: Liang and Zeger 1986, as in Miller
-    2024, with the usual correction for few clusters, which makes it equal to ``standard_error`` when every
-    cluster has one member.
+    It is ``sqrt(G / (G - 1) · Σ_c (Σ_{i in c} (x_i - x̄))²) / n`` for ``G`` clusters (Liang and Zeger 1986, as in
+    Miller 2024). The correction is the usual one for few clusters. It makes the error equal to ``standard_error`` if
+    every cluster has one member.
 
     Args:
         values: Shape ``(n,)``.
@@ -51,14 +51,14 @@ def clustered_standard_error(values: ArrayLike, clusters: Partition) -> float | 
 
 
 def pooled_standard_error(stderrs: Sequence[float], sizes: Sequence[int]) -> float | None:
-    """Standard error of the mean over all samples of several groups, from the pooled sample variance.
+    """Compute the standard error of the mean over all samples of several groups, from the pooled sample variance.
 
-    ``s² = Σ (n_g - 1) n_g se_g² / (Σ n_g - G)``, then ``s / sqrt(Σ n_g)``: the variance within groups, as
+    It is ``s / sqrt(Σ n_g)`` with ``s² = Σ (n_g - 1) n_g se_g² / (Σ n_g - G)``, the variance within groups, as
     lm-evaluation-harness and lmms-eval print it. It treats the groups as fixed and ignores the spread between them.
 
     Args:
-        stderrs: Standard error of each group's mean.
-        sizes: Number of samples of each group.
+        stderrs: The standard error of each group's mean.
+        sizes: The number of samples of each group.
 
     Returns:
         The error, or ``None`` if no group has two samples.
@@ -74,9 +74,9 @@ def pooled_standard_error(stderrs: Sequence[float], sizes: Sequence[int]) -> flo
 
 
 def weighted_standard_error(stderrs: Sequence[float], weights: Sequence[float]) -> float | None:
-    """Standard error of a weighted mean of independent means: ``sqrt(Σ w² se²) / Σ w``.
+    """Compute the standard error of a weighted mean of independent means: ``sqrt(Σ w² se²) / Σ w``.
 
-    Equal weights give the error of a macro average; weights equal to the sizes give that of the mean over all samples.
+    Equal weights give the error of a macro average. Weights equal to the sizes give that of the mean over all samples.
 
     Returns:
         The error, or ``None`` if the weights sum to zero.

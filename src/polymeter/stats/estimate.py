@@ -1,4 +1,4 @@
-"""One number with its uncertainty, from values and an aggregation."""
+"""Estimation of one number and its uncertainty, from values and an aggregation."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Estimate:
     """A number and its uncertainty.
 
     Attributes:
-        value: The number (or JSON value); ``None`` if there is none.
+        value: The number (or JSON value); ``None`` if it is missing.
         stderr: Standard error.
         interval: 95 % interval.
         method: How the error was computed: ``mean``, ``clustered`` or ``bootstrap``.
         ci_method: How the interval was computed; see ``docs/uncertainty.md``.
-        no_interval: Why there is none although there is a number; empty if there is one.
-        spread: What the interval of a mean rests on, for groups.
+        no_interval: Why a number has no interval; empty if it has one.
+        spread: The moments behind the interval of a mean, for groups.
     """
 
     value: Any
@@ -64,11 +64,11 @@ def estimate(
 
     Args:
         values: In sample order, without unscored ones; at least one.
-        aggregation: How they become one number.
-        clusters: Which values belong together, if any do.
+        aggregation: The function that turns them into one number.
+        clusters: The values that belong together, if any.
         seed: For resampling.
-        label: Names what is being aggregated in messages.
-        bounds: The range of the values, as far as their metric declares one.
+        label: The name of the values in messages.
+        bounds: The range of the values, if their metric declares one.
 
     Raises:
         ScoreError: if the aggregation raises.
@@ -84,12 +84,12 @@ def estimate(
 
 
 def _estimate_of_mean(value: float, data: NDArray[np.float64], clusters: Partition | None, bounds: Bounds) -> Estimate:
-    """The closed form, for data of shape ``(n,)``.
+    """Estimate a mean in closed form, from data of shape ``(n,)``.
 
-    The standard error is the one that other systems print; the interval rests on moments of its own.
+    The standard error is the one that other systems print. The interval uses its own moments.
     """
     if not math.isclose(value, float(data.mean()), rel_tol=1e-9, abs_tol=1e-12):
-        # An author's aggregation that is called a mean but computes something else: its error is unknown.
+        # The aggregation is called a mean but computes something else, so its error is unknown.
         return Estimate(value, no_interval=_UNKNOWN)
     if clusters is None or clusters.count < 2:
         stderr, method = standard_error(data), "mean"
@@ -121,7 +121,7 @@ def _bootstrapped(
     if n_units < 2:
         return Estimate(value, no_interval="a single sample")
     if clusters is not None and (clusters.count < 2 or (terms is not None and len(terms) != len(values))):
-        # One cluster cannot be resampled; terms per larger unit no longer line up with the values' clusters.
+        # One cluster cannot be resampled, and terms per larger unit do not match the values' clusters.
         clusters = None
     generator = np.random.default_rng(seed)
     try:
@@ -135,7 +135,7 @@ def _bootstrapped(
                     aggregate, values, generator=generator, resamples=aggregation.resamples, clusters=clusters
                 )
     except ScoreError:
-        # The aggregation has a value for the measured samples but not for every resample: keep it, without an error.
+        # The aggregation has a value for the measured samples but not for every resample. Keep it, without an error.
         return Estimate(value, no_interval="some resamples have no value")
     stderr = bootstrap_error(value, replicates)
     if stderr is None:
@@ -156,10 +156,10 @@ def _bootstrapped(
 def _ratio_interval(
     terms: NDArray[np.float64], transform: Callable[[float], float], clusters: Partition | None, bounds: Bounds
 ) -> MeanInterval:
-    """The interval of a monotone function of a ratio of sums: that of the ratio, transformed, and cut where the range
-    of the function's values ends.
+    """Return the interval of a monotone function of a ratio of sums: the transformed interval of the ratio, cut at the
+    ends of the function's range.
 
-    A ratio of sums is, but for terms of the order 1/n, a mean of linearised values (Woodruff 1971).
+    Except for terms of the order 1/n, a ratio of sums is a mean of linearised values (Woodruff 1971).
     """
     over, under = math.fsum(terms[:, 0].tolist()), math.fsum(terms[:, 1].tolist())
     ratio = over / under
@@ -174,6 +174,6 @@ def _ratio_interval(
 
 
 def _value_or_none(value: Any) -> Any:
-    """Plain data; NaN becomes ``None``."""
+    """Return plain data, with ``None`` for NaN."""
     value = jsonable(value)
     return None if is_nan(value) else value

@@ -1,6 +1,6 @@
 """Confidence intervals and the quantiles they need.
 
-SciPy is slow to import, so it is used only for Student's t with few degrees of freedom, where nothing simpler is
+SciPy is slow to import, so it is used only for Student's t with few degrees of freedom, for which no simpler method is
 accurate enough.
 """
 
@@ -18,20 +18,20 @@ _SERIES_FROM_DF = 30
 
 
 def ends_of(interval: Interval | None) -> list[float] | None:
-    """An interval as it stands in a document."""
+    """Return an interval in the form of a document."""
     return None if interval is None else list(interval)
 
 
 def normal_quantile(probability: float) -> float:
-    """Quantile of the standard normal distribution."""
+    """Return a quantile of the standard normal distribution."""
     return NormalDist().inv_cdf(probability)
 
 
 def t_quantile(probability: float, df: float) -> float:
-    """Quantile of Student's t distribution.
+    """Return a quantile of Student's t distribution.
 
-    From 30 degrees of freedom on, the Cornish-Fisher series around the normal quantile (Abramowitz and Stegun 1964,
-    26.7.5; the error is below 1e-6 at the usual levels); below, SciPy.
+    From 30 degrees of freedom on, it uses the Cornish-Fisher series around the normal quantile (Abramowitz and Stegun
+    1964, 26.7.5; the error is below 1e-6 at the usual levels). Below, it uses SciPy.
 
     Args:
         probability: Between 0 and 1, exclusive.
@@ -52,19 +52,21 @@ def t_quantile(probability: float, df: float) -> float:
 
 
 def normal_interval(value: float, stderr: float, *, level: float = LEVEL) -> Interval:
-    """``value ± z · stderr``."""
+    """Return ``value ± z · stderr``."""
     half = normal_quantile((1 + level) / 2) * stderr
     return value - half, value + half
 
 
 def t_interval(value: float, stderr: float, df: float, *, level: float = LEVEL) -> Interval:
-    """``value ± t · stderr`` with ``df`` degrees of freedom: one less than the number of values, or of clusters."""
+    """Return ``value ± t · stderr`` with ``df`` degrees of freedom: one less than the number of values, or of
+    clusters.
+    """
     half = t_quantile((1 + level) / 2, df) * stderr
     return value - half, value + half
 
 
 def within(interval: Interval, bounds: Bounds) -> Interval:
-    """An interval without what lies beyond a range. The truth is never there, so that no coverage is lost."""
+    """Cut an interval at the ends of a range. The true value is never outside, so no coverage is lost."""
     low, high = bounds
     ends = [end if low is None else max(end, low) for end in interval]
     ends = [end if high is None else min(end, high) for end in ends]
@@ -72,9 +74,9 @@ def within(interval: Interval, bounds: Bounds) -> Interval:
 
 
 def wilson_interval(proportion: float, n: float, *, level: float = LEVEL) -> Interval:
-    """Wilson's score interval for a proportion (Wilson 1927).
+    """Return Wilson's score interval for a proportion (Wilson 1927).
 
-    It stays within 0 and 1, and has a width even when all or none succeed, where the normal interval claims certainty.
+    It stays within 0 and 1. It has a width even if all or none succeed, for which the normal interval claims certainty.
 
     Args:
         proportion: Successes over trials.

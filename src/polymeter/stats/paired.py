@@ -1,7 +1,7 @@
-"""Comparing two models on the same samples.
+"""Comparison of two models on the same samples.
 
-Samples that are hard for one model are hard for the other, so the difference per sample varies less than either
-score: pairing is free precision (Miller 2024, *Adding Error Bars to Evals*).
+Samples that are hard for one model are hard for the other, so the difference per sample varies less than either score.
+Pairing therefore gives precision for free (Miller 2024, *Adding Error Bars to Evals*).
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class PairedDifference:
         n: Number of pairs.
         stderr: Its standard error, clustered if clusters were given; ``None`` with too few pairs or clusters.
         interval: Its 95 % interval.
-        t: ``difference / stderr``; infinite if every pair differs by the same amount, 0 if no pair differs. With
-            clusters, the error has the CR2 correction.
+        t: The statistic ``difference / stderr``: infinite if every pair differs by the same amount, 0 if no pair
+            differs. With clusters, the error has the CR2 correction.
         df: Degrees of freedom: pairs less one, or those of Satterthwaite for clusters.
-        p_value: Two-sided, of the hypothesis that the true difference is zero, by the t-test.
-        correlation: Pearson's, between the two models' values; ``None`` if either does not vary.
+        p_value: The two-sided p-value of the t-test, for the hypothesis that the true difference is zero.
+        correlation: Pearson's correlation between the two models' values; ``None`` if either does not vary.
         ci_method: How the interval was computed: ``tango``, ``score`` or ``hall``.
-        no_interval: Why there is none; empty if there is one.
-        spread: What the interval of a group rests on that this is a part of; ``None`` with fewer than two pairs.
-        limit: The greatest difference that two values in their range can have; infinite where the range is not known.
+        no_interval: Why the interval is missing; empty if there is one.
+        spread: The moments for the interval of a group that contains this task; ``None`` with fewer than two pairs.
+        limit: The greatest possible difference of two values; infinite if their range is unknown.
     """
 
     difference: float | None
@@ -67,14 +67,14 @@ def paired_difference(
 ) -> PairedDifference:
     """Compare two models, sample by sample, with a paired t-test.
 
-    The interval of two proportions is Tango's score interval (1998), which is the inversion of McNemar's test; any
-    other is that of a mean. See ``docs/uncertainty.md``.
+    The interval of two proportions is Tango's score interval (1998), the inversion of McNemar's test. Any other
+    interval is that of a mean. See ``docs/uncertainty.md``.
 
     Args:
-        first: Values of one model, shape ``(n,)``, NaN where unscored.
+        first: Values of one model, shape ``(n,)``, NaN if unscored.
         second: Values of the other on the same samples in the same order, shape ``(n,)``.
         clusters: The label that each sample shares with others, ``None`` for a sample on its own.
-        bounds: The range of the values, as far as their metric declares one.
+        bounds: The range of the values, if their metric declares one.
 
     Raises:
         ValueError: if the lists differ in length.
@@ -117,7 +117,7 @@ def paired_difference(
 def pairs_of(
     first: Sequence[float], second: Sequence[float], clusters: Sequence[Hashable | None] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], Partition | None]:
-    """The values of those samples that have one in both lists, and their clusters; ``None`` if each stands alone.
+    """Return the values of the samples that have one in both lists, and their clusters (``None`` without clusters).
 
     Raises:
         ValueError: if the lists differ in length.
@@ -134,7 +134,7 @@ def pairs_of(
 
 
 def tango_interval(n: int, only_first: int, only_second: int) -> Interval:
-    """The score interval of the difference of two proportions of the same samples (Tango 1998, equation 8).
+    """Compute the score interval of the difference of two proportions of the same samples (Tango 1998, equation 8).
 
     Args:
         n: The number of pairs.
@@ -144,7 +144,7 @@ def tango_interval(n: int, only_first: int, only_second: int) -> Interval:
     z = normal_quantile((1 + LEVEL) / 2)
 
     def excess(difference: float) -> float:
-        """Squared distance from the observed difference in standard errors at this one, less ``z²``."""
+        """Return the squared distance from the observed difference in standard errors at this one, less ``z²``."""
         linear = -only_first - only_second + (2 * n - only_first + only_second) * difference
         constant = -only_second * difference * (1 - difference)
         share = (math.sqrt(max(linear**2 - 8 * n * constant, 0.0)) - linear) / (4 * n)
@@ -164,10 +164,10 @@ def tango_interval(n: int, only_first: int, only_second: int) -> Interval:
 
 
 def difference_spread(first: NDArray[np.float64], second: NDArray[np.float64], partition: Partition | None) -> Spread:
-    """The moments of the mean difference of paired values, shape ``(n,)`` each, at least one.
+    """Return the moments of the mean difference of paired values, shape ``(n,)`` each, at least one.
 
-    Differences of shares have a range. It says whether there can be an interval, but not how far they vary: they hardly
-    ever come near its ends.
+    Differences of shares have a range. It decides whether an interval is possible, but says nothing about their spread:
+    they hardly ever come near its ends.
     """
     differences = first - second
     spread = mean_spread(differences, partition)
@@ -195,7 +195,7 @@ def _are_shares(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool
 
 
 def t_test_p_value(t: float, df: float) -> float:
-    """Two-sided p value of a t statistic."""
+    """Return the two-sided p-value of a t statistic."""
     from scipy.special import stdtr
 
     return min(1.0, 2 * float(stdtr(df, -abs(t))))

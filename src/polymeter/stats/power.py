@@ -1,4 +1,4 @@
-"""How many samples a comparison of two models needs, and what a given number can show.
+"""Power of a comparison of two models: the samples that it needs, and the difference that it can show.
 
 All formulas are for the paired, two-sided z-test of a difference in means (Miller 2024, *Adding Error Bars to Evals*).
 """
@@ -13,13 +13,13 @@ from statistics import NormalDist
 ALPHA = 0.05
 POWER = 0.8
 STD = 0.5
-"""Standard deviation of a 0/1 score that succeeds half the time: the largest a score between 0 and 1 can have."""
+"""The standard deviation of a 0/1 score that succeeds half the time: the largest of any score between 0 and 1."""
 CORRELATION = 0.5
 _WHOLE = 1e-6
 
 
 def difference_variance(std_a: float = STD, std_b: float = STD, correlation: float = CORRELATION) -> float:
-    """Variance of the difference between two models' scores of one sample: ``σ_a² + σ_b² - 2 ρ σ_a σ_b``.
+    """Compute the variance of the difference between two models' scores of one sample: ``σ_a² + σ_b² - 2 ρ σ_a σ_b``.
 
     Raises:
         ValueError: if the correlation lies outside -1 to 1, or a deviation is negative.
@@ -40,20 +40,20 @@ def needed_samples(
     alpha: float = ALPHA,
     power: float = POWER,
 ) -> int:
-    """The smallest number of samples that shows a difference of ``effect`` with the given power.
+    """Compute the smallest number of samples that shows a difference of ``effect`` with the given power.
 
-    ``(z_{1-α/2} + z_power)² σ_d² / effect²``, rounded up.
+    It is ``(z_{1-α/2} + z_power)² σ_d² / effect²``, rounded up.
 
     Args:
         effect: The difference in the unit of the scores.
         std_a: Standard deviation of one model's scores.
         std_b: Standard deviation of the other's.
-        correlation: Between the two models' scores of one sample.
-        alpha: Probability of finding a difference where there is none.
-        power: Probability of finding the difference where there is one.
+        correlation: The correlation between the two models' scores of one sample.
+        alpha: The probability of finding a difference between equal models.
+        power: The probability of finding a real difference.
 
     Raises:
-        ValueError: if the effect is zero, which would take infinitely many, or an argument is out of range.
+        ValueError: if the effect is zero, which would need infinitely many samples, or an argument is out of range.
     """
     if effect == 0:
         raise ValueError("No number of samples can show a difference of zero.")
@@ -70,13 +70,14 @@ def detectable_effect(
     alpha: float = ALPHA,
     power: float = POWER,
 ) -> float:
-    """The smallest difference that ``n`` samples show with the given power: ``(z_{1-α/2} + z_power) σ_d / sqrt(n)``.
+    """Compute the smallest difference that ``n`` samples show with the given power:
+    ``(z_{1-α/2} + z_power) σ_d / sqrt(n)``.
 
     Raises:
         ValueError: if ``n`` is not positive, or an argument is out of range.
     """
     if n < 1:
-        raise ValueError("It takes at least one sample to show anything.")
+        raise ValueError("At least one sample is needed to show a difference.")
     return _factor(alpha, power) * math.sqrt(difference_variance(std_a, std_b, correlation) / n)
 
 
@@ -89,13 +90,13 @@ def achieved_power(
     correlation: float = CORRELATION,
     alpha: float = ALPHA,
 ) -> float:
-    """The probability that ``n`` samples show a difference of ``effect``, the far tail included.
+    """Compute the probability that ``n`` samples show a difference of ``effect``, including the far tail.
 
     Raises:
         ValueError: if ``n`` is not positive, or an argument is out of range.
     """
     if n < 1:
-        raise ValueError("It takes at least one sample to show anything.")
+        raise ValueError("At least one sample is needed to show a difference.")
     stderr = math.sqrt(difference_variance(std_a, std_b, correlation) / n)
     if stderr == 0:
         return 1.0 if effect else alpha
@@ -106,19 +107,19 @@ def achieved_power(
 
 def _factor(alpha: float, power: float) -> float:
     if not (0 < alpha < 1 and 0 < power < 1):
-        raise ValueError("alpha and power lie between 0 and 1.")
+        raise ValueError("alpha and power must be between 0 and 1.")
     normal = NormalDist()
     return normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedVariance:
-    """Where the variance of samples' values comes from, if each is the mean of several answers.
+    """The parts of the variance of samples' values, if each is the mean of several answers.
 
     Attributes:
         repeats: The number of answers to each sample.
-        within: The variance of a single answer around what its sample would give with endless answers.
-        between: The variance of that among samples.
+        within: The variance of a single answer around the mean of infinitely many answers to its sample.
+        between: The variance of this mean among samples.
     """
 
     repeats: int
@@ -126,23 +127,25 @@ class RepeatedVariance:
     between: float
 
     def at(self, repeats: float) -> float:
-        """The variance of a sample's value with another number of answers; with infinitely many, that of samples."""
+        """Return the variance of a sample's value with another number of answers; with infinitely many, that of
+        samples.
+        """
         return self.between + self.within / repeats
 
 
 def repeated_variance(values: Sequence[float], repeats: int) -> RepeatedVariance | None:
-    """The variance within and between samples, from the shares of right answers to each.
+    """Estimate the variance within and between samples, from the shares of right answers to each.
 
-    A share ``p`` of ``r`` right or wrong answers tells their variance, without bias ``p (1 - p) r / (r - 1)`` (Miller
-    2024, section 3.1: the law of total variance).
+    A share ``p`` of ``r`` right or wrong answers gives the unbiased variance ``p (1 - p) r / (r - 1)`` (Miller 2024,
+    section 3.1: the law of total variance).
 
     Args:
         values: Each sample's share of right answers, shape ``(n,)``.
-        repeats: The number of answers that each is a share of.
+        repeats: The number of answers behind each share.
 
     Returns:
-        ``None`` where the values do not tell it: a single answer, values that are no shares of so many, or none
-        strictly between 0 and 1, as if only one answer of each had counted.
+        The variances; ``None`` if the values do not show them: there is a single answer, the values are not shares of
+        so many answers, or none lies strictly between 0 and 1, as if only one answer of each had counted.
     """
     if repeats < 2 or len(values) < 2:
         return None

@@ -1,9 +1,9 @@
-"""The mean of human labels, estimated from a few labels and a judge's score of every sample.
+"""Estimation of the mean of human labels from a few labels and a judge's score of every sample.
 
-Prediction-powered inference with power tuning: PPI++ (Angelopoulos, Duchi and Zrnic 2023, *PPI++: Efficient
-Prediction-Powered Inference*, section 6 and proposition 2, for a mean). The labels say how far the judge is off; its
-scores of all other samples lend precision, as far as they deserve it. A judge that is of no use leaves the mean of the
-labels alone, and no judge can make the estimate biased, provided that the labelled samples are a random part of all.
+This is prediction-powered inference with power tuning: PPI++ (Angelopoulos, Duchi and Zrnic 2023, *PPI++: Efficient
+Prediction-Powered Inference*, section 6 and proposition 2, for a mean). The labels show the error of the judge. Its
+scores of all other samples add precision, as far as they agree with the labels. A useless judge leaves the mean of the
+labels alone. No judge can bias the estimate if the labelled samples are a random part of all.
 """
 
 from __future__ import annotations
@@ -22,27 +22,29 @@ from polymeter.stats.means.mean_intervals import mean_interval
 from polymeter.stats.means.moments import FEWEST_CLUSTERS, FEWEST_SAMPLES
 
 _PSEUDO_DISAGREEMENTS = 1.0
-"""Squared disagreements of a judge and a label that are added to those seen: half a sample in each of the four cells of
-right and wrong (Agresti and Min 2005). Twenty labels without a disagreement do not show that there is none.
+"""Squared disagreements of a judge and a label that are added to the observed ones: half a sample in each of the four
+cells of right and wrong (Agresti and Min 2005). Twenty labels without a disagreement do not prove that none exists.
 """
 _PSEUDO_SAMPLES = 2.0
 _LEAST_TRIALS = 0.8
-"""The independent labels that each label is worth at least: near 0 and 1 the variance alone says too little."""
+"""The least number of independent labels for which each label counts: near 0 and 1, the variance alone says too
+little.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """A mean of labels that a judge's scores have helped to estimate.
+    """A mean of labels, estimated with the help of a judge's scores.
 
     Attributes:
         value: The estimate.
-        stderr: Its standard error, which holds the judge's error; ``None`` with too few labels.
+        stderr: Its standard error, which includes the judge's error; ``None`` with too few labels.
         interval: The 95 % interval; ``None`` with too few labels.
-        no_interval: Why there is none; empty if there is one.
-        weight: The weight λ of the judge: 0 if its scores say nothing about the labels, 1 if they are taken whole.
-        bias: The judge's mean less that of the labels, on the labelled samples.
+        no_interval: Why the interval is missing; empty if there is one.
+        weight: The weight λ of the judge: 0 if its scores say nothing about the labels, 1 if they count fully.
+        bias: The judge's mean minus that of the labels, on the labelled samples.
         n_labelled: The number of samples with a label and a score of the judge.
-        n_unlabelled: The number of those with a score alone.
+        n_unlabelled: The number of samples with a score but no label.
     """
 
     value: float
@@ -62,26 +64,26 @@ def corrected_mean(
     *,
     clusters: Sequence[Hashable | None] | None = None,
 ) -> CorrectedMean:
-    """The mean of the labels of all samples, labelled or not.
+    """Estimate the mean of the labels of all samples, labelled or not.
 
-    ``λ mean(f of unlabelled) + mean(y - λ f of labelled)``, with the λ of least variance,
-    ``cov(y, f) / ((1 + n / N) var(f))``, between 0 and 1. Its variance is that of both means, ``λ² var(f) / N +
-    var(y - λ f) / n``; with clusters, the sum over clusters of the squared sum of what their samples add, which holds
-    whether or not a cluster has samples on both sides.
+    The estimate is ``λ mean(f of unlabelled) + mean(y - λ f of labelled)``, with the λ of least variance,
+    ``cov(y, f) / ((1 + n / N) var(f))``, between 0 and 1. Its variance is that of both means,
+    ``λ² var(f) / N + var(y - λ f) / n``. With clusters, it is the sum over clusters of the squared sum of their
+    samples' terms. This also holds if a cluster has samples on both sides.
 
     Args:
-        labels: Of the labelled samples, shape ``(n,)``, at least one.
-        scores: The judge's, of the same samples, shape ``(n,)``.
-        unlabelled: The judge's, of all other samples, shape ``(N,)``; may be empty.
+        labels: The labels of the labelled samples, shape ``(n,)``, at least one.
+        scores: The judge's scores of the same samples, shape ``(n,)``.
+        unlabelled: The judge's scores of all other samples, shape ``(N,)``; may be empty.
         clusters: The label that each sample shares with others, ``None`` for one on its own: of the labelled samples,
             then of the others.
 
     Raises:
-        ValueError: if there is no label, or the lists differ in length.
+        ValueError: if the labels are empty, or the lists differ in length.
     """
     y, f, g = (np.asarray(values, dtype=np.float64) for values in (labels, scores, unlabelled))
     if not y.size:
-        raise ValueError("There are no labels, so there is nothing to correct a mean with.")
+        raise ValueError("There are no labels to correct a mean with.")
     if y.shape != f.shape or (clusters is not None and len(clusters) != y.size + g.size):
         raise ValueError("The lists of labels, scores and clusters differ in length, so they cannot be paired.")
     n, n_others = int(y.size), int(g.size)
@@ -132,7 +134,9 @@ def corrected_mean(
 
 
 def _power(labels: NDArray[np.float64], scores: NDArray[np.float64], unlabelled: NDArray[np.float64]) -> float:
-    """The λ of least variance, between 0 and 1 (equation 9 of the paper, as its authors' package estimates it)."""
+    """Return the λ of least variance, between 0 and 1 (equation 9 of the paper, as its authors' package estimates
+    it).
+    """
     spread = float(np.concatenate([scores, unlabelled]).var(ddof=1))
     if spread <= 0:
         return 0.0
@@ -141,12 +145,14 @@ def _power(labels: NDArray[np.float64], scores: NDArray[np.float64], unlabelled:
 
 
 def _variance(values: NDArray[np.float64]) -> float:
-    """The variance of the mean of independent values; 0 for fewer than two."""
+    """Return the variance of the mean of independent values; 0 for fewer than two."""
     return float(values.var(ddof=1)) / values.size if values.size > 1 else 0.0
 
 
 def _clustered(residuals: NDArray[np.float64], weighted: NDArray[np.float64], partition: Partition) -> float:
-    """The variance where samples are independent only between clusters, with the usual correction for few clusters."""
+    """Return the variance for samples that are independent only between clusters, with the usual correction for few
+    clusters.
+    """
     parts = [(residuals - residuals.mean()) / residuals.size]
     if weighted.size:
         parts.append((weighted - weighted.mean()) / weighted.size)

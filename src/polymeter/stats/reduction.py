@@ -1,6 +1,6 @@
-"""The default reduction: rows to results. Formats whose authors reduce differently bring their own.
+"""The default reduction from rows to results. Formats with other reductions bring their own.
 
-One pass over the rows keeps the values of each metric and nothing else; everything is then computed from those, in
+One pass over the rows keeps the values of each metric and nothing else. All results are computed from these values, in
 row order.
 """
 
@@ -27,7 +27,7 @@ from polymeter.stats.means.clusters import ALONE, Partition
 _ABSENT = object()
 _FAST = frozenset({float, int, bool})
 _FIRST = 0
-"""The number of the first row's subset."""
+"""The index of the first row's subset."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -39,8 +39,8 @@ class MetricPlan:
     Attributes:
         name: Its name, the first part of its key in a score.
         filter: The filter that the answers went through, the second part.
-        aggregation: How its values become one number.
-        higher_is_better: Direction; ``None``: unknown.
+        aggregation: The function that turns its values into one number.
+        higher_is_better: The direction; ``None``: unknown.
         bounds: The range of its values.
     """
 
@@ -52,20 +52,20 @@ class MetricPlan:
 
 
 def reduce_rows(rows: Iterable[ScoredRow], metrics: Sequence[MetricPlan], context: ReduceContext) -> list[Result]:
-    """Results of a task from its rows.
+    """Compute the results of a task from its rows.
 
-    A row without a score, without a metric's key, or with NaN there is left out of that metric. The whole task comes
-    first; if the rows have more than one subset, each follows in order of appearance. Dictionaries of numbers under a
-    closed-form mean become a dictionary of means. Intervals are those of ``mean_intervals`` and ``bootstrap``; clusters
-    count if there are at least two.
+    A row without a score, without a metric's key, or with NaN as its value is left out of that metric. The whole task
+    comes first. If the rows have more than one subset, each subset follows, in order of appearance. Under a closed-form
+    mean, dictionaries of numbers become a dictionary of means. Intervals are those of ``mean_intervals`` and
+    ``bootstrap``. Clusters count if there are at least two.
 
     Args:
         rows: In sample order; read once.
-        metrics: What to compute.
-        context: Its ``seed`` feeds the resampling.
+        metrics: The metrics to compute.
+        context: The context; its ``seed`` is used for resampling.
 
     Raises:
-        ScoreError: if an aggregation raises, or a value under a mean is not a number; the message names metric, sample
+        ScoreError: if an aggregation raises, or a value under a mean is not a number. The message names metric, sample
             and value.
     """
     reduction = RowReduction(metrics)
@@ -75,12 +75,13 @@ def reduce_rows(rows: Iterable[ScoredRow], metrics: Sequence[MetricPlan], contex
 
 
 class RowReduction:
-    """A reduction that is given its rows one by one, for callers that make several of one pass; see ``reduce_rows``.
+    """A reduction that receives its rows one by one, for callers that make several reductions in one pass; see
+    ``reduce_rows``.
 
     Args:
-        metrics: What to compute.
-        plan_of: The plan of a metric that is not among them, by its key, when a row first has it; ``None``: it is left
-            out. Its results come after those of earlier ones.
+        metrics: The metrics to compute.
+        plan_of: A function that returns the plan of another metric, by its key, when a row first has it; ``None``: the
+            metric is left out. Its results come after those of earlier metrics.
     """
 
     def __init__(
@@ -95,12 +96,12 @@ class RowReduction:
             self._compute(plan)
 
     def expect(self, plan: MetricPlan) -> None:
-        """Have results of a metric, even if no row has it."""
+        """Include results of a metric, even if no row has it."""
         if all(column.key != (plan.name, plan.filter) for column in self._columns):
             self._compute(plan)
 
     def add(self, score: Score | None, subset: tuple[str, ...], cluster: str | None, sample_id: str) -> None:
-        """Take account of a row."""
+        """Add a row."""
         number = _number_of(subset, self._subsets)
         if score is None:
             return
@@ -114,7 +115,7 @@ class RowReduction:
                 column.add(value, number, of_cluster, sample_id)
 
     def results(self, seed: int) -> list[Result]:
-        """The results of the rows so far, of each metric for the whole and then for each subset."""
+        """Return the results of the rows so far: of each metric, for the whole and then for each subset."""
         parts: list[tuple[tuple[str, ...], int | None]] = [((), None)]
         if len(self._subsets) > 1:
             parts += self._subsets.items()
@@ -142,19 +143,19 @@ class _MetricColumn:
         self.plan = plan
         self.key = (plan.name, plan.filter)
         self.values: list[Any] | array[float] = []
-        # Most rows have neither a subset nor a cluster, so both are kept from the first row on that has one.
+        # Most rows have neither a subset nor a cluster, so both are kept only from the first row that has one.
         self.subsets: array[int] | None = None
         self.clusters: array[int] | None = None
 
     def add(self, value: Any, subset: int, cluster: int, sample_id: str) -> bool:
-        """Add the value of one sample unless it is NaN; returns whether it was added."""
+        """Add the value of one sample unless it is NaN, and return whether it was added."""
         if _is_nan(value):
             return False
         self._append(value, subset, cluster)
         return True
 
     def result(self, path: tuple[str, ...], subset: int | None, seed: int) -> Result:
-        """The result of one subset, or of the whole."""
+        """Return the result of one subset, or of the whole."""
         plan = self.plan
         number, n = self.estimate(subset, seed_for(seed, plan.name, plan.filter, *path), self._label(path))
         return Result(
@@ -174,8 +175,8 @@ class _MetricColumn:
         )
 
     def _range(self, number: Estimate, n: int) -> Bounds:
-        """The declared range, unless a value contradicts it; where none is declared 0 to 1, if several values lie
-        there.
+        """Return the declared range, unless a value contradicts it. If none is declared, return 0 to 1 if several
+        values lie there.
         """
         declared = next(
             (bounds for bounds in (self.plan.bounds, self.plan.aggregation.bounds) if is_bounded(bounds)), None
@@ -186,7 +187,7 @@ class _MetricColumn:
         return declared if is_kept else UNBOUNDED
 
     def estimate(self, subset: int | None, seed: int, label: str) -> tuple[Estimate, int]:
-        """The estimate for one subset (``None``: for the whole), and the number of samples behind it."""
+        """Return the estimate for one subset (``None``: for the whole), and the number of samples behind it."""
         positions = self._positions(subset)
         n = len(self.values) if positions is None else len(positions)
         if n == 0:
@@ -240,10 +241,10 @@ class _MeanColumn(_MetricColumn):
             if isinstance(value, Mapping) and (self.parts or not self.values):
                 return self._add_parts(value, subset, cluster, sample_id)
             value = self._as_number(value, sample_id)
-        if value != value:  # noqa: PLR0124  (NaN is what differs from itself)
+        if value != value:  # noqa: PLR0124  (only NaN differs from itself)
             return False
         if self.parts:
-            raise self._not_a_number(value, sample_id, "Other samples have a dictionary of numbers here.")
+            raise self._not_a_number(value, sample_id, "Other samples have a dictionary of numbers for this metric.")
         self._append(value, subset, cluster)
         return True
 
@@ -256,7 +257,7 @@ class _MeanColumn(_MetricColumn):
         return Estimate(means if n else None), n
 
     def _at(self, positions: NDArray[np.intp] | None) -> array[float]:
-        """An array: a list of a million floats takes four times the memory."""
+        """Return an array: a list of a million floats needs four times the memory."""
         if positions is None:
             return self.values
         return array("d", np.asarray(self.values)[positions].tobytes())
@@ -268,7 +269,7 @@ class _MeanColumn(_MetricColumn):
                 raise self._not_a_number(item, sample_id, f"It is under the key {key!r}.")
             is_added |= self.parts.setdefault(key, _MeanColumn(self.plan)).add(item, subset, cluster, sample_id)
         if is_added:
-            self._append(math.nan, subset, cluster)  # counts the sample; the numbers are in the parts
+            self._append(math.nan, subset, cluster)  # count the sample; the numbers are in the parts
         return is_added
 
     def _as_number(self, value: Any, sample_id: str) -> float:
@@ -276,7 +277,7 @@ class _MeanColumn(_MetricColumn):
             value = value.item()
         if isinstance(value, Real):
             return float(value)
-        raise self._not_a_number(value, sample_id, "Give a number, or NaN where there is none.")
+        raise self._not_a_number(value, sample_id, "Give a number, or NaN if the sample has none.")
 
     def _not_a_number(self, value: Any, sample_id: str, hint: str) -> ScoreError:
         shown = repr(value)[:200]
@@ -288,7 +289,7 @@ class _MeanColumn(_MetricColumn):
 
 
 def _noted(number: int, before: array[int] | None, usual: int, n_before: int) -> array[int]:
-    """The numbers of a column's rows with one more; of the rows before the first that was kept, the usual one."""
+    """Return the numbers of a column's rows with one more. Rows before the first kept one get the usual number."""
     numbers = array("q", [usual]) * n_before if before is None else before
     numbers.append(number)
     return numbers
@@ -299,7 +300,7 @@ def _number_of(label: K, numbers: dict[K, int]) -> int:
 
 
 def _is_in(value: Any, bounds: Bounds) -> bool:
-    """Whether a value is not known to lie beyond a range."""
+    """Check that a value is not known to lie outside a range."""
     low, high = bounds
     if not isinstance(value, (int, float)):
         return True
@@ -307,7 +308,7 @@ def _is_in(value: Any, bounds: Bounds) -> bool:
 
 
 def _is_nan(value: Any) -> bool:
-    """Whether a value is NaN, in Python's or NumPy's precision."""
+    """Return whether a value is NaN, in Python's or NumPy's precision."""
     if isinstance(value, float):
         return value != value  # noqa: PLR0124
     return isinstance(value, np.floating) and bool(np.isnan(value))

@@ -1,12 +1,12 @@
-"""Is a paired difference more than noise? Mid-p and resampled tests, the size of an effect, and Holm's correction.
+"""Significance of a paired difference: mid-p and resampled tests, the size of an effect, and Holm's correction.
 
-``polymeter.stats.paired`` estimates the difference and its interval; this says how surprising it would be if the two
+``polymeter.stats.paired`` estimates the difference and its interval. The tests here compute its probability if the two
 models were equal.
 
-All tests count an outcome as extreme as the observed one by half (mid-p, Lancaster 1961). Of few pairs that differ, an
-exact test errs in 2 to 4 % of comparisons where it promises at most 5 %; the mid-p test comes close to 5 % and rarely
-goes above (Fagerland, Lydersen and Laake 2013, *BMC Medical Research Methodology* 13, 91). ``benchmarks/honesty.py``
-measures both.
+All tests count half of the probability of an outcome as extreme as the observed one (mid-p, Lancaster 1961). If few
+pairs differ, an exact test errs in 2 to 4 % of comparisons although it promises at most 5 %. The mid-p test comes close
+to 5 % and is rarely above (Fagerland, Lydersen and Laake 2013, *BMC Medical Research Methodology* 13, 91).
+``benchmarks/honesty.py`` measures both.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from polymeter.stats.means.clusters import Partition
 from polymeter.stats.paired import pairs_of
 
 ALPHA = 0.05
-"""At or below this p-value a difference counts as shown."""
+"""A difference counts as shown at or below this p-value."""
 RESAMPLES = 9_999
-"""With the observed one, ten thousand: p-values come in steps of 0.0001."""
+"""With the observed outcome, these are ten thousand, so p-values come in steps of 0.0001."""
 _MOST_LISTED = 16
-"""Up to so many units, all assignments of signs are listed: 65,536."""
+"""The most units for which all assignments of signs are listed: 65,536."""
 _MOST_STEPS = 20_000_000
-"""Additions that the exact distribution of whole numbers may take."""
+"""The most additions for the exact distribution of whole numbers."""
 _LOOKUPS = 500_000_000
-"""Draws of eight signs that a resampled test may take; with more units there are fewer resamples."""
+"""The most draws of eight signs in a resampled test. With more units, there are fewer resamples."""
 _FEWEST_RESAMPLES = 999
 _BLOCK = 8
 _BLOCKS_AT_ONCE = 256
 _TOLERANCE = 1e-9
-"""Sums that differ by less, in shares of the greatest possible sum, are equal: the order of additions may differ."""
+"""The tolerance for equal sums, as a share of the greatest possible sum: the order of additions may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,16 @@ class PairedTest:
     """A two-sided test of the hypothesis that two models are interchangeable on each sample.
 
     Attributes:
-        p_value: The probability of a larger difference than this one, and half of that of one as large; ``None``
-            without a pair.
+        p_value: The probability of a larger difference than this one, plus half the probability of an equal one;
+            ``None`` without a pair.
         method: How it was computed: ``McNemar, mid-p``; ``permutation, mid-p``; ``permutation, 9999 resamples``; with
-            ``of clusters`` where whole clusters are exchanged.
+            ``of clusters`` if whole clusters are exchanged.
         effect_size: Cohen's d for pairs (``d_z``, Cohen 1988, section 2.3.5): the mean difference over the standard
-            deviation of the differences; ``None`` where these do not vary.
-        odds_ratio: Of samples with the values 0 and 1, how many only the first model gets right for each that only the
-            second gets right; infinite if there is none of the latter, ``None`` if there is none of either.
+            deviation of the differences; ``None`` if these do not vary.
+        odds_ratio: For values of 0 and 1: the number of samples that only the first model gets right, over the number
+            that only the second gets right. It is infinite if the second number is 0, and ``None`` if both are.
         false_positive_rate: How often this test finds a difference (p at most 0.05) between equal models, given the
-            pairs that differ: 0 if they are too few for any outcome to be found, ``None`` without a pair.
+            pairs that differ: 0 if they are too few for any difference, ``None`` without a pair.
     """
 
     p_value: float | None
@@ -64,11 +64,11 @@ class PairedTest:
 
 
 class Permutation(NamedTuple):
-    """What a permutation test, or McNemar's, says.
+    """The result of a permutation test, or of McNemar's test.
 
     Attributes:
-        p_value: Two-sided, mid-p.
-        false_positive_rate: The probability of a p-value of at most 0.05 where the models are equal.
+        p_value: The two-sided mid-p value.
+        false_positive_rate: The probability of a p-value of at most 0.05 if the models are equal.
         method: How the distribution of the sum was found.
     """
 
@@ -86,11 +86,11 @@ def paired_test(
 ) -> PairedTest:
     """Test whether two models differ on the same samples.
 
-    Independent samples with the values 0 and 1: McNemar's test. Any other: the permutation test that exchanges the two
-    models' values of a sample, or of all samples of a cluster.
+    Independent samples with the values 0 and 1 are compared by McNemar's test. All others are compared by the
+    permutation test that exchanges the two models' values of a sample, or of all samples of a cluster.
 
     Args:
-        first: Values of one model, shape ``(n,)``, NaN where unscored.
+        first: Values of one model, shape ``(n,)``, NaN if unscored.
         second: Values of the other on the same samples in the same order, shape ``(n,)``.
         clusters: The label that each sample shares with others, ``None`` for a sample on its own.
         seed: For resampling.
@@ -115,8 +115,8 @@ def paired_test(
 
 
 def mcnemar_test(only_first: int, only_second: int) -> Permutation:
-    """McNemar's test (1947), two-sided, in its mid-p form: the binomial test of the discordant pairs, in which an
-    outcome as extreme as the observed one counts by half.
+    """Apply McNemar's test (1947), two-sided, in its mid-p form. This is the binomial test of the discordant pairs, in
+    which an outcome as extreme as the observed one counts by half.
 
     Args:
         only_first: Pairs in which only the first model succeeds.
@@ -127,11 +127,11 @@ def mcnemar_test(only_first: int, only_second: int) -> Permutation:
     n = only_first + only_second
     if not n:
         return Permutation(1.0, 0.0, "McNemar, mid-p")
-    # Of the smaller count alone, from 0 on; both sides have it, unless it is half of all.
+    # For the smaller count alone, from 0 on. Both sides have it, unless it is half of all.
     up_to = bdtr(np.arange(n // 2 + 1), n, 0.5)
     mid = up_to + np.concatenate([[0.0], up_to[:-1]])
     if n % 2 == 0:
-        mid[-1] = 0.5 + up_to[-2] if n > 1 else 1.0  # 1 less half of the middle one, which has no other side
+        mid[-1] = 0.5 + up_to[-2] if n > 1 else 1.0  # 1 minus half of the middle one, which has no other side
     shown = np.flatnonzero(mid <= ALPHA)
     rate = 2 * float(up_to[shown[-1]]) if shown.size else 0.0
     return Permutation(float(mid[min(only_first, only_second)]), rate, "McNemar, mid-p")
@@ -140,15 +140,16 @@ def mcnemar_test(only_first: int, only_second: int) -> Permutation:
 def permutation_test(
     differences: NDArray[np.float64], clusters: Partition | None = None, *, seed: int = 0
 ) -> Permutation:
-    """The permutation test of paired values (Fisher 1935, section 21), two-sided, in its mid-p form.
+    """Apply the permutation test of paired values (Fisher 1935, section 21), two-sided, in its mid-p form.
 
-    Under the hypothesis each difference could as well have the other sign; those of a cluster change theirs together.
-    The distribution of their sum is listed for few units, computed for small whole numbers, and otherwise drawn: then
-    the observed sum counts as one of the draws, so that the p-value is never 0 (Phipson and Smyth 2010).
+    Under the hypothesis, each difference is as likely to have the other sign, and those of a cluster change theirs
+    together. The distribution of their sum is listed for few units, computed for small whole numbers, and otherwise
+    drawn. In the last case, the observed sum counts as one of the draws, so that the p-value is never 0 (Phipson and
+    Smyth 2010).
 
     Args:
         differences: One difference for each pair, shape ``(n,)``, all finite.
-        clusters: Which of them belong together; ``None``: none do.
+        clusters: The differences that belong together; ``None``: none do.
         seed: For the draws.
     """
     kind = "permutation"
@@ -158,7 +159,7 @@ def permutation_test(
     sizes = np.abs(units)
     reach = float(sizes.sum())
     observed = abs(math.fsum(units.tolist()))
-    sizes = sizes[sizes > _TOLERANCE * reach]  # what does not differ is the same under either sign
+    sizes = sizes[sizes > _TOLERANCE * reach]  # a zero difference is the same under either sign
     if not sizes.size:
         return Permutation(1.0, 0.0, f"{kind}, mid-p")
     whole = _whole_numbers(sizes)
@@ -177,7 +178,7 @@ def permutation_test(
 
 
 def effect_size(differences: NDArray[np.float64]) -> float | None:
-    """Cohen's ``d_z`` of differences of pairs, shape ``(n,)``; ``None`` for fewer than two or equal ones."""
+    """Compute Cohen's ``d_z`` of differences of pairs, shape ``(n,)``, or ``None`` for fewer than two or equal ones."""
     if differences.size < 2:
         return None
     deviation = float(differences.std(ddof=1))
@@ -185,10 +186,10 @@ def effect_size(differences: NDArray[np.float64]) -> float | None:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """P-values corrected for their number by Holm's step-down procedure (1979, *Scandinavian Journal of Statistics* 6).
+    """Correct p-values for their number by Holm's step-down procedure (1979, *Scandinavian Journal of Statistics* 6).
 
-    One at or below 0.05 is then shown, and the probability that any of those shown is false is at most 0.05. ``None``
-    is no test, and counts for nothing.
+    A corrected p-value at or below 0.05 counts as shown. The probability that any of the shown differences is false is
+    at most 0.05. ``None`` means no test, and does not count.
     """
     tested = [(p, place) for place, p in enumerate(p_values) if p is not None]
     corrected: list[float | None] = [None] * len(p_values)
@@ -200,14 +201,14 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def _whole_numbers(sizes: NDArray[np.float64]) -> NDArray[np.int64] | None:
-    """The sizes in units of the smallest, if all are whole then."""
+    """Return the sizes in units of the smallest, if all of them are then whole numbers."""
     in_units = sizes / sizes.min()
     whole = np.rint(in_units)
     return whole.astype(np.int64) if bool((np.abs(in_units - whole) <= _TOLERANCE * whole).all()) else None
 
 
 def _shares_of_whole_numbers(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The share of all assignments of signs that has each sum of the positive ones, from 0 to the sum of all."""
+    """Return the share of all assignments of signs for each sum of the positive ones, from 0 to the sum of all."""
     shares = np.zeros(int(sizes.sum()) + 1)
     shares[0] = 1.0
     reached = 0
@@ -221,13 +222,13 @@ def _shares_of_whole_numbers(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
 def _mid_p(
     sums: NDArray[np.float64], shares: NDArray[np.float64], observed: float, tolerance: float
 ) -> tuple[float, float]:
-    """The mid-p value of an observed sum, and the probability of one of at most 0.05.
+    """Return the mid-p value of an observed sum, and the probability of a value of at most 0.05.
 
     Args:
-        sums: How far each sum is from zero.
+        sums: The distance of each sum from zero.
         shares: The probability of each.
-        observed: How far the observed one is.
-        tolerance: Sums that differ by less are equal.
+        observed: The distance of the observed sum from zero.
+        tolerance: The tolerance for equal sums.
     """
     order = np.argsort(-sums, kind="stable")
     sums, shares = sums[order], shares[order]
@@ -240,7 +241,7 @@ def _mid_p(
 
 
 def _signed_sums(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sums under all assignments of signs."""
+    """Return the sums under all assignments of signs."""
     sums = np.zeros(1)
     for size in sizes.tolist():
         sums = np.concatenate([sums + size, sums - size])
@@ -248,7 +249,7 @@ def _signed_sums(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _drawn_sums(sizes: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.float64]:
-    """Sums under signs drawn at random, shape ``(resamples,)``.
+    """Return sums under signs drawn at random, shape ``(resamples,)``.
 
     The signed sums of eight units are listed once, so that one random byte draws the signs of eight.
     """

@@ -269,5 +269,5 @@ def test_power_analysis_measures_nothing(recorder, capsys):
     assert run("--power-analysis", "--tasks", "", "--effect-size", "0.05") == 0
     assert "785 samples" in capsys.readouterr().out
     assert main(["lmms-eval", "power", "--alpha", "2"]) == 2
-    assert "alpha and power lie between 0 and 1." in capsys.readouterr().err
+    assert "alpha and power must be between 0 and 1." in capsys.readouterr().err
     assert not recorder.commands

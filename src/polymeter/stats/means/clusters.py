@@ -1,6 +1,6 @@
-"""The partition into clusters: standard errors, degrees of freedom and resampling share it, so they cannot disagree.
+"""The partition into clusters. Standard errors, degrees of freedom and resampling share it, so they cannot disagree.
 
-Samples that share an image or a video are not independent. A value without a cluster is a cluster of its own.
+Samples that share an image or a video are not independent. A value without a cluster counts as a cluster of one.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ ALONE = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition:
-    """Which cluster each value belongs to.
+    """The assignment of values to clusters.
 
     Attributes:
         codes: Cluster number of each value, shape ``(n,)``; numbered from 0 in order of first appearance.
-        count: Number of clusters, values without one included.
+        count: Number of clusters, including values without one.
     """
 
     codes: NDArray[np.intp]
@@ -29,13 +29,13 @@ class Partition:
 
     @classmethod
     def of(cls, labels: Iterable[Hashable | None]) -> Partition:
-        """The partition by label; each ``None`` becomes a cluster of one."""
+        """Return the partition by label; each ``None`` becomes a cluster of one."""
         numbers: dict[Hashable, int] = {}
         return cls.of_codes([ALONE if label is None else numbers.setdefault(label, len(numbers)) for label in labels])
 
     @classmethod
     def of_codes(cls, codes: Sequence[int] | NDArray[np.int64]) -> Partition:
-        """The partition by number, shape ``(n,)``; each negative number (``ALONE``) becomes a cluster of one."""
+        """Return the partition by number, shape ``(n,)``; each negative number (``ALONE``) becomes a cluster of one."""
         numbers = np.array(codes, dtype=np.int64)
         is_alone = numbers < 0
         numbers[is_alone] = np.arange(np.count_nonzero(is_alone)) + numbers.max(initial=-1) + 1
@@ -45,11 +45,11 @@ class Partition:
         return cls(rank[inverse], int(first.size))
 
     def sums(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums per cluster: a table of shape ``(n, k)`` becomes ``(count, k)``."""
+        """Return the sums per cluster: a table of shape ``(n, k)`` becomes ``(count, k)``."""
         columns = [np.bincount(self.codes, weights=column, minlength=self.count) for column in table.T]
         return np.stack(columns, axis=1)
 
     def members(self) -> list[NDArray[np.intp]]:
-        """The positions of each cluster's values, ascending: ``count`` arrays."""
+        """Return the positions of each cluster's values, ascending: ``count`` arrays."""
         order = np.argsort(self.codes, kind="stable")
         return np.split(order, np.cumsum(np.bincount(self.codes, minlength=self.count))[:-1])

@@ -1,14 +1,14 @@
 """Intervals of means and of sums of means, from their moments.
 
-Two methods, and ``None`` with a reason where neither can be trusted:
+The methods are these two. If neither can be trusted, the interval is ``None``, with a reason:
 
-- ``score``: where the range of the values is known. For one mean it is Wilson's interval (1927) for the number of
-  independent trials that would have the same variance (Korn and Graubard 1998; Dean and Pagano 2015); for a sum of
-  means it is the score interval for a linear combination of proportions (Martín Andrés, Álvarez Hernández and Herranz
-  Tejedor 2011), which is Wilson's for a single one. The bound next to one or two failures is lengthened (Brown, Cai and
-  DasGupta 2001, section 4.1.1). That of clusters rests on more trials than the other (``_near_bound``).
-- ``hall``: where it is not, the hull of Student's interval and of the one whose skewness Hall's cubic transformation
-  (1992) removes.
+- ``score``: if the range of the values is known. For one mean it is Wilson's interval (1927) for the number of
+  independent trials with the same variance (Korn and Graubard 1998; Dean and Pagano 2015). For a sum of means it is the
+  score interval for a linear combination of proportions (Martín Andrés, Álvarez Hernández and Herranz Tejedor 2011),
+  which is Wilson's for a single one. The bound next to one or two failures is lengthened (Brown, Cai and DasGupta 2001,
+  section 4.1.1). For clusters, this bound uses more trials than the other one (``_near_bound``).
+- ``hall``: if the range is unknown, the hull of Student's interval and of the interval without skewness by Hall's cubic
+  transformation (1992).
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from polymeter.stats.intervals import LEVEL, Interval, normal_quantile, t_quanti
 from polymeter.stats.means.moments import FEWEST_SAMPLES
 
 _RARE = 2.0
-"""Up to so many failures Wilson's bound is too short."""
+"""The most failures for which Wilson's bound is too short."""
 _RARE_TAIL = 0.085
-"""The probability of as many failures or more at the lengthened bound. It keeps the coverage above 0.91 everywhere;
-Brown, Cai and DasGupta's 0.05 makes it longer than that needs.
+"""The probability of as many failures or more at the lengthened bound. It keeps the coverage above 0.91 everywhere.
+Brown, Cai and DasGupta's 0.05 makes the bound longer than necessary.
 """
 _RARE_BOUNDS = {1.0: 0.0888312137066, 2.0: 0.4826876018189}
 _MANY_MEMBERS = 4
 _FARTHEST = 20.0
-"""Beyond so many times the distance to a 95 % bound every p-value is 0."""
+"""The multiple of the distance to a 95 % bound beyond which every p-value is 0."""
 _SKEWED = 1.5
-"""From this skewness of single values on, an interval on a known range takes account of it."""
+"""The least skewness of single values that an interval on a known range corrects for."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeanInterval:
-    """An interval, or why there is none.
+    """An interval, or the reason why it is missing.
 
     Attributes:
         interval: The 95 % interval.
-        method: How it was computed.
-        problem: Why there is none; empty if there is one.
+        method: How the interval was computed.
+        problem: Why the interval is missing; empty if there is one.
     """
 
     interval: Interval | None = None
@@ -53,15 +53,15 @@ class MeanInterval:
 
 
 def mean_interval(spread: Spread) -> MeanInterval:
-    """The interval of one mean."""
+    """Return the interval of one mean."""
     return sum_interval(((1.0, spread),))
 
 
 def sum_interval(terms: Terms) -> MeanInterval:
-    """The interval of a sum of independent means.
+    """Return the interval of a sum of independent means.
 
     Args:
-        terms: Each with its coefficient; those of one and the same mean are added.
+        terms: Means, each with its coefficient. Terms of the same mean are added.
     """
     terms = _merged(terms)
     n = sum(spread.n for _, spread in terms)
@@ -86,10 +86,10 @@ def sum_interval(terms: Terms) -> MeanInterval:
 
 
 def zero_p_value(terms: Terms) -> tuple[float, str] | None:
-    """The p-value of the hypothesis that a sum of independent means is zero, and the test: the one whose inversion is
-    ``sum_interval``, so that the two never contradict each other.
+    """Return the p-value of the hypothesis that a sum of independent means is zero, and the name of the test. The test
+    is the inversion of ``sum_interval``, so the two never contradict each other.
 
-    It is one less the level at which the interval begins to hold zero. ``None`` where there is no interval.
+    It is 1 minus the level at which the interval begins to contain zero. It is ``None`` if there is no interval.
     """
     terms = _merged(terms)
     found = sum_interval(terms)
@@ -105,7 +105,7 @@ def zero_p_value(terms: Terms) -> tuple[float, str] | None:
     quantile, is_score = _quantile(terms), found.method == "score"
 
     def distance(reach: float) -> float:
-        """How far the bound next to zero is from it: positive while zero lies outside."""
+        """Return the distance of the nearest bound from zero: positive while zero lies outside."""
         low, high = _score(terms, quantile, reach) if is_score else _hall(terms, reach * quantile)
         return low if value > 0 else -high
 
@@ -116,7 +116,7 @@ def zero_p_value(terms: Terms) -> tuple[float, str] | None:
 
 
 def bounded_interval(value: float, stderr: float, df: float, bounds: tuple[float, float]) -> Interval:
-    """The score interval of any estimate between two bounds, from its standard error."""
+    """Return the score interval of any estimate between two bounds, from its standard error."""
     spread = Spread(value, FEWEST_SAMPLES, stderr**2, df=df, bounds=bounds)
     return _score(((1.0, spread),), _quantile(((1.0, spread),)))
 
@@ -141,13 +141,15 @@ def _range_of(terms: Terms) -> Bounds:
 
 
 def _quantile(terms: Terms) -> float:
-    """The quantile of an interval: Student's, or the normal one."""
+    """Return the quantile for an interval: Student's, or the normal one."""
     df = _freedom(terms)
     return t_quantile((1 + LEVEL) / 2, df) if math.isfinite(df) else normal_quantile((1 + LEVEL) / 2)
 
 
 def _freedom(terms: Terms) -> float:
-    """The degrees of freedom of Satterthwaite (1946) and Welch for a sum of variances; infinite if these are known."""
+    """Return the degrees of freedom of Satterthwaite (1946) and Welch for a sum of variances; infinite if these are
+    known.
+    """
     parts = [(coefficient**2 * spread.variance, spread.df) for coefficient, spread in terms]
     total = math.fsum(variance for variance, _ in parts)
     spent = math.fsum(variance**2 / df for variance, df in parts if df > 0)
@@ -164,10 +166,10 @@ def _is_skewed(spread: Spread) -> bool:
 
 
 def _hall(terms: Terms, quantile: float) -> Interval:
-    """Student's interval, lengthened where skewness asks for it.
+    """Return Student's interval, lengthened if skewness requires it.
 
-    Hall (1992) removes the skewness ``a`` of a mean from its t statistic by ``g(t) = t + a t²/3 + a² t³/27 + a/6``,
-    which has an inverse in closed form.
+    Hall (1992) removes the skewness ``a`` of a mean from its t statistic by ``g(t) = t + a t²/3 + a² t³/27 + a/6``.
+    This function has an inverse in closed form.
     """
     value = math.fsum(coefficient * spread.mean for coefficient, spread in terms)
     error = math.sqrt(math.fsum(coefficient**2 * spread.variance for coefficient, spread in terms))
@@ -185,20 +187,20 @@ def _untransformed(quantile: float, skewness: float) -> float:
 
 
 def _score(terms: Terms, quantile: float, reach: float = 1.0) -> Interval:
-    """The score interval, on the scale of the values; ``reach`` times as many standard errors wide as at 95 %."""
+    """Return the score interval on the scale of the values, ``reach`` times as many standard errors wide as at 95 %."""
     spreads = [spread for _, spread in terms]
     lows, highs = (np.array([spread.bounds[side] for spread in spreads], dtype=np.float64) for side in (0, 1))
     coefficients = np.array([coefficient for coefficient, _ in terms]) * (highs - lows)
     offset = math.fsum(coefficient * low for (coefficient, _), low in zip(terms, lows.tolist(), strict=True))
     means = np.array([spread.mean for spread in spreads])
     shares = np.clip((means - lows) / (highs - lows), 0.0, 1.0)
-    # A negative coefficient turns its share round, so that all can be taken for positive.
+    # A share with a negative coefficient is reversed, so that all coefficients are positive.
     is_negative = coefficients < 0
     offset += float(coefficients[is_negative].sum())
     shares, coefficients = np.where(is_negative, 1 - shares, shares), np.abs(coefficients)
     variances = np.array([spread.variance for spread in spreads]) / np.square(highs - lows)
     sizes = np.array([float(spread.n) for spread in spreads])
-    if len(spreads) > 1:  # p (1 - p) / n understates the variance by a factor that only counts where many are added
+    if len(spreads) > 1:  # p (1 - p) / n understates the variance by a factor that matters only in long sums
         variances = variances * sizes / np.maximum(sizes - 1, 1)
     worth = np.array([spread.trials for spread in spreads])
     normal = normal_quantile((1 + LEVEL) / 2)
@@ -218,7 +220,7 @@ def _score(terms: Terms, quantile: float, reach: float = 1.0) -> Interval:
 def _trials(
     shares: NDArray[np.float64], variances: NDArray[np.float64], fallback: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The number of independent trials whose share would have this variance."""
+    """Return the number of independent trials with a share of this variance."""
     most = shares * (1 - shares)
     has_spread = (most > 0) & (variances > 0)
     return np.where(has_spread, most / np.where(has_spread, variances, 1.0), fallback)
@@ -227,9 +229,10 @@ def _trials(
 def _score_bounds(
     shares: NDArray[np.float64], trials: NDArray[np.float64], weights: NDArray[np.float64], reach: float = 1.0
 ) -> Interval:
-    """The bounds of ``Σ w p`` for independent shares, all between 0 and 1.
+    """Return the bounds of ``Σ w p`` for independent shares, all between 0 and 1.
 
-    With fewer trials by the square of ``reach`` the bounds lie ``reach`` times as many standard errors away.
+    If the number of trials is divided by the square of ``reach``, the bounds lie ``reach`` times as many standard
+    errors away.
     """
     share = float(weights @ shares)
     trials = trials / reach**2
@@ -243,8 +246,8 @@ def _score_bounds(
         high = 1 - _score_bound(1 - shares, trials, weights)
         parts = np.square(weights) / trials
         if parts.sum() ** 2 >= _MANY_MEMBERS * np.square(parts).sum():
-            # Where most of many members are perfect, the shares most likely at a bound leave them so, and too little
-            # variance is left. The members taken together have it.
+            # If most of many members are perfect, they stay perfect in the most likely shares at a bound, which then
+            # have too little variance. The members together have enough.
             pooled = wilson_interval(share, total)
             low, high = min(pooled[0], low), max(pooled[1], high)
     total *= reach**2
@@ -256,10 +259,10 @@ def _score_bounds(
 
 
 def _score_bound(shares: NDArray[np.float64], trials: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """The lower bound of ``Σ w p``: the least value that the data do not contradict.
+    """Return the lower bound of ``Σ w p``: the least value that the data do not contradict.
 
-    For each multiplier the shares are those most likely among all with the same sum. The bound is where the sum lies
-    1.96 of its standard errors, computed there, below the one that was observed.
+    For each multiplier, the shares are the most likely ones with the same sum. The bound is the sum that lies 1.96
+    standard errors below the observed one, with the standard error at the bound.
     """
     observed = float(weights @ shares)
     if observed <= 0:
@@ -293,12 +296,12 @@ def _score_bound(shares: NDArray[np.float64], trials: NDArray[np.float64], weigh
 
 
 def _near_bound(share: float, trials: float) -> float:
-    """The lower bound of a small share: Wilson's, or that of the one-sided mid-p test where it is higher.
+    """Return the lower bound of a small share: Wilson's, or that of the one-sided mid-p test if it is higher.
 
-    The upper bound rests on fewer trials, since few failures say little of how alike the members of a cluster are. A
-    share under which not even a sample without a failure has a probability below 0.05 (Hanley and Lippman-Hand 1983) is
-    therefore never above it, and the lower bound may be missed as often as both. The mid-p test (Lancaster 1961; Berry
-    and Armitage 1995) rejects a true share in 5 % of samples on average.
+    The upper bound uses fewer trials, since few failures say little about the similarity of a cluster's members. If
+    even a sample without failures has a probability of 0.05 or more under a share (Hanley and Lippman-Hand 1983), this
+    share is therefore never above the upper bound. So the lower bound may miss as often as both bounds together. The
+    mid-p test (Lancaster 1961; Berry and Armitage 1995) rejects a true share in 5 % of samples on average.
     """
     low, _ = _score_bounds(np.array([share]), np.array([trials]), np.ones(1))
     highest = min(1 - (1 - LEVEL) ** (1 / trials), share)

@@ -1,4 +1,4 @@
-"""From the values of one mean, or their sums per cluster, to the moments that its interval rests on."""
+"""Moments for the interval of a mean, from its values or their sums per cluster."""
 
 from __future__ import annotations
 
@@ -17,48 +17,54 @@ FEWEST_SAMPLES = 20
 FEWEST_CLUSTERS = 10
 FEWEST_EFFECTIVE_CLUSTERS = 5
 FEWEST_OTHERS = 5
-"""Values that must differ from the most frequent one where no range is declared."""
+"""The fewest values that must differ from the most frequent one if no range is declared."""
 
 _VALUES_AT_ONCE = 1 << 16
 _LEAST_DEVIATION = 1e-50
-"""Powers of smaller deviations, and of greater ones than its inverse, are no longer numbers."""
+"""Powers of smaller deviations, and of deviations above its inverse, exceed the range of floats."""
 _FEWEST_WHERE_SKEWED = 7
-"""Clusters, by their share of the variance, below which no correction for skewness works: no interval then."""
+"""The fewest clusters, by their share of the variance, for a correction of skewness. With fewer there is no
+interval.
+"""
 _SKEWED = 0.6
 
-# What theory leaves open for clusters of 0s and 1s. Chosen by `python -m benchmarks.coverage`; its held-out scenarios,
-# which were not used for this, check them.
+# Constants that theory leaves open for clusters of 0s and 1s. They were chosen by `python -m benchmarks.coverage` and
+# checked on its held-out scenarios, which were not used for the choice.
 _USUAL_CORRELATION = 0.5
-"""The intraclass correlation where no failure tells of it."""
+"""The intraclass correlation if no failure shows it."""
 _TRUST = 0.8
-"""The weight of the variance between clusters; the rest is the one that the correlation implies, which varies less."""
+"""The weight of the variance between clusters. The rest is the variance that the correlation implies, which varies
+less.
+"""
 _LEAST_EFFECT = 0.85
-"""The least design effect. Below 1, since the variance of correlations that happen to be negative is cut off."""
+"""The least design effect. It is below 1, since the variance of correlations that happen to be negative is cut off."""
 _TRIALS_PER_CLUSTER = 1.25
-"""Independent trials that a cluster is worth where no failure tells of it; 1 if its members were all equal."""
+"""The number of independent trials that a cluster counts for if no failure shows it; 1 if its members were all
+equal.
+"""
 _FEWER_TRIALS = 0.4
-"""What is added to one trial for each cluster, where few clusters are mixed and the variance is uncertain."""
+"""The addition to one trial for each cluster, for few mixed clusters, whose variance is uncertain."""
 _LEAST_TRIALS = 0.7
-"""The share of their number that values are worth at least."""
+"""The least effective number of values, as a share of their number."""
 
 
 def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bounds: Bounds = UNBOUNDED) -> Spread:
-    """The moments of the mean of values, shape ``(n,)``.
+    """Return the moments of the mean of values, shape ``(n,)``.
 
-    The variance is that of Liang and Zeger (1986) with the small-sample correction CR2 of Bell and McCaffrey (2002),
-    which for a mean divides the squared sum of a cluster's deviations by ``1 - n_c / n``. What that leaves of the bias,
-    and the degrees of freedom (Satterthwaite), follow from the intraclass correlation (Imbens and Kolesár 2016), which
+    The variance is that of Liang and Zeger (1986) with the small-sample correction CR2 of Bell and McCaffrey (2002).
+    For a mean, this correction divides the squared sum of a cluster's deviations by ``1 - n_c / n``. The remaining bias
+    and the degrees of freedom (Satterthwaite) follow from the intraclass correlation (Imbens and Kolesár 2016), which
     is estimated by one-way analysis of variance (Donner 1986).
 
-    Where the range of the values is known, few failures say little of how they spread over clusters. There the
-    correlation is taken for at least the usual one, and the variance is averaged with the one that this implies. Both
-    weigh less with the number of clusters that are not all at one bound. That is needed for the end of the interval
-    which is far from the values. Shares near one end of the range have another that is close (``seen_trials``), and
-    for it the correlation is the one that was estimated: where it is high, failures come together in one cluster.
+    If the range of the values is known, few failures say little about their spread over clusters. The correlation is
+    then at least the usual one, and the variance is averaged with the one that this correlation implies. Both count
+    less with more clusters that are not all at one bound. The end of the interval far from the values needs this. The
+    close end (``seen_trials``), for shares near one end of the range, uses the estimated correlation: if it is high,
+    failures come together in one cluster.
 
     Args:
         data: The values, at least one, all finite.
-        clusters: Which of them belong together; ``None``: none do.
+        clusters: The values that belong together; ``None``: none do.
         bounds: The range of the values.
     """
     n = int(data.size)
@@ -77,14 +83,14 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
     problem = _problem(sizes, data, bounds, is_clustered=is_clustered)
     if sizes.size < 2:
         return Spread(mean, n, 0.0, trials=trials, bounds=bounds, problem=problem)
-    # Computed in place where values are not clustered: there may be a million of them.
+    # Computed in place for values without clusters: there may be a million of them.
     deviations = sums - sizes * mean if is_clustered else data - mean
     others = 1 - sizes / n if is_clustered else 1 - 1 / n
     terms = np.square(deviations)
     terms /= others
     variance = float(terms.sum()) / n**2
     # Small samples understate the third moment (Joanes and Gill 1998), each cluster by about the cube of the share of
-    # the others. The last part is what the simulation in `benchmarks/coverage.py` asks for beyond that.
+    # the others. The last part is a further correction that the simulation in `benchmarks/coverage.py` requires.
     np.divide(deviations, others, out=terms)
     terms **= 3
     third = float(terms.sum()) / n**3 * (1 + 3 / effective)
@@ -101,7 +107,7 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
     freedom, bias = clustered_freedom(sizes, correlation) if is_clustered else (effective - 1, 1.0)
 
     def estimated(ignorance: float, freedom: float) -> tuple[float, float]:
-        """The variance and its degrees of freedom. ``ignorance`` is the weight of the usual correlation."""
+        """Return the variance and its degrees of freedom. ``ignorance`` is the weight of the usual correlation."""
         likely = correlation + ignorance * max(_USUAL_CORRELATION - correlation, 0.0) if is_clustered else 0.0
         found = modelled = single / n * _design_effect(sizes, likely)
         if is_clustered:
@@ -109,13 +115,13 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
             found = max(trust * bias * variance + (1 - trust) * modelled, _LEAST_EFFECT * single / n)
         if not is_two_valued:
             return found + ignorance * max(most / n * _design_effect(sizes, likely) - found, 0.0), freedom
-        # The variance of a single value follows from the mean: only what clusters add to it is estimated.
+        # The variance of a single value follows from the mean, so only the effect of clusters is estimated.
         found = found if is_clustered else most / n
         added = found - most / n
         return found, freedom * math.sqrt(found / added) if added > 1e-9 * found else math.inf
 
     ignorance = (1 + n_mixed) ** (-2.0 if is_two_valued else -1.5)
-    # Only mixed clusters tell of the correlation of 0s and 1s.
+    # Only mixed clusters show the correlation of 0s and 1s.
     found, df = estimated(ignorance, min(freedom, max(n_mixed, 1)) if is_two_valued else freedom)
     # Clusters cannot be more alike than equal.
     least = min(_LEAST_TRIALS * n, (1 + _FEWER_TRIALS * math.sqrt(ignorance)) * effective, trials)
@@ -127,27 +133,29 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
 
 
 def _sum(data: NDArray[np.float64]) -> float:
-    """The exactly rounded sum. A list of all values would take four times their memory."""
+    """Return the exactly rounded sum. A list of all values would need four times their memory."""
     pieces = (data[start : start + _VALUES_AT_ONCE].tolist() for start in range(0, data.size, _VALUES_AT_ONCE))
     return math.fsum(chain.from_iterable(pieces))
 
 
 def _farthest(data: NDArray[np.float64], mean: float) -> float:
-    """The greatest deviation from the mean."""
+    """Return the greatest deviation from the mean."""
     deviations = data - mean
     return float(np.abs(deviations, out=deviations).max())
 
 
 def _independent(most: float, variance: float, df: float) -> float:
-    """The number of independent values, each with the variance ``most``, whose mean has as long an interval."""
+    """Return the number of independent values, each with the variance ``most``, that give an interval of the same
+    length.
+    """
     normal = normal_quantile((1 + LEVEL) / 2)
     quantile = t_quantile((1 + LEVEL) / 2, max(df, 1.0)) if math.isfinite(df) else normal
     return most / variance * (normal / quantile) ** 2
 
 
 def known_bounds(data: NDArray[np.float64], bounds: Bounds) -> Bounds:
-    """The declared range; 0 to 1 where none is declared and all values lie there. A range that a value violates is not
-    one.
+    """Return the declared range, or 0 to 1 if none is declared and all values lie there. A range that a value violates
+    does not count.
     """
     low, high = bounds
     least, greatest = float(data.min()), float(data.max())
@@ -159,7 +167,7 @@ def known_bounds(data: NDArray[np.float64], bounds: Bounds) -> Bounds:
 
 
 def _problem(sizes: NDArray[np.float64], data: NDArray[np.float64], bounds: Bounds, *, is_clustered: bool) -> str:
-    """Why the interval of a mean cannot be trusted, also as part of a group; empty if it can."""
+    """Return the reason why the interval of a mean cannot be trusted, also as part of a group; empty if it can."""
     if is_clustered and sizes.size < FEWEST_CLUSTERS:
         return f"fewer than {FEWEST_CLUSTERS} clusters"
     if is_clustered and _effective(sizes) < FEWEST_EFFECTIVE_CLUSTERS:
@@ -178,7 +186,7 @@ def _problem(sizes: NDArray[np.float64], data: NDArray[np.float64], bounds: Boun
 
 
 def _effective(weights: NDArray[np.float64]) -> float:
-    """The number of equal weights of which a weighted mean would vary as much (Kish 1965)."""
+    """Return the number of equal weights that give a weighted mean the same variance (Kish 1965)."""
     return float(weights.sum()) ** 2 / float(np.square(weights).sum())
 
 
@@ -188,7 +196,7 @@ def _skewness(data: NDArray[np.float64]) -> float:
 
 
 def _intraclass_correlation(data: NDArray[np.float64], sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
-    """The intraclass correlation by one-way analysis of variance, between 0 and 1 (Donner 1986)."""
+    """Estimate the intraclass correlation by one-way analysis of variance, between 0 and 1 (Donner 1986)."""
     n, n_clusters = data.size, sizes.size
     if n == n_clusters:
         return 0.0
@@ -201,5 +209,5 @@ def _intraclass_correlation(data: NDArray[np.float64], sums: NDArray[np.float64]
 
 
 def _design_effect(sizes: NDArray[np.float64], correlation: float) -> float:
-    """The variance of the mean of such clusters over that of as many independent values (Kish 1965)."""
+    """Return the variance of the mean of such clusters over that of as many independent values (Kish 1965)."""
     return 1 + (float(np.square(sizes).sum() / sizes.sum()) - 1) * correlation

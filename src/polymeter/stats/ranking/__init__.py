@@ -1,1 +1,1 @@
-"""Ranks of several models, and one scale for players from pairwise comparisons."""
+"""Rank intervals of several models, and a common scale from pairwise comparisons."""

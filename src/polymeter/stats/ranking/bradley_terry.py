@@ -4,8 +4,8 @@ The odds that one player is preferred to another are the ratio of their strength
 39). A tie counts as half a win for either. Strengths are natural logarithms with mean 0, so a difference of ``d`` means
 that the stronger one is preferred in a share of ``1 / (1 + e^-d)``.
 
-Errors come from the sandwich of White (1982) and Liang and Zeger (1986) over clusters, so they hold although ties are
-no half wins, although one sample is compared in several pairs, and although no scale fits all pairs.
+Errors come from the sandwich estimator of White (1982) and Liang and Zeger (1986) over clusters. So they hold even
+though ties are not half wins, one sample is compared in several pairs, and no scale fits all pairs.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _STEPS = 200
 _PRECISION = 1e-12
 
 Comparison = tuple[int, int, float]
-"""Two players, and what the first got: 1 for a win, 0.5 for a tie, 0 for a loss."""
+"""Two players, and the points of the first: 1 for a win, 0.5 for a tie, 0 for a loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """The strengths of players, where there are any.
+    """The strengths of players, if the comparisons determine them.
 
     Attributes:
-        values: The strengths; ``None`` for each if the comparisons do not determine them.
+        values: The strengths; all ``None`` if the comparisons do not determine them.
         stderrs: Their standard errors.
         intervals: Their 95 % intervals.
-        problem: Why there are no strengths; empty if there are.
-        no_interval: Why there are no intervals although there are strengths; empty if there are.
-        tiers: If there are no strengths: the players in groups. Each group never lost to a later one that it was
-            compared with; within a group there are wins in both directions. One group if there are strengths.
-        is_connected: Whether every player was compared with every other one, be it through third ones.
+        problem: Why the strengths are missing; empty otherwise.
+        no_interval: Why strengths have no intervals; empty if they have.
+        tiers: The players in groups, if the strengths are missing; otherwise one group. A group never lost to a later
+            group that it was compared with. Within a group, there are wins in both directions.
+        is_connected: Whether every player was compared with every other one, at least through third players.
     """
 
     values: tuple[float | None, ...]
@@ -55,25 +55,25 @@ class Strengths:
 def bradley_terry(
     comparisons: Sequence[Comparison], n_players: int, *, clusters: Sequence[Hashable | None] | None = None
 ) -> Strengths:
-    """The most likely strengths, with intervals.
+    """Compute the most likely strengths, with intervals.
 
-    They exist if and only if in every division of the players into two groups, some player of each has won against, or
-    tied with, one of the other (Ford 1957, *American Mathematical Monthly* 64). Otherwise some strengths are infinite
-    or not determined, and none is given.
+    They exist if and only if in every division of the players into two groups, some player of each group has won
+    against, or tied with, one of the other (Ford 1957, *American Mathematical Monthly* 64). Otherwise some strengths
+    are infinite or not determined, and none is returned.
 
     Args:
-        comparisons: Who was compared with whom, and what the first got.
+        comparisons: The compared players, and the points of the first.
         n_players: The number of players, numbered from 0.
-        clusters: What each comparison shares with others (the sample), ``None`` for one on its own.
+        clusters: The label that each comparison shares with others (the sample), ``None`` for one on its own.
 
     Raises:
-        ValueError: if the lists differ in length, or a comparison names a player that there is not, or a value that is
-            not between 0 and 1.
+        ValueError: if the lists differ in length, or a comparison has an unknown player or a value that is not between
+            0 and 1.
     """
     if clusters is not None and len(clusters) != len(comparisons):
         raise ValueError("The lists of comparisons and clusters differ in length, so they cannot be paired.")
     if any(not (0 <= i < n_players and 0 <= j < n_players and i != j and 0 <= s <= 1) for i, j, s in comparisons):
-        raise ValueError("A comparison is of two different players, and the first gets from 0 to 1.")
+        raise ValueError("A comparison needs two different players and a value from 0 to 1.")
     wins = np.zeros((n_players, n_players))
     for first, second, got in comparisons:
         wins[first, second] += got
@@ -107,7 +107,7 @@ def bradley_terry(
 
 
 def _fitted(wins: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The most likely strengths by Newton's method with halved steps; the likelihood is concave."""
+    """Return the most likely strengths by Newton's method with halved steps. The likelihood is concave."""
     values = np.zeros(len(wins))
     totals = wins + wins.T
     best = _loglikelihood(values, wins)
@@ -125,7 +125,7 @@ def _fitted(wins: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _expected(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How often each player is preferred to each other one."""
+    """Return the expected share of wins of each player against each other one."""
     from scipy.special import expit
 
     found: NDArray[np.float64] = expit(values[:, None] - values[None, :])
@@ -137,14 +137,16 @@ def _loglikelihood(values: NDArray[np.float64], wins: NDArray[np.float64]) -> fl
 
 
 def _information(totals: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The negative second derivative: the Laplacian of the graph of comparisons, weighted by their variances."""
+    """Return the negative second derivative: the Laplacian of the graph of comparisons, weighted by their variances."""
     weights = totals * expected * (1 - expected)
     information: NDArray[np.float64] = np.diag(weights.sum(axis=1)) - weights
     return information
 
 
 def _inverse(information: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Its inverse among strengths whose sum is 0, where alone it has one if all players are connected."""
+    """Return the inverse of the information among strengths with the sum 0. Only there it has one, if all players are
+    connected.
+    """
     mean = np.full_like(information, 1 / len(information))
     inverse: NDArray[np.float64] = np.linalg.inv(information + mean) - mean
     return inverse
@@ -153,7 +155,7 @@ def _inverse(information: NDArray[np.float64]) -> NDArray[np.float64]:
 def _covariance(
     values: NDArray[np.float64], pairs: NDArray[np.intp], gained: NDArray[np.float64], partition: Partition
 ) -> NDArray[np.float64]:
-    """The sandwich: what each cluster adds to the gradient, between two inverses of the information."""
+    """Return the sandwich: the terms of each cluster in the gradient, between two inverses of the information."""
     expected = _expected(values)
     residuals = gained - expected[pairs[:, 0], pairs[:, 1]]
     scores = np.zeros((partition.count, len(values)))
@@ -168,7 +170,7 @@ def _covariance(
 
 
 def _tiers(wins: NDArray[np.float64]) -> tuple[tuple[tuple[int, ...], ...], bool]:
-    """The groups of players with wins in both directions, the strongest first, and whether all are connected."""
+    """Return the groups of players with wins in both directions, the strongest first, and whether all are connected."""
     from scipy.sparse.csgraph import connected_components
 
     n_groups, groups = connected_components(wins > 0, directed=True, connection="strong")

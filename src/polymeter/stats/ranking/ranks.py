@@ -1,16 +1,15 @@
-"""Rank intervals: which places in a ranking the data leave to each of several models.
+"""Rank intervals: the possible places of each of several models in a ranking, given the data.
 
-A bare rank claims that every difference is real. The rank interval of a model is ``[1 + the number of models shown to
-be better, n - the number of models shown to be worse]``, where a difference counts as shown if its one-sided test
-survives Holm's procedure over all ordered pairs. With probability 0.95 or more, all intervals contain the true ranks at
-the same time (Mogstad, Romano, Shaikh and Wilhelm 2024, *Review of Economic Studies* 91, "Inference for Ranks with
-Applications to Mobility across Neighbourhoods and Academic Achievement across Countries", section 3: simultaneous
-confidence sets from tests of all pairs that control the familywise error rate; Holm 1979). Models that are equally good
-share the better rank.
+A bare rank claims that every difference is real. The rank interval of a model is
+``[1 + the number of models shown to be better, n - the number of models shown to be worse]``. A difference counts as
+shown if its one-sided test survives Holm's procedure over all ordered pairs. With probability 0.95 or more, all
+intervals contain the true ranks at the same time (Mogstad, Romano, Shaikh and Wilhelm 2024, *Review of Economic
+Studies* 91, "Inference for Ranks with Applications to Mobility across Neighbourhoods and Academic Achievement across
+Countries", section 3: simultaneous confidence sets from tests of all pairs that control the familywise error rate; Holm
+1979). Models that are equally good share the better rank.
 
-All pairs are compared at once with matrices, exactly where values are right or wrong, so that two hundred runs take a
-second. ``unpaired_gaps`` stands in where too many samples would have to be read; whoever uses it says so beside the
-ranks.
+Matrices compare all pairs at once, and exactly for right and wrong values, so two hundred runs take a second. If too
+many samples would have to be read, ``unpaired_gaps`` is used instead, with a note beside the ranks.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _ENOUGH = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gaps:
-    """How far each model is ahead of each other one, and how sure that is; all of shape ``(models, models)``.
+    """The lead of each model over each other one, and its certainty; all of shape ``(models, models)``.
 
     Attributes:
-        gap: The value of the row's model less that of the column's.
-        variance: The variance of the gap, for the test of whether the row's model is ahead.
+        gap: The value of the row's model minus that of the column's.
+        variance: The variance of the gap, for the test that the row's model is ahead.
         df: Degrees of freedom of that variance.
-        p_value: One-sided, of the hypothesis that the row's model is not ahead; NaN: no test.
+        p_value: The one-sided p-value of the hypothesis that the row's model is not ahead; NaN: no test.
     """
 
     gap: Matrix
@@ -51,14 +50,14 @@ def unpaired_gaps(values: Sequence[float], intervals: Sequence[tuple[float, floa
     """Compare the means of models from their intervals alone, as if no two shared a sample.
 
     The variance of a gap is recovered from the distances to the ends of the intervals that face each other (Newcombe
-    1998, *Statistics in Medicine* 17, method 10; Zou and Donner 2008, *Statistics in Medicine* 27), so that it is as
-    honest about values next to 0 and 1, clusters and few samples as they are. Models that share samples and find the
-    same ones hard are more surely apart than this says.
+    1998, *Statistics in Medicine* 17, method 10; Zou and Donner 2008, *Statistics in Medicine* 27), so it is as
+    reliable as they are for values near 0 and 1, clusters and few samples. For models that share samples and find the
+    same ones hard, it understates the certainty.
 
     Args:
         values: The value of each model, shape ``(models,)``.
-        intervals: Its 95 % interval; ``None``: there is none, and the model is compared with none.
-        n: The number of samples behind it.
+        intervals: Its 95 % interval; ``None``: it is missing, and the model is not compared.
+        n: The number of samples behind the value.
     """
     value = np.asarray(values, dtype=np.float64)
     low = np.array([math.nan if own is None else own[0] for own in intervals], dtype=np.float64)
@@ -77,12 +76,13 @@ def unpaired_gaps(values: Sequence[float], intervals: Sequence[tuple[float, floa
 def paired_gaps(values: Matrix, partition: Partition | None = None) -> Gaps:
     """Compare models sample by sample, each pair over the samples that both have a value for.
 
-    Right and wrong are compared by McNemar's exact test (1947); anything else, and all samples in clusters, by the
-    t-test of differences, whose p-value is never smaller than that of the permutation test could be.
+    Right and wrong values are compared by McNemar's exact test (1947). All other values, and all samples in clusters,
+    are compared by the t-test of differences. Its p-value is never below the smallest possible one of the permutation
+    test.
 
     Args:
-        values: One row for each model, shape ``(models, n)``, NaN where unscored.
-        partition: Which samples belong together; ``None``: none do.
+        values: One row for each model, shape ``(models, n)``, NaN if unscored.
+        partition: The samples that belong together; ``None``: none do.
     """
     from scipy.special import bdtrc
 
@@ -111,7 +111,7 @@ def paired_gaps(values: Matrix, partition: Partition | None = None) -> Gaps:
                 n_units = (np.add.reduceat(is_pair, starts, axis=1) > 0).sum(axis=1).astype(np.float64)
             variance[place] = np.square(units).sum(axis=1) * n_units / np.maximum(n_units - 1, 1) / np.square(n)
         if is_share:
-            # Equal answers to all samples do not show that they always would be (Agresti and Min 2005).
+            # Models with equal scores on all samples are not necessarily always equal (Agresti and Min 2005).
             variance[place] = np.maximum(variance[place], 1 / np.square(np.maximum(n_units, 1)))
         df[place] = np.maximum(n_units - 1, 1)
         n_ahead, n_behind = (seen > _ENOUGH).sum(axis=1), (seen < -_ENOUGH).sum(axis=1)
@@ -124,10 +124,10 @@ def paired_gaps(values: Matrix, partition: Partition | None = None) -> Gaps:
 
 
 def mean_gaps(parts: Sequence[Gaps]) -> Gaps:
-    """Compare the plain means of several independent numbers, such as those of tasks.
+    """Compare the plain means of several independent scores, such as those of tasks.
 
     Args:
-        parts: The comparisons of each, at least one, over the same models.
+        parts: The comparisons for each score, at least one, over the same models.
     """
     weight = 1 / len(parts)
     gap = weight * sum((part.gap for part in parts[1:]), parts[0].gap)
@@ -139,7 +139,7 @@ def mean_gaps(parts: Sequence[Gaps]) -> Gaps:
 
 
 def rank_intervals(gaps: Gaps) -> list[tuple[int, int]]:
-    """The rank interval of each model, 1 being the best.
+    """Return the rank interval of each model; 1 is the best.
 
     Args:
         gaps: The comparison of all pairs; greater values are better.
@@ -153,7 +153,9 @@ def rank_intervals(gaps: Gaps) -> list[tuple[int, int]]:
 
 
 def _holm_rejections(p_values: Matrix) -> NDArray[np.bool_]:
-    """Which hypotheses Holm's step-down procedure rejects at the level 0.05; NaN is no hypothesis."""
+    """Return the hypotheses that Holm's step-down procedure rejects at the level 0.05. NaN does not count as a
+    hypothesis.
+    """
     flat = p_values.ravel()
     tested = np.flatnonzero(~np.isnan(flat))
     order = tested[np.argsort(flat[tested], kind="stable")]
