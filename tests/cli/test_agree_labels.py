@@ -64,7 +64,7 @@ def test_the_mean_is_corrected(type_in: Typing) -> None:
 def test_labels_that_were_chosen_are_noticed(type_in: Typing) -> None:
     doubtful = [i for i in range(200) if SAID[i]][:60]
     type_in.write({"labels.csv": csv_of(doubtful)})
-    assert "If they were not chosen at random, the corrected mean is not right." in type_in(
+    assert "If they were not selected at random, the corrected mean is wrong." in type_in(
         "agree run --labels labels.csv"
     ).out.replace("\n", " ")
 
@@ -81,15 +81,15 @@ def test_labels_of_all_samples_need_no_correction(type_in: Typing) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("l.csv", "id;label\n1;1\n", "There is no 'id' here."),
-        ("l.csv", "id,label\n1,perhaps\n", "The label holds 'perhaps'"),
+        ("l.csv", "id;label\n1;1\n", "'id' is missing here."),
+        ("l.csv", "id,label\n1,perhaps\n", "The label is 'perhaps'"),
         ("l.csv", csv_of(range(3), "2,right\n"), "Sample '2' has two labels."),
         ("l.csv", "id,label\n999,1\n", "Task 'one' has no sample '999' that ended."),
         ("l.csv", "id,label,task\n1,1,ones\n", "The run has no task 'ones'."),
-        ("l.csv", "id,label\n1,\n", "The file holds no labels."),
+        ("l.csv", "id,label\n1,\n", "The file contains no labels."),
         ("l.csv", 'id,label\n1,"2\n', "The file of labels is broken"),
-        ("l.jsonl", "[1, 2]\n", "This line is no JSON object."),
-        ("l.txt", "1 1\n", "neither .csv, .tsv nor .jsonl"),
+        ("l.jsonl", "[1, 2]\n", "This line is not a JSON object."),
+        ("l.txt", "1 1\n", "must be .csv, .tsv or .jsonl"),
         ("l.csv", b"id,label\n\xff,1\n", "is not UTF-8"),
     ],
 )
@@ -111,5 +111,5 @@ def test_several_tasks_need_their_names(type_in: Typing, tmp_path: Path) -> None
     assert [one.task for one in report.corrected] == ["two"]
     with pytest.raises(PlanError, match="from a column or from a file"):
         agree(tmp_path / "both", labels=tmp_path / "long.csv", column="answer")
-    with pytest.raises(PlanError, match="no such file of labels"):
+    with pytest.raises(PlanError, match="The file of labels does not exist"):
         agree(tmp_path / "both", labels=tmp_path / "none.csv")

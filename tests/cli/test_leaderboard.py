@@ -195,7 +195,7 @@ def test_of_several_runs_of_a_model_the_newest_complete_one_counts(typing: Typin
     (old / "run.json").write_text(json.dumps({**manifest, "ended": "2020-01-01T00:00:00+00:00"}))
     (model,) = board(typing)["models"]
     assert [own["name"] for own in model["runs"]] == ["new"]
-    assert any("so old is not (--all shows all)" in note for note in board(typing)["notes"])
+    assert any("so old is not shown (--all shows all)" in note for note in board(typing)["notes"])
     assert len(board(typing, "runs --all")["models"]) == 2
     manifest = json.loads((new / "run.json").read_text())
     (new / "run.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
@@ -253,7 +253,7 @@ def test_cost_is_made_from_tokens_and_prices(typing: Typing) -> None:
     assert document["plot"]["points"][0]["x"] == pytest.approx(expense["cost"] / N)
     done = typing("leaderboard runs --x cost")
     assert done.code == 2
-    assert "No run says what it took in cost." in done.err
+    assert "No run has recorded cost." in done.err
     assert "is no price" in typing("leaderboard runs --price 3").err
 
 
@@ -261,7 +261,7 @@ def test_a_price_of_no_model_is_told(typing: Typing) -> None:
     run(typing, "weak")
     done = typing("leaderboard runs --price mock=1/2 --price mok=1/2")
     assert done.code == 0, done.err
-    assert "--price mok: no run is of such a model." in done.out
+    assert "--price mok: no run has such a model." in done.out
     assert "--price mock" not in done.out
 
 
@@ -279,7 +279,7 @@ def test_wrong_words_are_told(typing: Typing) -> None:
     run(typing, "good")
     assert "The runs have no task or group 'sum'. " in typing("leaderboard runs --tasks sum").err.replace("\n", " ")
     assert "Did you mean 'exact_match'?" in typing("leaderboard runs --metric exact_mach").err
-    assert "There is no folder nowhere" in typing("leaderboard nowhere").err
+    assert "The folder nowhere does not exist" in typing("leaderboard nowhere").err
     (typing.folder / "empty").mkdir()
     assert "is not a run folder" in typing("leaderboard empty").err
     assert "that can be allowed" in typing("leaderboard runs --allow anything").err
@@ -352,7 +352,7 @@ def test_an_imported_run_is_ranked_with_a_footnote(typing: Typing) -> None:
         (
             {"usage_by_role": {"model": {"mock": {"input": 8, "output": 5, "requests": 3, "unknown": {"input": 1}}}}},
             (None, None),
-            "The tokens of mock are unknown: 1 answer of it did not say all of theirs.",
+            "The tokens of mock are unknown: 1 answer did not report all of theirs.",
         ),
         (
             {
@@ -362,7 +362,7 @@ def test_an_imported_run_is_ranked_with_a_footnote(typing: Typing) -> None:
                 }
             },
             (8, 5),
-            "Beside mock, and in neither its tokens nor its cost: judge a: 2 requests, 7 tokens in; judge b: 1 "
+            "Not included in the tokens and cost of mock: judge a: 2 requests, 7 tokens in; judge b: 1 "
             "request, tokens unknown.",
         ),
     ],

@@ -222,7 +222,7 @@ def test_other_pairs_need_another_folder(type_in: Typing) -> None:
     assert type_in("pairwise bad good --judge mock --judge-args answer=TIE -o v -q").code == 0
     done = type_in("pairwise bad best --judge mock --judge-args answer=TIE -o v -q")
     assert done.code == 2
-    assert "holds verdicts on other pairs" in done.err
+    assert "contains verdicts on other pairs" in done.err
     assert type_in("pairwise bad best --judge mock --judge-args answer=TIE -o v -q --restart").code == 0
 
 

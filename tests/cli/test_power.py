@@ -164,9 +164,9 @@ def test_assumptions_alone(typing: Typing) -> None:
         ("--difference two", "'two' is no number."),
         ("--std 0", "more than zero"),
         ("--power 1", "between 0 and 1"),
-        ("--metric f1", "There is no run"),
-        ("one --std 0.4", "A run tells its own standard deviation."),
-        ("one two --correlation 0.4", "Two runs tell their own correlation."),
+        ("--metric f1", "Tasks and metrics can only be selected in a run."),
+        ("one --std 0.4", "The standard deviation is computed from the run."),
+        ("one two --correlation 0.4", "The correlation is computed from the two runs."),
         ("one two one", "one or two run folders"),
         ("one --tasks sum", "Did you mean 'sums'?"),
         ("one --metric f1", "They have exact_match."),
@@ -191,7 +191,7 @@ def test_a_metric_that_is_no_mean_is_named(typing: Typing) -> None:
     assert "not a mean of values" in other["why"]
     done = typing("power one --metric bleu")
     assert done.code == 2
-    assert "Nothing can be said of the power of one" in done.err
+    assert "The power of one cannot be computed" in done.err
 
 
 def test_too_few_samples_say_nothing(typing: Typing) -> None:

@@ -86,7 +86,7 @@ def test_a_sample_without_a_verdict_shows_in_the_table_and_the_exit_code(
         (["score", "first", "--judge-args", "answer=A"], "--judge-args needs a judge."),
         (["score", "first", "--judge", "mock", "--judge-args", "anwser=A"], "Model 'mock' has no argument 'anwser'."),
         (["score", "first", "--output", "first"], "A run is scored again into a folder of its own."),
-        (["agree", "first"], "There is nothing to compare one run with."),
+        (["agree", "first"], "A comparison needs a second run or labels."),
         (["agree", "first", "first", "first"], "At most two runs can be compared."),
         (["agree", "first", "--column", "labels"], "Did you mean 'label'?"),
         (["agree", "first", "--column", "answer"], "Column 'answer' holds 'answer 0', which is not a label"),

@@ -1,1 +1,1 @@
-"""Applications that read finished runs. None of them asks a model but ``preferences`` and ``tracking``."""
+"""Applications that read finished runs. Only ``preferences`` and ``tracking`` send requests to a model."""

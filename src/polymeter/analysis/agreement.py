@@ -1,4 +1,4 @@
-"""How well the scores of two runs agree, or those of a run with human labels. Reads only run folders."""
+"""The agreement of the scores of two runs, or of a run and human labels. This module reads only run folders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComparedVerdicts:
-    """Two lists of verdicts on the samples of one task."""
+    """Two lists of verdicts on the samples of one task, compared."""
 
     task: str
     metric: str
@@ -40,9 +40,9 @@ class AgreementReport:
     """The comparisons, and notes on them.
 
     Attributes:
-        compared: Two lists of verdicts each.
-        notes: What the reader must know.
-        corrected: The means of judges, corrected by labels where only a part of the samples has one.
+        compared: The comparisons, each of two lists of verdicts.
+        notes: Notes for the reader.
+        corrected: The means of judges, corrected by labels if only a part of the samples has one.
     """
 
     compared: tuple[ComparedVerdicts, ...]
@@ -50,7 +50,7 @@ class AgreementReport:
     corrected: tuple[Correction, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """The report as plain data."""
+        """Return the report as plain data."""
         corrected = {"corrected": [one.document() for one in self.corrected]} if self.corrected else {}
         return {
             "compared": [_comparison_document(one) for one in self.compared],
@@ -82,12 +82,12 @@ def agree(
     metric: str = "",
     seed: int = 0,
 ) -> AgreementReport:
-    """Compare the scores of two runs, and those of each with human labels. Where these are of a part of the samples
-    only, that part corrects the mean of all, which holds if it was chosen at random.
+    """Compare the scores of two runs, and those of each run with human labels. If only a part of the samples has
+    labels, this part corrects the mean of all samples. The correction holds if the part was selected at random.
 
     Args:
         first: A run folder.
-        second: Another one, in which another judge scored the same samples.
+        second: Another run folder, in which another judge scored the same samples.
         column: A column of the rows with human labels: numbers, or words such as *yes* and *incorrect*.
         labels: A file with human labels: ``id``, ``label`` and, if the runs have several tasks, ``task``, as CSV or
             TSV with a header or as JSON Lines.
@@ -95,15 +95,17 @@ def agree(
         seed: For resampling.
 
     Raises:
-        PlanError: if there is nothing to compare: no such run, metric, column or file, or no sample that both scored.
+        PlanError: if a run, metric, column or file does not exist, or no sample has a score in both.
     """
     if second is None and not column and labels is None:
         raise PlanError(
-            "There is nothing to compare one run with.",
+            "A comparison needs a second run or labels.",
             hint="Name a second run, a column of labels in its rows with --column, or a file with --labels.",
         )
     if column and labels is not None:
-        raise PlanError("Labels come from a column or from a file.", where="--labels", hint="Leave out --column.")
+        raise PlanError(
+            "Labels come from a column or from a file, not from both.", where="--labels", hint="Leave out --column."
+        )
     runs = [_run_scores(Path(path), column, metric) for path in (first, second) if path is not None]
     _check_names(runs, column, metric)
     compared = [*_between(runs[0], runs[1], seed)] if second is not None else []

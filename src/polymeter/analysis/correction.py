@@ -1,4 +1,4 @@
-"""A judge's mean corrected by a labelled part of the samples, with an interval that holds the judge's error."""
+"""Correction of a judge's mean by a labelled part of the samples, with an interval that includes the judge's error."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Correction:
     Attributes:
         task: The task.
         metric: The metric.
-        filter: Which reading of the answers it rests on.
+        filter: The filter that the answers went through.
         run: The run.
-        labels: Where the labels come from.
-        judge: The mean of the judge's scores of all samples. Its interval knows nothing of the judge's error.
+        labels: The source of the labels.
+        judge: The mean of the judge's scores of all samples. Its interval does not include the judge's error.
         labelled: The mean of the labels alone.
         corrected: The mean of the labels of all samples, estimated with the judge's scores.
-        p_random: How likely so large a difference between the judge's means of labelled and of other samples would be
-            if the labelled ones were chosen at random; ``None``: not tested.
+        p_random: The probability of so large a difference between the judge's means of labelled and of other samples,
+            if the labelled ones were selected at random; ``None``: not tested.
     """
 
     task: str
@@ -45,7 +45,7 @@ class Correction:
     p_random: float | None
 
     def document(self) -> dict[str, Any]:
-        """The correction as plain data."""
+        """Return the correction as plain data."""
         found = self.corrected
         return {
             "task": self.task,
@@ -70,13 +70,13 @@ class Correction:
         }
 
     def notes(self) -> list[str]:
-        """What the reader must know about it."""
+        """Return notes for the reader."""
         if self.p_random is None or self.p_random > _UNLIKELY:
             return []
         return [
             f"{self.task}, {self.metric}: the judge scores the {count(self.corrected.n_labelled, 'labelled sample')} "
-            "otherwise than the rest, by more than chance explains. If they were not chosen at random, the corrected "
-            "mean is not right."
+            "differently from the rest, by more than chance explains. If they were not selected at random, the "
+            "corrected mean is wrong."
         ]
 
 
@@ -89,15 +89,15 @@ def correct(
     clusters: Mapping[str, str | None],
     seed: int,
 ) -> Correction | None:
-    """Correct a mean; ``None`` if every scored sample has a label, or none has.
+    """Correct a mean. Return ``None`` if every scored sample has a label, or none has.
 
     Args:
         key: Task, metric and filter.
         run: The run's name.
-        source: Where the labels come from.
+        source: The source of the labels.
         scores: The judge's scores, by sample.
-        labels: The labels, by sample; ``None`` where one is missing.
-        clusters: What samples share with others.
+        labels: The labels, by sample; ``None`` for a missing one.
+        clusters: The labels that samples share with others.
         seed: For resampling.
     """
     from polymeter.metrics.basic import MEAN
@@ -128,7 +128,7 @@ def correct(
 
 
 def _p_random(labelled: Sequence[float], others: Sequence[float], groups: Sequence[str | None] | None) -> float | None:
-    """Welch's test of the judge's means of labelled and of other samples; not for clusters or few samples."""
+    """Apply Welch's test to the judge's means of labelled and of other samples; not for clusters or few samples."""
     from polymeter.stats import standard_error, t_test_p_value
     from polymeter.stats.means.moments import FEWEST_SAMPLES
 

@@ -1,4 +1,4 @@
-"""Labels that people gave to samples of a run: read from a file, and what a cell stands for."""
+"""Human labels for samples of a run: reading of a file and of a cell."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from polymeter.core.machine.places import require_place
 from polymeter.judge.forms import CORRECTNESS, folded, plain
 
 _WORDS = ("yes", "true", "correct", "right", "no", "false", "incorrect", "wrong")
-"""The words that a hint names; those of other languages count as in judges' verdicts."""
+"""The words in a hint. Words of other languages count too, as in judges' verdicts."""
 _COLUMNS = ("id", "label", "task")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_HINT = "Columns (or keys of each line): id, the sample's; label; and task, if the run has several."
+_HINT = "Columns (or keys of each line): id of the sample; label; and task, if the run has several."
 
 
 def label_of(value: Any, what: str, where: str) -> float | None:
-    """A label as a score; ``None`` if it is missing.
+    """Return a label as a score, or ``None`` if it is missing.
 
     Args:
         value: The cell.
-        what: What holds it, for the message ("Column 'human'").
+        what: The source of the cell, for the message ("Column 'human'").
         where: Its place, for the message.
 
     Raises:
-        PlanError: if it is neither a number nor one of the words.
+        PlanError: if it is neither a number nor a known word.
     """
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
@@ -43,7 +43,7 @@ def label_of(value: Any, what: str, where: str) -> float | None:
         number = math.nan
     if not math.isfinite(number):
         raise PlanError(
-            f"{what} holds {str(value)[:40]!r}, which is not a label that scores can be compared with.",
+            f"{what} is {str(value)[:40]!r}, which is not a label that scores can be compared with.",
             where=where,
             hint=f"A label must be a number or one of {', '.join(_WORDS)}.",
         )
@@ -51,15 +51,15 @@ def label_of(value: Any, what: str, where: str) -> float | None:
 
 
 def read_labels(path: Path, samples: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """The labels in a file, by task and sample.
+    """Read the labels in a file, by task and sample.
 
     Args:
         path: CSV or TSV with a header, or JSON Lines: ``id``, ``label`` and, if the run has several tasks, ``task``.
         samples: The ids of the samples, by task.
 
     Raises:
-        PlanError: if it is no such file, names a task or sample that is not there or one sample twice, or holds
-            something that is no label.
+        PlanError: if it is not such a file, names an unknown task or sample or one sample twice, or contains something
+            else than labels.
     """
     require_place(path, "The file of labels")
     found: dict[str, dict[str, float | None]] = {}
@@ -67,7 +67,7 @@ def read_labels(path: Path, samples: Mapping[str, Mapping[str, Any]]) -> dict[st
         where = f"{path}:{number}"
         missing = [name for name in _COLUMNS[:2] if name not in row]
         if missing:
-            raise PlanError(f"There is no {missing[0]!r} here.", where=where, hint=_HINT)
+            raise PlanError(f"{missing[0]!r} is missing here.", where=where, hint=_HINT)
         name, task = str(row["id"]), row.get("task")
         if task in (None, ""):
             if len(samples) > 1:
@@ -88,16 +88,16 @@ def read_labels(path: Path, samples: Mapping[str, Mapping[str, Any]]) -> dict[st
             raise PlanError(f"Sample {name!r} has two labels.", where=where, hint="Keep one, or take their mean.")
         own[name] = label_of(row["label"], "The label", where)
     if not any(label is not None for own in found.values() for label in own.values()):
-        raise PlanError("The file holds no labels.", where=str(path), hint=_HINT)
+        raise PlanError("The file contains no labels.", where=str(path), hint=_HINT)
     return found
 
 
 def _label_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The rows of a file, each with its line."""
+    """Yield the rows of a file, each with its line number."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise PlanError("There is no such file of labels.", where=str(path), hint=_HINT) from None
+        raise PlanError("The file of labels does not exist.", where=str(path), hint=_HINT) from None
     except UnicodeDecodeError as error:
         raise PlanError(f"The file of labels is not UTF-8: {error.reason}.", where=str(path)) from error
     delimiter = _DELIMITERS.get(path.suffix.lower())
@@ -110,7 +110,7 @@ def _label_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             raise PlanError(f"The file of labels is broken: {error}.", where=f"{path}:{reader.line_num}") from error
         return
     if path.suffix.lower() not in (".jsonl", ".json"):
-        raise PlanError("The file of labels is neither .csv, .tsv nor .jsonl.", where=str(path), hint=_HINT)
+        raise PlanError("The file of labels must be .csv, .tsv or .jsonl.", where=str(path), hint=_HINT)
     for number, line in enumerate(io.StringIO(text, newline=""), 1):
         if not line.strip():
             continue
@@ -119,5 +119,5 @@ def _label_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         except (ValueError, RecursionError):
             given = None
         if not isinstance(given, dict):
-            raise PlanError("This line is no JSON object.", where=f"{path}:{number}", hint=_HINT)
+            raise PlanError("This line is not a JSON object.", where=f"{path}:{number}", hint=_HINT)
         yield number, given

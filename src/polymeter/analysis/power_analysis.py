@@ -1,4 +1,6 @@
-"""``power``: what runs could have detected, and how many samples a difference needs. Asks no model."""
+"""``power``: the differences that runs could have detected, and the samples that a difference needs. It asks no
+model.
+"""
 
 from __future__ import annotations
 
@@ -37,19 +39,19 @@ from polymeter.store.reading.outcomes import ScoreKey
 Values = NDArray[np.float64]
 SCHEMA_VERSION = 1
 _OF_RANGE = (0.01, 0.02, 0.05, 0.1)
-"""The differences that are asked about where none are named: shares of the range of the values."""
+"""The default differences: shares of the range of the values."""
 _OF_DEVIATION = (0.05, 0.1, 0.2, 0.5)
-"""The same in standard deviations, where values have no range."""
+"""The same in standard deviations, for values without a range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """How many samples a difference needs.
+    """The number of samples that a difference needs.
 
     Attributes:
         difference: The difference, in the unit of the metric.
-        paired: Samples that both models answer.
-        unpaired: Samples of each of two models that answer different ones.
+        paired: The number of samples that both models answer.
+        unpaired: The number of samples for each of two models that answer different samples.
     """
 
     difference: float
@@ -59,13 +61,13 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """How much more answers to each sample would help.
+    """The effect of more answers to each sample.
 
     Attributes:
-        repeats: How many there are.
-        share_between: The share of the variance of samples' values that no number of answers removes.
-        detectable: The difference that is detected with so many answers, paired: 1, what there are, twice that, and
-            ``None`` for endlessly many.
+        repeats: The present number of answers.
+        share_between: The share of the variance of samples' values that more answers cannot remove.
+        detectable: The difference that is detected with so many answers, paired: 1, the present number, twice that, and
+            ``None`` for infinitely many.
     """
 
     repeats: int
@@ -75,24 +77,24 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True)
 class ScorePower:
-    """What one metric of a task could have shown.
+    """The power of one metric of a task.
 
     Attributes:
         task: The task.
-        title: The name that is printed.
+        title: The printed name.
         metric: The metric.
         filter: The filter that the answers went through.
         run: The run; empty for two runs together.
-        n: The number of samples; of two runs, of pairs.
-        std: The standard deviation of a sample's value; of two runs, of the difference of a pair.
-        design_effect: How many times the variance is larger because samples belong together in clusters.
-        n_clusters: How many clusters there are; ``None``: each sample stands alone.
-        correlation: Between two models' values of a sample.
-        is_measured: Whether that is measured, not assumed.
+        n: The number of samples; for two runs, of pairs.
+        std: The standard deviation of a sample's value; for two runs, of the difference of a pair.
+        design_effect: The factor by which clusters of samples increase the variance.
+        n_clusters: The number of clusters; ``None`` without clusters.
+        correlation: The correlation of two models' values of a sample.
+        is_measured: Whether the correlation is measured, not assumed.
         detectable_paired: The least difference from another model on the same samples that is found with this power.
-        detectable_unpaired: The same for other samples, as many.
-        needed: How many samples differences need.
-        repeats: How much more answers to each sample would help; ``None``: not known.
+        detectable_unpaired: The same for equally many other samples.
+        needed: The samples that differences need.
+        repeats: The effect of more answers to each sample; ``None`` if unknown.
     """
 
     task: str
@@ -114,7 +116,7 @@ class ScorePower:
 
 @dataclass(frozen=True, slots=True)
 class NoPower:
-    """A metric about which nothing can be said, and why."""
+    """A metric without a power analysis, and the reason."""
 
     task: str
     title: str
@@ -126,20 +128,20 @@ class NoPower:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PowerAnalysis:
-    """What runs could have detected, or what a difference needs under assumptions.
+    """The differences that runs could have detected, or the samples that a difference needs under assumptions.
 
-    It shows itself as ``polymeter power`` prints it.
+    Its representation is the output of ``polymeter power``.
 
     Attributes:
-        alpha: The probability of finding a difference where there is none.
-        power: The probability of finding the difference where there is one.
-        std: The assumed standard deviation of a sample's value; ``None``: runs tell it.
-        correlation: The assumed correlation of two models' values of a sample; ``None``: runs tell it.
+        alpha: The probability of finding a difference between equal models.
+        power: The probability of finding a real difference.
+        std: The assumed standard deviation of a sample's value; ``None`` if it is computed from runs.
+        correlation: The assumed correlation of two models' values of a sample; ``None`` if it is computed from runs.
         runs: The names of the runs.
-        needed: What differences need under assumptions alone.
-        scores: What each metric of the runs could have shown.
-        others: Metrics about which nothing can be said.
-        unfinished: The names of those runs that have not ended, so that their numbers may change.
+        needed: The samples that differences need under assumptions alone.
+        scores: The power of each metric of the runs.
+        others: Metrics without a power analysis.
+        unfinished: The names of runs that have not ended, so that their scores may change.
     """
 
     alpha: float
@@ -158,13 +160,13 @@ class PowerAnalysis:
         return as_text(print_power, self.document())
 
     def document(self) -> dict[str, Any]:
-        """The analysis as plain data: what ``polymeter power --json`` prints."""
+        """Return the analysis as plain data, as ``polymeter power --json`` prints it."""
         return {"schema_version": SCHEMA_VERSION, "kind": "power", **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is asked of each metric."""
+    """The request for each metric."""
 
     difference: tuple[float, ...]
     correlation: float
@@ -184,9 +186,9 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spreads:
-    """How values vary: ``values`` of samples, or differences of pairs; ``design``: the design effect of clusters;
-    ``paired`` and ``unpaired``: the standard deviation of a difference, clusters counted; ``repeated``: of each run the
-    number of answers to a sample, and the values.
+    """The variation of values: ``values`` of samples, or differences of pairs; ``design``: the design effect of
+    clusters; ``paired`` and ``unpaired``: the standard deviation of a difference, including clusters; ``repeated``: for
+    each run, the number of answers to a sample, and the values.
     """
 
     values: Values
@@ -210,30 +212,33 @@ def power(
     metric: str = "",
     tasks: Names = (),
 ) -> PowerAnalysis:
-    """Say what a run could have detected, and how many samples a difference needs.
+    """Compute the differences that a run could have detected, and the samples that a difference needs.
 
     Args:
-        *runs: Run folders. One is compared with another model that varies as much and is as alike as ``correlation``
-            says. Of two, the differences of their samples tell it. None: only the assumptions count.
-        difference: Differences of interest, in the unit of the metric; default: some shares of its range.
-        std: Without a run, the standard deviation of a sample's value; default: 0.5, the largest of a share.
-        correlation: Between two models' values of one sample; default: 0.5. Not for two runs, which tell it.
-        power: The probability of finding the difference where there is one.
-        alpha: The probability of finding a difference where there is none.
+        *runs: Run folders. One run is compared with another model of the same variance and with the given
+            ``correlation``. For two runs, the differences of their samples are used. Without runs, only the assumptions
+            count.
+        difference: Differences of interest, in the unit of the metric; default: several shares of its range.
+        std: Without a run, the standard deviation of a sample's value; default: 0.5, the largest possible one of a
+            share.
+        correlation: The correlation of two models' values of one sample; default: 0.5. It is not allowed for two runs,
+            which determine it.
+        power: The probability of finding a real difference.
+        alpha: The probability of finding a difference between equal models.
         metric: Only this metric; default: all.
         tasks: Only tasks whose names match one of these patterns; default: all.
 
     Raises:
-        PlanError: if an assumption is out of range, or the runs have no metric of which anything can be said.
+        PlanError: if an assumption is out of range, or no metric of the runs can be analysed.
         StorageError: if a run folder cannot be read.
     """
     _check_request(difference, std, correlation, power, alpha)
     if len(runs) > 2:
-        raise PlanError("Power is that of one run or of two that are compared.", hint="Name one or two run folders.")
+        raise PlanError("Power is computed for one run or for two compared runs.", hint="Name one or two run folders.")
     assumed = CORRELATION if correlation is None else correlation
     if not runs:
         if metric or tasks:
-            raise PlanError("There is no run that has this task or metric.", hint="Name a run folder.")
+            raise PlanError("Tasks and metrics can only be selected in a run.", hint="Name a run folder.")
         deviation = STD if std is None else std
         asked = _Asked((), assumed, alpha, power, metric)
         paired, unpaired = deviation * math.sqrt(2 * (1 - assumed)), deviation * math.sqrt(2)
@@ -242,9 +247,9 @@ def power(
         ]
         return PowerAnalysis(alpha, power, deviation, assumed, needed=tuple(needed))
     if std is not None:
-        raise PlanError("A run tells its own standard deviation.", where="--std", hint="Leave it out.")
+        raise PlanError("The standard deviation is computed from the run.", where="--std", hint="Leave it out.")
     if len(runs) == 2 and correlation is not None:
-        raise PlanError("Two runs tell their own correlation.", where="--correlation", hint="Leave it out.")
+        raise PlanError("The correlation is computed from the two runs.", where="--correlation", hint="Leave it out.")
     read = read_runs([Path(path) for path in runs])
     names = _tasks(read, names_of(tasks, "tasks"))
     asked = _Asked(tuple(difference), assumed, alpha, power, metric)
@@ -261,8 +266,8 @@ def power(
     if not scores:
         why = "\n".join(f"  - {one.title} ({one.metric}): {one.why}" for one in others)
         raise PlanError(
-            f"Nothing can be said of the power of {listing(run.name for run in read)}:\n{why}",
-            hint="Only of a metric that is the mean of values of single samples, with enough samples that differ.",
+            f"The power of {listing(run.name for run in read)} cannot be computed:\n{why}",
+            hint="It needs a metric that is the mean of the samples' values, and enough samples that differ.",
         )
     is_assumed = len(read) == 1
     return PowerAnalysis(
@@ -281,24 +286,24 @@ def _check_request(
     difference: Sequence[float], std: float | None, correlation: float | None, power: float, alpha: float
 ) -> None:
     if not all(0 < own < math.inf for own in difference):
-        raise PlanError("A difference to detect is more than zero.", where="--difference")
+        raise PlanError("A difference to detect must be more than zero.", where="--difference")
     if std is not None and not 0 < std < math.inf:
-        raise PlanError("The standard deviation is more than zero.", where=f"--std {std}")
+        raise PlanError("The standard deviation must be more than zero.", where=f"--std {std}")
     if correlation is not None and not -1 <= correlation < 1:
         hint = "At 1 the two models would always agree." if correlation == 1 else ""
         raise PlanError(
-            "The correlation is at least -1 and less than 1.", where=f"--correlation {correlation}", hint=hint
+            "The correlation must be at least -1 and less than 1.", where=f"--correlation {correlation}", hint=hint
         )
     for name, own in (("--power", power), ("--alpha", alpha)):
         if not 0 < own < 1:
-            raise PlanError("It lies between 0 and 1.", where=f"{name} {own}")
+            raise PlanError("It must be between 0 and 1.", where=f"{name} {own}")
 
 
 def _tasks(runs: Sequence[ComparedRun], patterns: Sequence[str]) -> list[str]:
-    """The tasks that all runs have.
+    """Return the tasks that all runs have.
 
     Raises:
-        PlanError: if there is none, or a pattern matches none.
+        PlanError: if they have none in common, or a pattern matches none.
     """
     names = [name for name in runs[0].tasks if all(name in run.results["tasks"] for run in runs)]
     if not names:
@@ -311,7 +316,7 @@ def _tasks(runs: Sequence[ComparedRun], patterns: Sequence[str]) -> list[str]:
 
 
 def _of_one(runs: Sequence[ComparedRun], task: str, asked: _Asked) -> Iterator[ScorePower | NoPower]:
-    """What one run could have shown against a model that varies as much."""
+    """Yield the power of one run against a model of the same variance."""
     (run,) = runs
     means, others = run.means(task)
     for key, result in means.items():
@@ -325,7 +330,7 @@ def _of_one(runs: Sequence[ComparedRun], task: str, asked: _Asked) -> Iterator[S
         if interval.interval is None or not stderr:
             yield _nothing(run, run.name, task, key, interval.problem or "its values do not vary")
             continue
-        # Clusters count: as many samples as these vary as much as independent ones with this deviation.
+        # This includes clusters: it is the deviation of independent samples that would give the same variance.
         deviation = result.scale * stderr * math.sqrt(values.size)
         spreads = _Spreads(
             values,
@@ -342,7 +347,7 @@ def _of_one(runs: Sequence[ComparedRun], task: str, asked: _Asked) -> Iterator[S
 
 
 def _of_pair(runs: Sequence[ComparedRun], task: str, asked: _Asked) -> Iterator[ScorePower | NoPower]:
-    """What the comparison of two runs could have shown."""
+    """Yield the power of the comparison of two runs."""
     first, second = runs
     means, others = first.means(task)
     means_of_second, others_of_second = second.means(task)
@@ -407,7 +412,7 @@ def _score(run: ComparedRun, name: str, task: str, result: MeanResult, spreads: 
 
 
 def _more_answers(spreads: _Spreads, scale: float, asked: _Asked) -> Repeats | None:
-    """What more answers to each sample would help: they remove what varies from answer to answer, in both models."""
+    """Return the effect of more answers to each sample. They remove the variance between answers, in both models."""
     parts = [repeated_variance(values.tolist(), repeats) for repeats, values in spreads.repeated]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or len({part.repeats for part in known}) > 1:
@@ -430,7 +435,7 @@ def _usual(result: MeanResult, deviation: float) -> tuple[float, ...]:
 
 
 def _error(values: Values, partition: Partition | None) -> tuple[float | None, float]:
-    """The standard error of a mean, and the design effect of its clusters."""
+    """Return the standard error of a mean, and the design effect of its clusters."""
     alone = standard_error(values)
     if partition is None or not alone:
         return alone, 1.0
@@ -446,7 +451,7 @@ def _partition(labels: Sequence[str | None]) -> Partition | None:
 
 
 def _repeats(run: ComparedRun, task: str) -> int:
-    """How often each sample of a task was asked."""
+    """Return the number of answers to each sample of a task."""
     config = run.tasks[task].get("config") or {}
     options = (run.manifest.get("identity", {}).get("options") or {}).get("dialect_options") or {}
     try:

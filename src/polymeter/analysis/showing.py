@@ -1,5 +1,5 @@
-"""Looking at a run folder: its numbers, one of its samples, or those that failed. Nothing is run, and no code of a
-benchmark is loaded; a run that is still going on, or was stopped, can be looked at too.
+"""Views of a run folder: its scores, one of its samples, or those that failed. Nothing is run, and no code of a
+benchmark is loaded. The run may still be running, or may have been stopped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FoundSample:
 
     Attributes:
         task: Its task.
-        sample: What ``samples/<task>.jsonl`` holds of it.
+        sample: Its line in ``samples/<task>.jsonl``.
         media: The folder with its media files.
     """
 
@@ -40,7 +40,7 @@ class RunOverview:
     Attributes:
         folder: Its folder.
         manifest: The content of ``run.json``.
-        results: The content of ``results.json``; empty if the run has not come to its end.
+        results: The content of ``results.json``; empty if the run has not ended.
     """
 
     folder: RunFolder
@@ -50,14 +50,14 @@ class RunOverview:
 
 @naming_places()
 def run_overview(path: Path | str, task: str = "") -> RunOverview:
-    """What a run is, and its numbers.
+    """Read a run's manifest and its results.
 
     Args:
         path: The run folder.
-        task: Only this task; an unambiguous beginning of its name will do.
+        task: Only this task; an unambiguous beginning of its name is enough.
 
     Raises:
-        PlanError: if there is no run, or no such task.
+        PlanError: if the run or the task does not exist.
     """
     folder = open_folder(Path(path))
     manifest = folder.read_manifest()
@@ -73,15 +73,15 @@ def run_overview(path: Path | str, task: str = "") -> RunOverview:
 
 @naming_places()
 def find_sample(path: Path | str, sample: str, task: str = "") -> FoundSample:
-    """One sample of a run that has ended.
+    """Find a sample of a run that has ended.
 
     Args:
         path: The run folder.
-        sample: Its id; an unambiguous beginning will do.
-        task: Its task, likewise; default: any.
+        sample: Its id; an unambiguous beginning is enough.
+        task: Its task; an unambiguous beginning is enough. Default: any.
 
     Raises:
-        PlanError: if there is no such run, task or sample, or several samples begin like that.
+        PlanError: if the run, task or sample does not exist, or several samples begin like this.
     """
     folder = open_folder(Path(path))
     tasks = _tasks(folder, task)
@@ -118,14 +118,14 @@ def find_sample(path: Path | str, sample: str, task: str = "") -> FoundSample:
 
 @naming_places()
 def failed_samples(path: Path | str, task: str = "") -> Iterator[FoundSample]:
-    """The samples of a run that ended without a score, in the order of tasks and rows.
+    """Return the samples of a run that ended without a score, in the order of tasks and rows.
 
     Args:
         path: The run folder.
-        task: Only those of this task; an unambiguous beginning of its name will do.
+        task: Only those of this task; an unambiguous beginning of its name is enough.
 
     Raises:
-        PlanError: if there is no run, or no such task.
+        PlanError: if the run or the task does not exist.
     """
     folder = open_folder(Path(path))
     return (
@@ -137,7 +137,9 @@ def failed_samples(path: Path | str, task: str = "") -> Iterator[FoundSample]:
 
 
 def _samples_of_task(folder: RunFolder, task: str) -> Iterable[Mapping[str, Any]]:
-    """The ended samples of a task: from its file once the run is complete, which costs much less than the journal."""
+    """Return the ended samples of a task. For a complete run, they come from its file, which is much faster than the
+    journal.
+    """
     if folder.read_manifest()["status"] == "complete" and sample_file(folder, task).exists():
         return read_sample_file(folder, task)
     return read_samples(folder, task)
@@ -164,7 +166,7 @@ def _task_named(task: str, manifest: Mapping[str, Any]) -> str:
 
 
 def _known_ids(folder: RunFolder, tasks: Iterable[str]) -> str:
-    """A sentence with the first ids of a run."""
+    """Return a sentence with the first ids of a run."""
     ids: list[str] = []
     for task in tasks:
         for sample in _samples_of_task(folder, task):

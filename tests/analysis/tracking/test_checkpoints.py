@@ -78,11 +78,11 @@ def test_two_of_one_step_are_told(tmp_path: Path) -> None:
     write(tmp_path / "epoch-5")
     found, notes = find_checkpoints(tmp_path)
     assert [one.name for one in found] == ["checkpoint-5"]
-    assert notes == ["epoch-5 is left out: checkpoint-5 is of step 5 too. --name chooses by name."]
+    assert notes == ["epoch-5 is left out: checkpoint-5 has the same step 5. Select one by name with --name."]
 
 
 def test_no_folder_is_told(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="There is no folder"):
+    with pytest.raises(PlanError, match="does not exist"):
         find_checkpoints(tmp_path / "nowhere")
 
 

@@ -210,10 +210,10 @@ def test_what_no_checkpoint_could_be_measured_with_is_an_error_at_once(out: Path
     with pytest.raises(PlanError, match="mock:name would be the same model for every checkpoint") as caught:
         track(out, model="mock:name", model_args={})
     assert "--model 'mock:{checkpoint}'" in caught.value.hint
-    with pytest.raises(PlanError, match="no way 'bets' to choose") as caught:
+    with pytest.raises(PlanError, match="'bets' is not a checkpoint to compare with") as caught:
         track(out, against="bets")
     assert "best" in caught.value.hint
-    with pytest.raises(PlanError, match="There is no folder"):
+    with pytest.raises(PlanError, match="does not exist"):
         track(out / "nowhere")
     with pytest.raises(PlanError, match="no option 'limits'"):
         track(out, limits=3)
@@ -241,7 +241,7 @@ def test_the_step_is_a_number_where_it_stands_alone(out: Path) -> None:
 def test_an_empty_folder_is_told(out: Path) -> None:
     shutil.rmtree(out)
     out.mkdir()
-    told = "No checkpoint is in out yet: a folder or file with a step in its name."
+    told = "out contains no checkpoint yet: a folder or file with a step in its name."
     assert track(out).warnings == (told.replace("out", str(out)),)
     save(out, 100, 20)
     assert track(out).warnings == ()

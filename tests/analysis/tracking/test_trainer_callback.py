@@ -142,7 +142,7 @@ def test_events_of_later_trainers_are_left_alone(made: Any) -> None:
 
 
 def test_what_no_other_process_could_be_handed_is_refused(made: Any) -> None:
-    with pytest.raises(PlanError, match="Silence is no plain data"):
+    with pytest.raises(PlanError, match="Silence is not plain data"):
         made(progress=polymeter.core.records.progress.Silence())
     made(output=Path("curve"), allow={"prompts"})
 

@@ -1,1 +1,1 @@
-"""Runs side by side: what else differs between them, and whether their scores differ by more than noise."""
+"""Comparison of runs: other differences between them, and differences of scores beyond noise."""

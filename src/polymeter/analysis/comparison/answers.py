@@ -1,6 +1,6 @@
-"""How much answers themselves differ, whatever their scores: the probabilities of choices, and the length of texts.
+"""Differences of answers themselves, apart from their scores: the probabilities of choices, and the length of texts.
 
-A quantised or fine-tuned model changes these first.
+They show the effect of quantisation or fine-tuning first.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from polymeter.store.reading.outcomes import SampleOutcome
 
 @dataclass(frozen=True, slots=True)
 class LengthDrift:
-    """How the mean length of an answer changes from the first run to the second.
+    """The change of the mean length of an answer from the first run to the second.
 
     Attributes:
         unit: ``characters`` or ``tokens``.
         n: The number of pairs.
         first: The mean length in the first run.
-        second: That in the second.
-        difference: The second less the first.
+        second: The mean length in the second run.
+        difference: The second minus the first.
         interval: Its 95 % interval.
-        p_value: Of the paired t-test.
+        p_value: The p-value of the paired t-test.
     """
 
     unit: str
@@ -43,14 +43,14 @@ class LengthDrift:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceDivergence:
-    """How far the probabilities of choices are apart.
+    """The distance between the probabilities of choices.
 
     Attributes:
-        n: The number of pairs with log-probabilities of the same number of choices.
-        bits: The mean Jensen-Shannon divergence in bits: 0 for equal probabilities, 1 where neither run holds possible
-            what the other does (Lin 1991).
+        n: The number of pairs with log-probabilities for equally many choices.
+        bits: The mean Jensen-Shannon divergence in bits: 0 for equal probabilities, 1 if the possible choices of the
+            two runs do not overlap (Lin 1991).
         interval: Its 95 % interval.
-        n_changed: In how many pairs another choice is the most probable one.
+        n_changed: The number of pairs with another most probable choice.
     """
 
     n: int
@@ -65,8 +65,8 @@ class AnswerComparison:
 
     Attributes:
         task: The task.
-        lengths: The drift of their length, in each unit that is known.
-        choices: The divergence of probabilities, where there are any.
+        lengths: The drift of their length, in each known unit.
+        choices: The divergence of probabilities, if there are any.
     """
 
     task: str
@@ -74,7 +74,7 @@ class AnswerComparison:
     choices: ChoiceDivergence | None
 
     def document(self) -> dict[str, Any]:
-        """The comparison as plain data."""
+        """Return the comparison as plain data."""
         return {
             "task": self.task,
             "lengths": [
@@ -101,7 +101,7 @@ class AnswerComparison:
 
 
 def compare_answers(first: ComparedRun, second: ComparedRun, task: str) -> AnswerComparison | None:
-    """Compare the answers of two runs to the samples that both have; ``None`` if there is nothing to compare."""
+    """Compare the answers of two runs to the samples that both have. Return ``None`` if there is nothing to compare."""
     by_id = {outcome.id: outcome for outcome in second.outcomes(task)}
     pairs = [(outcome, by_id[outcome.id]) for outcome in first.outcomes(task) if outcome.id in by_id]
     lengths = tuple(drift for unit in ("characters", "tokens") if (drift := _drift(pairs, unit)) is not None)
@@ -110,13 +110,13 @@ def compare_answers(first: ComparedRun, second: ComparedRun, task: str) -> Answe
 
 
 def divergences(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The Jensen-Shannon divergence in bits of each pair of distributions, from log-probabilities.
+    """Compute the Jensen-Shannon divergence in bits of each pair of distributions, from log-probabilities.
 
-    Those of one row are of the choices of one sample, and are made to add up to one.
+    Each row holds the choices of one sample. Its probabilities are scaled to add up to one.
 
     Args:
         first: Natural logarithms, shape ``(n, k)``.
-        second: The same of the other model.
+        second: The same for the other model.
     """
     from scipy.special import rel_entr, softmax
 
@@ -144,7 +144,7 @@ def _drift(pairs: Sequence[tuple[SampleOutcome, SampleOutcome]], unit: str) -> L
 
 
 def _length(outcome: SampleOutcome, unit: str) -> float | None:
-    """The length of what a sample's answers say; the tokens of choices that are only weighed are no answer."""
+    """Return the length of a sample's answers. The tokens of weighed choices are not part of an answer."""
     return outcome.characters if unit == "characters" or outcome.characters is None else outcome.tokens
 
 

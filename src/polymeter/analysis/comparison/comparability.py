@@ -1,12 +1,12 @@
-"""Whether two runs can be compared: what differs between them beside the model, and which of it is refused.
+"""Comparability of two runs: their differences besides the model, and the ones that are refused.
 
-What makes a difference of scores say something else than "one model is better" is refused until the user allows it:
-other samples, other data, other prompts, another way to score, another judge, a run that has not ended. What may is
-told.
+A difference is refused until the user allows it if it changes the meaning of a difference of scores: other samples,
+other data, other prompts, another way to score, another judge, a run that has not ended. All other differences are
+reported.
 
-What was sent decides, not what was meant: runs are told apart by the fingerprints of the first requests of their
-samples, where these differ by the texts of these, by rows where the fingerprints of data differ, and by the
-definitions of tasks.
+The requests decide, not the settings. Runs are compared by the fingerprints of the first requests of their samples, and
+by the texts of these requests if the fingerprints differ; by their rows if the fingerprints of the data differ; and by
+the definitions of tasks.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ ALLOWABLE = {
     "prompts": "the models may have been sent different prompts",
     "judge": "the answers may have been graded by different judges",
 }
-"""What a comparison refuses, by the word that allows it, and what the word means."""
+"""The refused differences, by the word that allows each, with the meaning of the word."""
 _OPTION = "--allow"
 OF_DATA = frozenset({"dataset_path", "dataset_name", "dataset_kwargs"})
-"""Keys of a task's configuration that say where its rows are. The rows themselves are compared."""
+"""Keys of a task's configuration for the place of its rows. The rows themselves are compared."""
 OF_REQUESTS = frozenset({"generation_kwargs", "lmms_eval_specific_kwargs", "model_specific_generation_kwargs"})
-"""Keys that settle how a model is asked. The requests themselves are compared."""
+"""Keys that decide how a model is asked. The requests themselves are compared."""
 _NOT_SETTINGS = frozenset({"limit", "offset", "data", "weights"})
-"""Options that choose samples or say where files are: the samples and rows themselves are compared."""
+"""Options that select samples or place files. The samples and rows themselves are compared."""
 _SHOWN = 5
 _AROUND = 30
 _SETTING_LENGTH = 60
@@ -45,12 +45,12 @@ _SETTING_LENGTH = 60
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that differs between two runs beside the model.
+    """A difference between two runs besides the model.
 
     Attributes:
-        kind: The word for it; one of ``ALLOWABLE``, or what is only told.
-        text: What differs, where and how, in sentences.
-        is_refused: Whether it makes the comparison mislead.
+        kind: The word for it: one of ``ALLOWABLE``, or the kind of a difference that is only reported.
+        text: The difference and its place, in sentences.
+        is_refused: Whether it makes the comparison misleading.
     """
 
     kind: str
@@ -59,22 +59,22 @@ class Finding:
 
 
 def check_allowed(allow: Collection[str]) -> None:
-    """Check the words that allow something.
+    """Check the words that allow differences.
 
     Raises:
         PlanError: if one is unknown.
     """
     for word in allow:
         if word not in ALLOWABLE:
-            hint = did_you_mean(word, ALLOWABLE) or f"It takes {listing(ALLOWABLE)}."
-            raise PlanError(f"There is nothing called {word!r} that can be allowed.", where=_OPTION, hint=hint)
+            hint = did_you_mean(word, ALLOWABLE) or f"Known: {listing(ALLOWABLE)}."
+            raise PlanError(f"{word!r} is not a difference that can be allowed.", where=_OPTION, hint=hint)
 
 
 def refuse(findings: Sequence[Finding], first: ComparedRun, other: ComparedRun, allow: Collection[str]) -> list[str]:
-    """The sentences for what is told, of all findings; those that are allowed among them.
+    """Return the sentences of all findings, including the allowed ones.
 
     Raises:
-        PlanError: if anything is refused and not allowed. The message lists all of it.
+        PlanError: if a finding is refused and not allowed. The message lists all of these.
     """
     refused = [finding for finding in findings if finding.is_refused and finding.kind not in allow]
     if refused:
@@ -89,7 +89,7 @@ def refuse(findings: Sequence[Finding], first: ComparedRun, other: ComparedRun, 
 
 
 def run_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:
-    """What differs between two whole runs."""
+    """Yield the differences between two whole runs."""
     for run in (first, other):
         if not run.is_complete:
             status = one_line(str(run.manifest.get("status")))
@@ -110,7 +110,7 @@ def run_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:
     codes = [run.manifest.get("polymeter", {}).get("version") for run in (first, other)]
     if codes[0] != codes[1]:
         versions = " and ".join(str(code) for code in codes)
-        how = "polymeter score RUN makes scores again"
+        how = "to update the scores, run polymeter score RUN"
         yield Finding("code", f"The runs were made by different versions of Polymeter, {versions}: {how}.")
     yield from _rule_findings(first, other)
     if first.manifest.get("identity", {}).get("model") == other.manifest.get("identity", {}).get("model"):
@@ -118,7 +118,7 @@ def run_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:
 
 
 def _rule_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:
-    """Rules by which answers were read, or media sent, that are not those of the other run."""
+    """Yield different rules by which answers were read, or media sent."""
     told = {"reading": "read by different rules", "media": "given for media that was sent by different rules"}
     for name, how in told.items():
         versions = [(run.manifest.get("rules") or {}).get(name, 1) for run in (first, other)]
@@ -145,14 +145,14 @@ def _option_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding
 def task_findings(
     first: ComparedRun, other: ComparedRun, task: str, *, is_unpaired: bool, is_told_settings: bool
 ) -> Iterator[Finding]:
-    """What differs between two runs in one task.
+    """Yield the differences between two runs in one task.
 
     Args:
         first: A run.
-        other: The other one.
+        other: The other run.
         task: A task of both.
-        is_unpaired: Whether samples are not compared one by one, so that they may be others.
-        is_told_settings: Whether settings of requests are told that are not those of the whole run.
+        is_unpaired: Whether samples are not compared one by one, so that they may differ.
+        is_told_settings: Whether to report settings of requests beyond those of the whole run.
     """
     has_import = imported.is_imported(first, other)
     definitions = _imported_definition_findings if has_import else _definition_findings
@@ -199,21 +199,21 @@ def _definition_findings(one: Mapping[str, Any], two: Mapping[str, Any], task: s
         yield Finding("task", f"{task}: the task is defined differently: {_changed_values(before, after)}.", True)
     elif one.get("config") == two.get("config") and one.get("source_hash") != two.get("source_hash"):
         yield Finding(
-            "sources", f"{task}: the files of the task have changed between the runs; its settings are equal."
+            "sources", f"{task}: the files of the task have changed between the runs, but its settings are equal."
         )
 
 
 def _row_findings(
     first: ComparedRun, other: ComparedRun, task: str, shared: Sequence[str], *, has_import: bool
 ) -> Iterator[Finding]:
-    """Rows that differ. The same rows in another place have another fingerprint, which is nothing to tell."""
+    """Yield differences of rows. The same rows in another place have another fingerprint, which is not reported."""
     one: Mapping[str, str | None] = read_rows(first.folder, task)
     two: Mapping[str, str | None] = read_rows(other.folder, task)
     if has_import:
         pairs = {name: imported.shared_columns(one.get(name), two.get(name)) for name in shared}
         n_unknown = sum(pair is None for pair in pairs.values())
         if n_unknown:
-            yield Finding("imported", f"{task}: a log does not hold {count(n_unknown, 'row')}: not compared.")
+            yield Finding("imported", f"{task}: a log does not contain {count(n_unknown, 'row')}: not compared.")
         one, two = ({name: pair[side] for name, pair in pairs.items() if pair} for side in (0, 1))
     changed = [name for name in shared if one.get(name) != two.get(name)]
     if changed:
@@ -254,7 +254,7 @@ def _request_findings(
         }
         unknown.update(name for name, is_alike in alike.items() if is_alike is None)
         if unknown:
-            yield Finding("imported", f"{task}: a log does not hold {count(len(unknown), 'prompt')}: not compared.")
+            yield Finding("imported", f"{task}: a log does not contain {count(len(unknown), 'prompt')}: not compared.")
         prompts = [name for name, is_alike in alike.items() if is_alike is False]
     else:
         prompts = [name for name in differing if _prompt(sent.get(name)) != _prompt(sent_by_other.get(name))]
@@ -281,25 +281,25 @@ def _request_findings(
 
 
 def _prompt(request: Any) -> tuple[Any, Any]:
-    """The messages of a request and its choices."""
+    """Return the messages of a request and its choices."""
     given = request or {}
     return given.get("messages"), given.get("ask", {}).get("continuations")
 
 
 def _settings(request: Any) -> dict[str, Any]:
-    """The settings of a request but for its choices, which are part of the prompt."""
+    """Return the settings of a request without its choices, which are part of the prompt."""
     return {key: value for key, value in (request or {}).get("ask", {}).items() if key != "continuations"}
 
 
 def _both_settings(one: Any, two: Any, has_import: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of two requests; of an imported run those that both requests name."""
+    """Return the settings of two requests. For an imported run, these are the settings that both requests name."""
     if has_import:
         return imported.known_settings(one, two), imported.known_settings(two, one)
     return _settings(one), _settings(two)
 
 
 def _prompt_text(request: Any) -> str:
-    """A prompt as text with its choices, each medium as what is kept of it."""
+    """Return a prompt as text with its choices. For each medium, the stored part stands there."""
     messages, choices = _prompt(request)
     parts = [part for message in messages or () for part in message["parts"]]
     texts = [
@@ -309,7 +309,7 @@ def _prompt_text(request: Any) -> str:
 
 
 def short_difference(before: str, after: str) -> str:
-    """Where two texts differ first, with a few characters around it."""
+    """Return the first difference of two texts, with a few characters around it."""
     start = next(
         (place for place, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
     )
@@ -322,7 +322,9 @@ def short_difference(before: str, after: str) -> str:
 
 
 def _changed_values(before: Mapping[str, Any], after: Mapping[str, Any], among: Sequence[str] | None = None) -> str:
-    """What differs: ``temperature 0.0 and 0.7, seed 1 and 2``; only of some keys, if they are named."""
+    """Describe different values: ``temperature 0.0 and 0.7, seed 1 and 2``; only those of some keys, if they are
+    named.
+    """
     names = [key for key in ({**before, **after} if among is None else among) if before.get(key) != after.get(key)]
     told = [f"{name} {brief(before.get(name))} and {brief(after.get(name))}" for name in names[:_SHOWN]]
     more = [f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
@@ -330,7 +332,7 @@ def _changed_values(before: Mapping[str, Any], after: Mapping[str, Any], among: 
 
 
 def brief(value: Any) -> str:
-    """A setting in a few words; one that is empty is ``none``."""
+    """Return a setting in a few words; ``none`` for an empty one."""
     if value is None or value in ("", {}, []):
         return "none"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
@@ -338,7 +340,7 @@ def brief(value: Any) -> str:
 
 
 def _identity_change(before: Any, after: Any) -> str:
-    """How two models of one role differ; ``None`` is no model."""
+    """Describe the difference of two models in one role; ``None`` means no model."""
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return f"{brief(before)} and {brief(after)}"
     return _changed_values(before, after)

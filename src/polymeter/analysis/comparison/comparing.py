@@ -1,4 +1,4 @@
-"""``compare``: are the differences between runs more than noise? Reads only run folders; asks no model."""
+"""``compare``: are the differences between runs more than noise? It reads only run folders and asks no model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from polymeter.stats.means.moments import FEWEST_SAMPLES
 
 SCHEMA_VERSION = 1
 ALPHA = 0.05
-"""A difference is shown where its p-value, corrected, is at most this."""
+"""A difference counts as shown if its corrected p-value is at most this."""
 _FLATTERS = "If a model fails on what is hard for it, this flatters it."
 
 
@@ -35,10 +35,10 @@ class RunComparison:
 
     Attributes:
         run: The run.
-        scores: Its tasks' and groups' numbers, in the order of the first run's table.
+        scores: The scores of its tasks and groups, in the order of the first run's table.
         not_compared: Metrics that cannot be compared.
-        answers: How its answers differ, by task.
-        warnings: What the reader must know: one sentence each.
+        answers: The differences of its answers, by task.
+        warnings: Warnings for the reader, one sentence each.
     """
 
     run: ComparedRun
@@ -50,9 +50,9 @@ class RunComparison:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """Runs compared with the first one. A difference is always theirs less the first one's.
+    """Runs compared with the first one. A difference is always their value minus that of the first.
 
-    It shows itself as ``polymeter compare`` prints it.
+    Its representation is the output of ``polymeter compare``.
 
     Attributes:
         first: The first run.
@@ -65,14 +65,14 @@ class Comparison:
     is_paired: bool = True
 
     def regressions(self, most: float) -> tuple[list[str], list[str]]:
-        """Sort out the scores that are worse by more than ``most``, and those for which the samples cannot decide it.
+        """Return the scores that are worse by more than ``most``, and those for which the samples cannot decide this.
 
-        A loss counts as a regression if it is larger than ``most`` and more than noise: its own p-value, without a
-        correction for the number of tasks, is at most 0.05. A score passes if its interval excludes such a loss, or if
-        the comparison would find a loss of ``most`` in four cases of five and did not. Everything else is undecided.
+        A loss is a regression if it is larger than ``most`` and more than noise: its own p-value, without a correction
+        for the number of tasks, is at most 0.05. A score passes if its interval excludes such a loss, or if the
+        comparison would find a loss of ``most`` in four cases of five and did not. Everything else is undecided.
 
         Args:
-            most: The largest loss that is tolerated, in the unit of the metric.
+            most: The largest tolerated loss, in the unit of the metric.
 
         Returns:
             One sentence for each regression, and one for each undecided score, with the number of samples that would
@@ -82,7 +82,7 @@ class Comparison:
             ValueError: if ``most`` is negative or not a number.
         """
         if not most >= 0:
-            raise ValueError(f"The largest tolerated loss is 0 or more, not {most}.")
+            raise ValueError(f"The largest tolerated loss must be 0 or more, not {most}.")
         worse, undecided = [], []
         for other in self.others:
             for line in mains(other.scores):
@@ -109,7 +109,7 @@ class Comparison:
         return worse, undecided
 
     def document(self) -> dict[str, Any]:
-        """The comparison as plain data: what ``polymeter compare --json`` prints."""
+        """Return the comparison as plain data, as ``polymeter compare --json`` prints it."""
         return {
             "schema_version": SCHEMA_VERSION,
             "kind": "comparison",
@@ -166,13 +166,13 @@ def compare(
     Args:
         first: A run folder.
         *others: Run folders of the same tasks, each compared with the first.
-        unpaired: Compare the means of different samples instead. That shows less: pairs are free precision.
-        metric: Only this metric; default: the first of each task decides, and all are in the document.
+        unpaired: Compare the means of different samples instead. This is less precise than pairs.
+        metric: Only this metric; default: the first of each task decides, and the document contains all.
         tasks: Only tasks and groups whose names match one of these patterns.
-        allow: What may differ beside the model: ``samples``, ``data``, ``task``, ``prompts``, ``judge``, and
-            ``unfinished`` for runs that have not ended. Anything else of these is refused.
-        subsets: Compare each subset of a task, too. Their p-values are corrected together, apart from those of whole
-            tasks, which stay as they are.
+        allow: Allowed differences besides the model: ``samples``, ``data``, ``task``, ``prompts``, ``judge``, and
+            ``unfinished`` for runs that have not ended. The others of these are refused.
+        subsets: Compare each subset of a task too. The p-values of subsets are corrected together and do not change
+            those of whole tasks.
         seed: For resampling.
 
     Raises:
@@ -181,7 +181,7 @@ def compare(
     """
     check_allowed(allow)
     if not others:
-        raise PlanError("There is nothing to compare one run with.", hint="Name a second run folder.")
+        raise PlanError("A comparison needs at least two runs.", hint="Name a second run folder.")
     runs, patterns = read_runs([Path(path) for path in (first, *others)]), names_of(tasks, "tasks")
     compared = [
         _compare(
@@ -200,8 +200,8 @@ def compare(
 
 
 def verdict(line: ScoreComparison) -> str:
-    """What a comparison shows: ``better``, ``worse`` or, where nothing says what is better, ``higher`` or ``lower``;
-    ``equal``: no sample differs; ``not shown``: it could be noise; ``untested``.
+    """Return the outcome of a comparison: ``better`` or ``worse``; ``higher`` or ``lower`` if the direction of the
+    metric is unknown; ``equal`` if no sample differs; ``not shown`` if it could be noise; ``untested``.
     """
     p_value = line.p_value if line.p_corrected is None else line.p_corrected
     if line.difference is None or line.gain is None or p_value is None:
@@ -268,10 +268,10 @@ def _unpaired_group(first: ComparedRun, other: ComparedRun, group: str, metric: 
 
 
 def _common_names(first: ComparedRun, other: ComparedRun, patterns: Sequence[str]) -> list[tuple[str, str]]:
-    """The tasks and groups of both runs, in the order of the first one's table: kind and name.
+    """Return kind and name of the tasks and groups of both runs, in the order of the first one's table.
 
     Raises:
-        PlanError: if there is none, or a pattern matches none.
+        PlanError: if they have none in common, or a pattern matches none.
     """
     found = dict.fromkeys(
         (str(kind), str(name))
@@ -295,7 +295,7 @@ def _common_names(first: ComparedRun, other: ComparedRun, patterns: Sequence[str
 
 
 def _members_below(run: ComparedRun, group: str) -> Iterator[str]:
-    """The tasks and groups below a group."""
+    """Yield the tasks and groups below a group."""
     for member in run.results["groups"].get(group, {}).get("members", ()):
         yield member
         yield from _members_below(run, member)
@@ -310,8 +310,8 @@ def _refuse_nothing(first: ComparedRun, other: ComparedRun, metric: str, others:
         raise PlanError(f"The runs have no metric {metric!r} in common.", where="--metric", hint=hint)
     why = "\n".join(f"  - {one.name} ({one.metric}): {one.why}" for one in others)
     raise PlanError(
-        f"{first.name} and {other.name} have no number that can be compared sample by sample:\n{why}".rstrip(":\n"),
-        hint="Only a metric that is the mean of values of single samples can.",
+        f"{first.name} and {other.name} have no score that can be compared sample by sample:\n{why}".rstrip(":\n"),
+        hint="Only a metric that is the mean of the samples' values can be compared.",
     )
 
 
@@ -328,7 +328,9 @@ def _unscored(first: ComparedRun, other: ComparedRun, lines: Sequence[ScoreCompa
 
 
 def _unscored_alone(first: ComparedRun, other: ComparedRun, lines: Sequence[ScoreComparison]) -> Iterator[Finding]:
-    """Of runs whose samples are not paired: how many of each have no score, and whether they need not be unpaired."""
+    """Yield findings on unpaired runs: the number of samples without a score in each, and equal ids that allow
+    pairs.
+    """
     for line in mains(lines):
         key = line.metric, line.filter
         sides = [(run, run.outcomes(line.name)) for run in (first, other)]
@@ -345,15 +347,15 @@ def _unscored_alone(first: ComparedRun, other: ComparedRun, lines: Sequence[Scor
             yield Finding(
                 "samples",
                 f"{line.name}: both runs have samples with the same ids. If they are the same samples, leave out "
-                "--unpaired: pairs show more.",
+                "--unpaired: pairs are more precise.",
             )
 
 
 def corrected(compared: Sequence[RunComparison]) -> Iterator[RunComparison]:
-    """The same with p-values corrected by Holm.
+    """Yield the comparisons with p-values corrected by Holm.
 
-    The first metrics of all tasks, in all runs, are one family, and so are those of all groups, and those of all
-    subsets. Each further metric is a family of its own over the tasks, groups or subsets that have it.
+    The first metrics of all tasks, in all runs, form one family. So do those of all groups, and those of all subsets.
+    Each further metric forms a separate family over the tasks, groups or subsets that have it.
     """
     families: dict[Any, list[ScoreComparison]] = {}
     for line in (line for other in compared for line in other.scores):
@@ -369,7 +371,7 @@ def corrected(compared: Sequence[RunComparison]) -> Iterator[RunComparison]:
 
 
 def _holder(kind: str) -> str:
-    """Whose title a line has: a subset has that of its task."""
+    """Return the kind whose title a line has: a subset has that of its task."""
     return "group" if kind == "group" else "task"
 
 
@@ -382,7 +384,7 @@ def _run(run: ComparedRun) -> dict[str, Any]:
 
 
 def _is_excluded(line: ScoreComparison, most: float) -> bool:
-    """Whether the interval of a difference excludes a loss of more than ``most``."""
+    """Check whether the interval of a difference excludes a loss of more than ``most``."""
     if line.interval is None:
         return False
     low, high = line.interval
@@ -390,8 +392,8 @@ def _is_excluded(line: ScoreComparison, most: float) -> bool:
 
 
 def _needed(line: ScoreComparison, most: float) -> str:
-    """A sentence with the number of samples that would show a loss of ``most``, or one as large as this if no loss is
-    tolerated; empty if that is unknown.
+    """Return a sentence with the number of samples that would show a loss of ``most``, or one as large as the present
+    loss if no loss is tolerated; empty if it is unknown.
     """
     effect = most or (line.gain or 0.0)
     if not line.stderr or not effect:

@@ -1,4 +1,4 @@
-"""Two runs' numbers of a group: the differences of its tasks, each with its weight in the group's number."""
+"""Comparison of two runs in a group: the differences of its tasks, each with its weight in the group's score."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def group_scores(
 
     Args:
         first: A run.
-        second: The other.
+        second: The other run.
         group: A group of both.
         tasks: The comparisons of its tasks, by name.
         metric: Only this metric; empty: all.
@@ -73,17 +73,17 @@ def _of_group(blank: ScoreComparison, members: Sequence[tuple[TaskDifference, fl
 
 
 def _scales(members: Iterable[TaskDifference]) -> set[float]:
-    """What the means of members are multiplied by. One of which both means are 0 fits any."""
+    """Return the factors of the members' means. A member with two means of 0 fits any factor."""
     found = list(members)
     return {member.scale for member in found if member.first or member.second} or {found[0].scale}
 
 
 class _NotAMeanError(Exception):
-    """A group's number is not the mean of numbers that are compared; the message says why."""
+    """A group's score is not the mean of compared scores. The message states the reason."""
 
 
 def _aggregate(run: ComparedRun, group: str, key: ScoreKey) -> Mapping[str, Any]:
-    """How a group makes a number."""
+    """Return how a group computes a score."""
     numbers = run.manifest.get("selection", {}).get("group_numbers", {}).get(group, {})
     for entry in numbers.get("aggregates", ()):
         filters = entry.get("filter_list", "none")
@@ -91,11 +91,11 @@ def _aggregate(run: ComparedRun, group: str, key: ScoreKey) -> Mapping[str, Any]
         is_meant = key[1] in names or (not names and entry.get("over_tasks"))
         if entry.get("metric") == key[0] and is_meant and entry.get("aggregation", "mean") == "mean":
             return entry  # type: ignore[no-any-return]
-    raise _NotAMeanError("the group's number is made by its author's own code, or the run does not say how")
+    raise _NotAMeanError("the group's score comes from its author's own code, or the run does not say how")
 
 
 def _member_results(run: ComparedRun, group: str, key: ScoreKey) -> dict[str, Mapping[str, Any]]:
-    """The results of a group's members that count in a number of it."""
+    """Return the results of a group's members that count in a score of the group."""
     found = {}
     for member in _members(run, group, is_over_tasks=bool(_aggregate(run, group, key).get("over_tasks"))):
         holder = run.results["tasks"].get(member) or run.results["groups"].get(member) or {}
@@ -106,7 +106,7 @@ def _member_results(run: ComparedRun, group: str, key: ScoreKey) -> dict[str, Ma
 
 
 def _members(run: ComparedRun, group: str, *, is_over_tasks: bool) -> Iterator[str]:
-    """The members of a group, or all tasks below it, each once."""
+    """Yield the members of a group, or all tasks below it, each once."""
     members = run.results["groups"][group]["members"]
     if not is_over_tasks:
         yield from members
@@ -119,14 +119,14 @@ def _members(run: ComparedRun, group: str, *, is_over_tasks: bool) -> Iterator[s
 
 
 def _check_group(run: ComparedRun, group: str, key: ScoreKey) -> None:
-    """Check that a group's number is the mean of those of its members that its author asked for."""
+    """Check that a group's score is the mean of its members that its author specified."""
     is_weighted = bool(_aggregate(run, group, key).get("weight_by_size"))
     parts = _member_results(run, group, key)
     value = run.value(group, key)
     weights = [float(part["n"]) if is_weighted else 1.0 for part in parts.values()]
     numbers = [part["value"] for part in parts.values()]
     if not weights or not all(isinstance(item, (int, float)) for item in (value, *numbers)):
-        raise _NotAMeanError(f"{run.name} has no number for it")
+        raise _NotAMeanError(f"{run.name} has no score for it")
     mean = math.fsum(w * v for w, v in zip(weights, numbers, strict=True)) / sum(weights)
     if not math.isclose(mean, value, rel_tol=1e-6, abs_tol=_ROUNDED):
         raise _NotAMeanError(f"its value {number(value)} in {run.name} is not the mean {number(mean)} of its members")
@@ -135,7 +135,7 @@ def _check_group(run: ComparedRun, group: str, key: ScoreKey) -> None:
 def _weights(
     run: ComparedRun, group: str, key: ScoreKey, tasks: Mapping[str, TaskScores]
 ) -> tuple[dict[str, float], int]:
-    """The weight of each task below a group in its number, and the number of pairs behind it."""
+    """Return the weight of each task below a group in its score, and the number of pairs behind it."""
     is_weighted = bool(_aggregate(run, group, key).get("weight_by_size"))
     shares: list[tuple[dict[str, float], int]] = []
     for member in _member_results(run, group, key):

@@ -1,8 +1,8 @@
-"""What can be compared of a run that was imported from another tool's log: what the log does not say is not known, and
-not different.
+"""Comparison of runs that were imported from another tool's log. Facts that are missing in the log are unknown, not
+different.
 
-Prompts are compared by their text, since tools split the same text into messages in different ways; rows by the columns
-that both have; settings by the names that both give.
+Prompts are compared by their text, since tools split the same text into messages in different ways. Rows are compared
+by the columns that both have, and settings by the names that both give.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _DEFINING = ("version", "num_fewshot")
 
 
 def is_imported(*runs: ComparedRun) -> bool:
-    """Whether one of some runs was imported."""
+    """Check whether one of several runs was imported."""
     return any(IMPORTED in run.manifest for run in runs)
 
 
 def told_of_import(run: ComparedRun) -> Iterator[str]:
-    """What must be told of an imported run beside any difference."""
+    """Yield what the reader must know about an imported run, besides differences."""
     if IMPORTED not in run.manifest:
         return
-    unknown = ["the task's sources", "the fingerprint of its data", "the judge", "settings that stand in no request"]
+    unknown = ["the task's sources", "the fingerprint of its data", "the judge", "settings outside of requests"]
     source = imported_from(run.manifest)
-    yield f"{run.name} was imported from {source}. Its log does not say {listing(unknown)}: not checked."
+    yield f"{run.name} was imported from {source}. Its log does not contain {listing(unknown)}: not checked."
 
 
 def definition(entry: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
-    """What defines a task, of one run, as far as both runs say it."""
+    """Return the definition of a task in one run, as far as both runs contain it."""
     return {
         name: str(entry[name])
         for name in _DEFINING
@@ -45,8 +45,8 @@ def definition(entry: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str,
 
 
 def shared_columns(one: str | None, two: str | None) -> tuple[str, str] | None:
-    """Two rows as texts, of the columns that both have; ``None`` if a run does not hold its row. Tables of other tools
-    do not say whether ``7`` is a number or a text.
+    """Return two rows as texts, of the columns that both have, or ``None`` if a run does not contain its row. Tables of
+    other tools do not distinguish the number ``7`` and the text.
     """
     if one in (None, "null") or two in (None, "null"):
         return None
@@ -61,7 +61,9 @@ def shared_columns(one: str | None, two: str | None) -> tuple[str, str] | None:
 
 
 def _as_text(cell: Any) -> Any:
-    """A cell as a table without types has it: a number is the text that it is read from, and an empty text is none."""
+    """Return a cell in the form of a table without types: a number is the text that it is read from, and an empty text
+    is ``None``.
+    """
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     if isinstance(cell, (int, float)) and not isinstance(cell, bool):
@@ -70,8 +72,8 @@ def _as_text(cell: Any) -> Any:
 
 
 def prompt_text(request: Any) -> str:
-    """The text of a prompt without white space, which tools put between its parts in different ways; the choices after
-    it. Empty: it is not known.
+    """Return the text of a prompt, then its choices, without white space, because tools separate the parts in different
+    ways. Return an empty text if the prompt is unknown.
     """
     messages = (request or {}).get("messages") or ()
     texts = [str(part["text"]) for message in messages for part in message["parts"] if "text" in part]
@@ -79,12 +81,12 @@ def prompt_text(request: Any) -> str:
 
 
 def is_prompt_alike(one: Any, two: Any, *, is_rendered: bool) -> bool | None:
-    """Whether two requests show the same prompt, as far as their texts tell; ``None``: one of them is not known.
+    """Check whether two requests show the same prompt, by their texts; ``None``: one of them is unknown.
 
     Args:
         one: A request, as data.
-        two: The other.
-        is_rendered: Whether one stands in a chat template, in which the texts of the other must occur in order.
+        two: The other request.
+        is_rendered: Whether one is in a chat template, so that the texts of the other must occur in it in order.
     """
     texts = [prompt_text(request) for request in (one, two)]
     choices = [(request or {}).get("ask", {}).get("continuations") for request in (one, two)]
@@ -98,19 +100,19 @@ def is_prompt_alike(one: Any, two: Any, *, is_rendered: bool) -> bool | None:
 
 
 def is_rendered(run: ComparedRun) -> bool:
-    """Whether a log holds prompts in the model's chat template."""
+    """Check whether a log contains prompts in the model's chat template."""
     settings = (run.manifest.get(IMPORTED) or {}).get("settings") or {}
     return bool(settings.get("chat_template") or settings.get("apply_chat_template"))
 
 
 def known_settings(request: Any, beside: Any) -> dict[str, Any]:
-    """The settings of a request that both requests name; of both repeats' seeds nothing."""
+    """Return the settings of a request that both requests name, without the seeds of repeats."""
     asks = [(one or {}).get("ask") or {} for one in (request, beside)]
     return {name: asks[0][name] for name in _SHARED_SETTINGS if name in asks[0] and name in asks[1]}
 
 
 def _occurs(request: Any, text: str) -> bool:
-    """Whether the messages of a request occur in a text, in order."""
+    """Check whether the messages of a request occur in a text, in order."""
     place = 0
     for message in request["messages"]:
         for part in message["parts"]:

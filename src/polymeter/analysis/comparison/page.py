@@ -1,4 +1,4 @@
-"""Writes the page of a comparison: chooses the samples, and reads them from the run folders."""
+"""The page of a comparison: selection of the samples, and reading of the run folders."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from polymeter.analysis.comparison.comparing import Comparison
 
 _MOST_DIFFERING = 150
-"""Samples of a task that are shown because their scores differ."""
+"""The most samples of a task that are shown because their scores differ."""
 _MOST_EQUAL = 20
-"""Samples of a task that are shown although their scores are equal."""
+"""The most samples of a task that are shown although their scores are equal."""
 
 
 def write_page(comparison: Comparison, path: Path) -> None:
@@ -27,7 +27,7 @@ def write_page(comparison: Comparison, path: Path) -> None:
 
     Raises:
         PlanError: if samples are not compared one by one.
-        StorageError: if it cannot be written.
+        StorageError: if the page cannot be written.
     """
     from polymeter.report.comparison.page import SideBySide, make_comparison_page
     from polymeter.store.folder import write_text
@@ -64,14 +64,16 @@ def write_page(comparison: Comparison, path: Path) -> None:
 
 
 def _telling(values: Mapping[str, Sequence[float | None]]) -> list[str]:
-    """The ids of the samples of a task to show: those that differ most, and some that do not, evenly spread."""
+    """Return the ids of the samples of a task to show: those that differ most, and some equal ones, evenly spread."""
     differing = sorted((name for name in values if _gap(values[name])), key=lambda name: -_gap(values[name]))
     equal = [name for name in values if not _gap(values[name])]
     return [*differing[:_MOST_DIFFERING], *equal[:: max(1, -(-len(equal) // _MOST_EQUAL))]]
 
 
 def _gap(values: Sequence[float | None]) -> float:
-    """How far the values of a sample are apart; a sample without a score in some run differs more than any other."""
+    """Return the distance between the values of a sample. A sample without a score in some run differs more than any
+    other.
+    """
     scored = [item for item in values if item is not None]
     if 0 < len(scored) < len(values):
         return math.inf
@@ -79,7 +81,7 @@ def _gap(values: Sequence[float | None]) -> float:
 
 
 def _subsets(run: ComparedRun, task: str) -> dict[str, list[str]]:
-    """The subsets that each sample of a task belongs to."""
+    """Return the subsets that each sample of a task belongs to."""
     found: dict[str, list[str]] = {}
     for subset in run.subsets(task):
         for outcome in run.part(task, subset):

@@ -1,4 +1,4 @@
-"""A run as a comparison sees it: its results, its samples' numbers, and which of its results are means of those."""
+"""A run for a comparison: its results, its samples' values, and the results that are means of these values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from polymeter.store.reading.outcomes import SampleOutcome, ScoreKey, has_journa
 Subset = tuple[str, ...]
 """The path of a subset; empty for a whole task."""
 _SCALES = (1.0, 100.0)
-"""What the mean of samples may be multiplied by to become a result: some benchmarks print percent."""
+"""The possible factors from the mean of samples to a result: some benchmarks print percent."""
 _ROUNDED = 6e-5
-"""How far a result may be from the mean of its samples: some benchmarks round to four decimals."""
+"""The tolerance between a result and the mean of its samples: some benchmarks round to four decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class MeanResult:
 
     Attributes:
         key: Metric and filter.
-        scale: What the mean is multiplied by; of a mean of 0 nobody can tell, and it is 1.
+        scale: The factor from the mean to the result; 1 for a mean of 0, for which it is unknown.
         higher_is_better: Its direction; ``None``: unknown.
         bounds: The range of a sample's value.
     """
@@ -42,15 +42,15 @@ class MeanResult:
 
 @dataclass(slots=True)
 class ComparedRun:
-    """One of the runs that are compared.
+    """A run that is compared with others.
 
     Attributes:
-        name: How it is called beside the others.
+        name: Its name beside the others.
         folder: Its folder.
         manifest: The content of ``run.json``.
         results: The content of ``results.json``.
         is_complete: Whether it has ended.
-        is_by_file: Whether samples are read from their files, because a run has no journal.
+        is_by_file: Whether samples are read from their files, because the run has no journal.
     """
 
     name: str
@@ -69,19 +69,19 @@ class ComparedRun:
 
     @property
     def tasks(self) -> dict[str, Mapping[str, Any]]:
-        """What the manifest says of each task, by name."""
+        """The entry of each task in the manifest, by name."""
         return {task["name"]: task for task in self.manifest["tasks"]}
 
     def outcomes(self, task: str) -> list[SampleOutcome]:
-        """The samples of a task that have ended, in order."""
+        """Return the samples of a task that have ended, in order."""
         if task not in self._outcomes:
             self._outcomes[task] = read_outcomes(self.folder, task, is_by_file=self.is_by_file)
         return self._outcomes[task]
 
     def part(self, task: str, subset: Subset) -> list[SampleOutcome]:
-        """The samples of a subset that have ended, in order; with an empty path, those of the whole task.
+        """Return the samples of a subset that have ended, in order; with an empty path, those of the whole task.
 
-        A sample names its subset, or the subset names a column of the row and its value, as tables have them.
+        Either a sample names its subset, or the subset names a column of the row and its value, as in tables.
         """
         if not subset:
             return self.outcomes(task)
@@ -93,7 +93,7 @@ class ComparedRun:
         return [one for one in self.outcomes(task) if str(rows.get(one.id, {}).get(column, "")) == value]
 
     def subsets(self, task: str) -> list[Subset]:
-        """The paths of the subsets that a task has results for, in order."""
+        """Return the paths of the subsets that a task has results for, in order."""
         results = self.results["tasks"].get(task, {}).get("results", ())
         return [*dict.fromkeys(_path(result) for result in results if result["subset"])]
 
@@ -104,8 +104,8 @@ class ComparedRun:
         return self._rows[task]
 
     def means(self, task: str, subset: Subset = ()) -> tuple[dict[ScoreKey, MeanResult], dict[ScoreKey, str]]:
-        """The results of a task, or of a subset of it, that are means of its samples' values; and of all others, why
-        they are not.
+        """Return the results of a task, or of a subset of it, that are means of its samples' values, and the reason for
+        each other result.
         """
         means, others = {}, {}
         outcomes = self.part(task, subset)
@@ -122,7 +122,7 @@ class ComparedRun:
         return means, others
 
     def value(self, task: str, key: ScoreKey, subset: Subset = ()) -> Any:
-        """The value of a task's, subset's or group's result; ``None`` if it has none."""
+        """Return the value of a task's, subset's or group's result, or ``None`` if it has none."""
         holder = self.results["tasks"].get(task) or self.results["groups"].get(task) or {}
         for result in holder.get("results", ()):
             for metric, value in spread_value(str(result["metric"]), result["value"]):
@@ -138,7 +138,7 @@ def _path(result: Mapping[str, Any]) -> Subset:
 def _scale(
     outcomes: Sequence[SampleOutcome], key: ScoreKey, value: Any, result: Mapping[str, Any]
 ) -> tuple[float, str]:
-    """What the mean of the samples is multiplied by; and if the result is no such mean, why."""
+    """Return the factor from the mean of the samples to the result, and the reason if the result is not such a mean."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
         return 1.0, "it has no number"
     if result.get("stderr_method") == "bootstrap":
@@ -156,10 +156,10 @@ def _scale(
 
 
 def scale_of(value: float, own: Sequence[float]) -> float | None:
-    """What the mean of samples' values is multiplied by to become a result; ``None`` if the result is no such mean.
+    """Return the factor from the mean of samples' values to a result, or ``None`` if the result is not such a mean.
 
-    This is tried and not declared: an author's aggregation that happens to be a mean is compared sample by sample, and
-    one that only calls itself a mean is not.
+    This is tested, not declared. An author's aggregation that happens to be a mean is compared sample by sample, and
+    one that is only called a mean is not.
 
     Args:
         value: The result.
@@ -175,10 +175,10 @@ def scale_of(value: float, own: Sequence[float]) -> float | None:
 
 
 def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:
-    """The runs in some folders, with names that tell them apart.
+    """Read the runs in some folders, with distinct names.
 
     Raises:
-        PlanError: if there is no run, a file of it is damaged, or one is named twice.
+        PlanError: if a folder holds no run, a file of a run is damaged, or a run is named twice.
         StorageError: if a folder cannot be read.
     """
     from polymeter.api.result import open_run
@@ -194,7 +194,7 @@ def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:
 
 
 def _distinct_names(paths: Sequence[Path]) -> list[str]:
-    """The last part of each path, and as many before it as tell them apart."""
+    """Return the last part of each path, with as many parts before it as make the names distinct."""
     whole = [path.resolve() for path in paths]
     for depth in range(1, max(len(path.parts) for path in whole) + 1):
         names = ["/".join(path.parts[-depth:]) for path in whole]

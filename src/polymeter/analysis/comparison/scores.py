@@ -1,6 +1,6 @@
-"""The numbers of a comparison: one line for each metric of a task or group that is a mean of samples.
+"""The scores of a comparison: one line for each metric of a task or group that is a mean of samples.
 
-A difference is always the second run less the first.
+A difference is always the second run minus the first.
 """
 
 from __future__ import annotations
@@ -35,39 +35,40 @@ class ScoreComparison:
     """One metric of a task or group in two runs.
 
     Attributes:
-        kind: Whether it is of a task, a subset of one, or a group.
-        name: Of which task or group.
+        kind: Whether it belongs to a task, a subset of a task, or a group.
+        name: The name of the task or group.
         metric: The metric.
         filter: The filter that the answers went through.
         higher_is_better: Its direction; ``None``: unknown.
-        is_main: Whether it is the first of its task, subset or group: those are shown, and those of a kind are one
-            family of tests.
-        n: The number of pairs; with other samples in each run, of both together.
+        is_main: Whether it is the first of its task, subset or group. Those lines are shown, and those of a kind form
+            one family of tests.
+        n: The number of pairs; if the runs have different samples, the number of samples of both together.
         first: The mean of the first run, over the pairs.
-        second: That of the second.
-        difference: The second less the first.
+        second: The mean of the second run, over the pairs.
+        difference: The second minus the first.
         stderr: Its standard error.
         interval: Its 95 % interval.
-        ci_method: How that was computed.
-        no_interval: Why there is none; empty if there is one.
-        p_value: Two-sided, of the hypothesis that the two models are equal.
-        p_method: How that was computed.
-        p_corrected: The p-value corrected for all that are tested together (Holm).
-        family: How many are.
+        ci_method: How the interval was computed.
+        no_interval: Why the interval is missing; empty if there is one.
+        p_value: The two-sided p-value of the hypothesis that the two models are equal.
+        p_method: How the p-value was computed.
+        p_corrected: The p-value, corrected for all lines that are tested together (Holm).
+        family: The number of lines that are tested together.
         false_positive_rate: How often the test, before the correction, finds a difference between equal models, given
-            the samples that differ; ``None`` where that is not known.
+            the samples that differ; ``None`` if unknown.
         effect_size: Cohen's d: the difference over the standard deviation of the differences of pairs, or of the values
-            where samples are not paired.
-        odds_ratio: For right and wrong: how many samples only the second gets right for each that only the first does.
-        detectable: The difference that four of five such comparisons would show; ``None`` where there is no interval.
-        wins: In how many pairs the second is better, or has the higher value if nothing says what is better.
-        ties: In how many they are equal.
-        losses: In how many the first is better.
-        gained: The ids of the samples that the second wins, the greatest differences first.
-        lost: The ids of those that the first wins.
-        n_only_first: How many samples have a value in the first run only, and are left out.
-        n_only_second: The same of the second.
-        n_neither: How many samples of both have a value in neither.
+            if samples are not paired.
+        odds_ratio: For right and wrong: the number of samples that only the second gets right, over the number that
+            only the first gets right.
+        detectable: The difference that four of five such comparisons would show; ``None`` without an interval.
+        wins: The number of pairs in which the second is better, or has the higher value if the direction is unknown.
+        ties: The number of pairs with equal values.
+        losses: The number of pairs in which the first is better.
+        gained: The ids of the samples in which the second is better, the greatest differences first.
+        lost: The ids of the samples in which the first is better.
+        n_only_first: The number of samples with a value only in the first run, which are left out.
+        n_only_second: The same for the second run.
+        n_neither: The number of samples of both runs without a value in either.
         subset: The path of the subset; empty for a whole task or a group.
     """
 
@@ -105,7 +106,7 @@ class ScoreComparison:
 
     @property
     def gain(self) -> float | None:
-        """How much better the second run is: the difference, with its sign turned where lower values are better."""
+        """The gain of the second run: the difference, with its sign reversed if lower values are better."""
         if self.difference is None:
             return None
         return -self.difference if self.higher_is_better is False else self.difference
@@ -116,13 +117,13 @@ class NotCompared:
     """A metric that cannot be compared sample by sample, with the value of each run.
 
     Attributes:
-        kind: Whether it is of a task, a subset of one, or a group.
-        name: Of which task or group.
+        kind: Whether it belongs to a task, a subset of a task, or a group.
+        name: The name of the task or group.
         metric: The metric.
         filter: The filter.
-        why: Why not.
+        why: The reason.
         first: The value of the first run.
-        second: That of the second.
+        second: The value of the second run.
         subset: The path of the subset; empty for a whole task or a group.
     """
 
@@ -138,7 +139,7 @@ class NotCompared:
 
 @dataclass(slots=True)
 class TaskScores:
-    """The comparison of one task, and what groups need of it."""
+    """The comparison of one task, with the parts that groups need."""
 
     lines: list[ScoreComparison]
     others: list[NotCompared]
@@ -147,7 +148,7 @@ class TaskScores:
 
 @dataclass(frozen=True, slots=True)
 class TaskDifference:
-    """What groups need of a task's comparison in one metric: the differences of its pairs, and both means."""
+    """The parts of a task's comparison in one metric that groups need: the differences of its pairs, and both means."""
 
     differences: NDArray[np.float64]
     paired: PairedDifference
@@ -171,11 +172,11 @@ def task_scores(
 
     Args:
         first: A run.
-        second: The other.
+        second: The other run.
         task: A task of both.
         metric: Only this metric; empty: all.
         is_unpaired: Whether to compare means instead of samples.
-        has_subsets: Whether to compare each subset that both runs have, too.
+        has_subsets: Whether to compare each subset that both runs have too.
         seed: For resampling.
     """
     found = _part_scores(first, second, task, (), metric=metric, is_unpaired=is_unpaired, seed=seed)
@@ -230,7 +231,7 @@ def _part_scores(
 
 
 class _Pairs:
-    """The samples that two runs have of a task, side by side."""
+    """The samples of a task in two runs, side by side."""
 
     def __init__(self, first: Sequence[SampleOutcome], second: Sequence[SampleOutcome]) -> None:
         by_id = {outcome.id: outcome for outcome in second}
@@ -325,13 +326,13 @@ def _unpaired(
 def of_means(
     blank: ScoreComparison, means: tuple[float, float], found: CombinedDifference, scale: float
 ) -> ScoreComparison:
-    """A line without numbers, filled with those of a difference of means.
+    """Return a blank line, filled with a difference of means.
 
     Args:
         blank: The line.
         means: The means of the first and the second run.
         found: Their difference.
-        scale: What all of them are multiplied by.
+        scale: The factor for all of them.
     """
     interval = _scaled_interval(found.interval, scale)
     stderr = _scaled(found.stderr, scale)
@@ -359,7 +360,9 @@ def _same_scale(
     task: str,
     subset: Subset,
 ) -> tuple[MeanResult | None, MeanResult | None]:
-    """Both results; a mean of 0 does not say whether it is in percent, so it takes the other's scale."""
+    """Return both results on one scale. A mean of 0 does not show whether it is in percent, so it gets the other's
+    scale.
+    """
     if one is None or two is None or one.scale == two.scale:
         return one, two
     if first.value(task, one.key, subset) == 0:
@@ -383,8 +386,8 @@ def _why_not(
 
 
 def _detectable(stderr: float | None, n: int, interval: Interval | None) -> float | None:
-    """The difference that four of five comparisons as precise as this one would show; ``None`` where samples are too
-    few or too much alike to say how precise it is, as for an interval.
+    """Return the difference that four of five equally precise comparisons would show, or ``None`` if the samples are
+    too few or too similar to estimate the precision, as for an interval.
     """
     if not stderr or n < 1 or interval is None:
         return None
@@ -400,5 +403,5 @@ def _scaled_interval(interval: Interval | None, scale: float) -> Interval | None
 
 
 def mains(lines: Sequence[ScoreComparison]) -> Iterator[ScoreComparison]:
-    """The first metrics of whole tasks and of groups."""
+    """Yield the first metrics of whole tasks and of groups."""
     return (line for line in lines if line.is_main and line.kind != "subset")

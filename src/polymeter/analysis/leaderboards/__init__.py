@@ -1,1 +1,1 @@
-"""Many runs in one ranking: ``polymeter leaderboard``."""
+"""Ranking of many runs: ``polymeter leaderboard``."""

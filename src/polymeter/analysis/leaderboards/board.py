@@ -1,4 +1,4 @@
-"""``leaderboard``: the models of many runs, their numbers on each task, and which places the data leave to each."""
+"""``leaderboard``: the models of many runs, their scores on each task, and the possible places of each."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class BoardRow:
     """A model of a leaderboard.
 
     Attributes:
-        name: How it is called beside the others.
+        name: Its name beside the others.
         model: The name of the model.
-        runs: The runs that its numbers are from.
-        expense: What these took.
+        runs: The runs with its scores.
+        expense: The tokens, money and time of these runs.
     """
 
     name: str
@@ -44,15 +44,15 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Leaderboard:
-    """Models and tasks, with rank intervals. It shows itself as ``polymeter leaderboard`` prints it.
+    """Models and tasks, with rank intervals. Its representation is the output of ``polymeter leaderboard``.
 
     Attributes:
         rows: The models, the best first.
         columns: The tasks and groups; the cells of each are in the order of the rows.
-        average: The average over the columns that all models have; ``None``: there is none.
-        notes: What the reader must know: one sentence each.
+        average: The average over the columns that all models have; ``None`` if there is none.
+        notes: Notes for the reader, one sentence each.
         left_out: Run folders without results, each with the reason.
-        x: What the scores are plotted against; ``None``: no run says it.
+        x: The quantity on the horizontal axis of the plot; ``None`` if no run has it.
     """
 
     rows: tuple[BoardRow, ...]
@@ -68,7 +68,7 @@ class Leaderboard:
         return as_text(print_leaderboard, self.document())
 
     def document(self) -> dict[str, Any]:
-        """The leaderboard as plain data: what ``polymeter leaderboard --json`` prints."""
+        """Return the leaderboard as plain data, as ``polymeter leaderboard --json`` prints it."""
         footnotes: dict[str, int] = {}
         models = [self._model(place, row, footnotes) for place, row in enumerate(self.rows)]
         return {
@@ -116,8 +116,8 @@ class Leaderboard:
         }
 
     def _plot(self) -> dict[str, Any] | None:
-        """The score of each model against what it takes per sample; on the front are those that no other one beats in
-        both.
+        """Return the score of each model against its expense per sample. On the front are the models that no other one
+        beats in both.
         """
         if self.x is None:
             return None
@@ -159,20 +159,20 @@ def leaderboard(
     """Rank the models of many runs, with an interval for each rank.
 
     Args:
-        *runs: Run folders, and folders that hold some, up to two levels deep.
-        tasks: Only tasks and groups whose names match one of these patterns; default: those that are in no group, and
-            all groups that are in none.
+        *runs: Run folders, and folders that contain run folders, up to two levels deep.
+        tasks: Only tasks and groups whose names match one of these patterns; default: tasks and groups that are in no
+            group.
         metric: Only this metric; default: the first of each task.
-        every: Give each run a row of its own; default: of several runs of one model, each task is taken from the newest
-            one that is complete.
-        members: Show the tasks and groups below a group as well.
-        paired: Whether to compare samples one by one; default: if there are not too many. Ranks from intervals alone
-            are as honest, and wider.
-        allow: What may differ beside the model between numbers that are ranked together, as for ``compare``:
+        every: Give each run a separate row; default: one row for each model, with each task from its newest complete
+            run.
+        members: Also show the tasks and groups below a group.
+        paired: Whether to compare samples one by one; default: if there are not too many. Rank intervals without pairs
+            are also valid, but wider.
+        allow: Allowed differences besides the model between scores that are ranked together, as for ``compare``:
             ``samples``, ``data``, ``task``, ``prompts``, ``judge``, ``unfinished``.
-        x: What scores are plotted against; default: tokens if runs have counted them, else time.
-        prices: Of measured models by pattern of name: the price of a million tokens of input, and of output. Cached
-            tokens count as input; judges are not priced.
+        x: The quantity on the horizontal axis of the plot; default: tokens if runs have counted them, else time.
+        prices: By pattern of a measured model's name: the price of a million tokens of input, and of output. Cached
+            tokens count as input; judges have no price.
 
     Raises:
         PlanError: if there is nothing to rank.
@@ -197,15 +197,15 @@ def leaderboard(
         hint = (
             "Give prices: --price 'gpt-*=2.50/10' is the price of a million tokens of input and of output."
             if x == "cost"
-            else "Runs of models that do not count tokens, and imported ones, may lack it."
+            else "Imported runs, and runs of models that do not count tokens, may not have it."
         )
-        raise PlanError(f"No run says what it took in {x}.", where="--x", hint=hint)
+        raise PlanError(f"No run has recorded {x}.", where="--x", hint=hint)
     chosen = x or next((one for one in EXPENSES if any(row.expense.per_sample(one) is not None for row in rows)), None)
     order = _order(columns, overall, len(rows))
     for column in columns:
         column.cells = [column.cells[place] for place in order]
     notes = [
-        *(f"--price {name}: no run is of such a model." for name in _unused_prices(found, prices or {})),
+        *(f"--price {name}: no run has such a model." for name in _unused_prices(found, prices or {})),
         *_notes(groups, rows, columns, overall, n, is_paired=is_paired, is_asked=paired is not None, every=every),
     ]
     return Leaderboard(
@@ -223,7 +223,7 @@ def _unused_prices(runs: Sequence[BoardRun], prices: Mapping[str, Any]) -> list[
 
 
 def _by_model(runs: Sequence[BoardRun], *, is_each_own: bool) -> list[list[BoardRun]]:
-    """The runs of each model, the complete ones first, of these the newest."""
+    """Return the runs of each model: complete ones first, and of these the newest first."""
     if is_each_own:
         return [[run] for run in runs]
     groups: dict[str, list[BoardRun]] = {}
@@ -275,18 +275,20 @@ def _columns(
         if metric:
             hint = did_you_mean(metric, known_metrics) or f"They have {_some(known_metrics)}."
             raise PlanError(f"The runs have no metric {metric!r}.", where="--metric", hint=hint)
-        raise PlanError("The runs have no number to rank.")
+        raise PlanError("The runs have no score to rank.")
     return columns
 
 
 def _used(columns: Sequence[BoardColumn], place: int) -> tuple[BoardRun, ...]:
-    """The runs that a model's numbers are from."""
+    """Return the runs with a model's scores."""
     cells = (column.cells[place] for column in columns)
     return tuple({str(cell.run.path): cell.run for cell in cells if cell is not None}.values())
 
 
 def _row_names(used: Sequence[Sequence[BoardRun]]) -> list[str]:
-    """The names of models; where two have the same, with that of the newest run's folder, or its whole path."""
+    """Return the names of models. If two are equal, the name of the newest run's folder, or its whole path, is
+    added.
+    """
     models = [runs[0].model or runs[0].name for runs in used]
     names = []
     for runs, model in zip(used, models, strict=True):
@@ -300,7 +302,7 @@ def _row_names(used: Sequence[Sequence[BoardRun]]) -> list[str]:
 
 
 def _order(columns: Sequence[BoardColumn], overall: Average | None, n_models: int) -> list[int]:
-    """The rows, the best first: by the average, or else by the first column that is ranked."""
+    """Return the rows, the best first: by the average, or else by the first ranked column."""
     column = next((own for own in columns if own.method), columns[0])
     sign = -1.0 if column.higher_is_better is False else 1.0
 
@@ -342,22 +344,22 @@ def _notes(
         which = _some([next(one.title for one in columns if one.name == name) for name in overall.columns])
         rest = [one.title for one in columns if one.name not in overall.columns]
         others = (
-            f" {_some(rest)} {'is' if len(rest) == 1 else 'are'} not part of it: a model has no comparable number "
+            f" {_some(rest)} {'is' if len(rest) == 1 else 'are'} not part of it: a model has no comparable score "
             "there, or the scale is another."
         )
         without = [row.name for row, own in zip(rows, overall.values, strict=True) if own is None]
-        nowhere = f" No number of {_some(without)} is comparable, so there is no average." if without else ""
+        nowhere = f" No score of {_some(without)} is comparable, so there is no average." if without else ""
         yield f"The average is the plain mean of {which}.{others if rest else ''}{nowhere}"
     elif len(columns) > 1:
-        yield "There is no average: fewer than two columns on one scale have a comparable number of every model."
+        yield "There is no average: fewer than two columns on one scale have a comparable score of every model."
     if not is_paired and not is_asked:
         yield (
-            f"Ranks are made from intervals alone: to compare samples one by one, {count(n, 'score')} would have to be "
-            "read. That takes a while and leaves fewer ranks open: --paired."
+            "Ranks come from intervals alone. To compare samples one by one, add --paired: it reads "
+            f"{count(n, 'score')}, which takes a while, and decides more ranks."
         )
     for column in columns:
         if column.higher_is_better is None:
-            yield f"{one_line(column.title)} ({column.key[0]}) has no ranks: nothing says whether higher is better."
+            yield f"{one_line(column.title)} ({column.key[0]}) has no ranks: it is unknown whether higher is better."
     for row in rows:
         yield from usage_notes(row.name, row.runs, row.expense)
     if every:
@@ -366,8 +368,8 @@ def _notes(
         unused = [run.name for run in runs if run not in row.runs]
         if unused:
             yield (
-                f"{row.name} has {count(len(runs), 'run')}: of each task the newest complete one is shown, so "
-                f"{_some(unused)} {'is' if len(unused) == 1 else 'are'} not (--all shows all)."
+                f"{row.name} has {count(len(runs), 'run')}. The newest complete one is shown for each task, so "
+                f"{_some(unused)} {'is' if len(unused) == 1 else 'are'} not shown (--all shows all)."
             )
 
 

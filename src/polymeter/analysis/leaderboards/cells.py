@@ -1,4 +1,4 @@
-"""The cells of a leaderboard: of each model and task the number, the run that it is from, and what it rests on."""
+"""The cells of a leaderboard: for each model and task the score, its run, and its conditions."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _SHOWN = 3
 
 @dataclass(slots=True)
 class BoardCell:
-    """A number of a model.
+    """A score of a model.
 
     Attributes:
-        run: The run that it is from.
-        value: The value; ``None``: it is no number.
+        run: Its run.
+        value: The value; ``None`` if it is not a number.
         interval: Its 95 % interval.
-        no_interval: Why there is none.
+        no_interval: Why the interval is missing.
         stderr: Its standard error.
         n: The number of samples behind it.
-        n_missing: The number of samples that have no score.
+        n_missing: The number of samples without a score.
         result: The entry of ``results.json``.
-        terms: What it rests on, by task.
-        notes: What a reader must know of it.
+        terms: Its conditions, by task.
+        notes: Notes for the reader.
         is_ranked: Whether it is ranked with the others.
         rank: Its rank interval.
     """
@@ -56,13 +56,13 @@ class BoardColumn:
     """A task or group of a leaderboard.
 
     Attributes:
-        kind: Which of the two.
+        kind: ``task`` or ``group``.
         name: Its name.
-        title: The name that is printed.
+        title: The printed name.
         key: Metric and filter.
-        higher_is_better: Its direction; ``None``: unknown, so that nothing is ranked.
+        higher_is_better: Its direction; ``None``: unknown, so nothing is ranked.
         bounds: The range of its values.
-        cells: One for each model; ``None``: it has no number.
+        cells: One for each model; ``None`` if it has no score.
         method: How models were compared: ``paired``, ``unpaired`` or empty.
     """
 
@@ -77,7 +77,7 @@ class BoardColumn:
 
     @property
     def ranked(self) -> list[tuple[int, BoardCell]]:
-        """The cells that are ranked, each with the number of its row."""
+        """Return the ranked cells, each with the number of its row."""
         return [(row, cell) for row, cell in enumerate(self.cells) if cell is not None and cell.is_ranked]
 
 
@@ -89,14 +89,14 @@ def make_column(
     metric: str,
     allow: Collection[str],
 ) -> BoardColumn | None:
-    """One column; ``None`` if no run has a number for it.
+    """Make one column; return ``None`` if no run has a score for it.
 
     Args:
         kind: Whether it is a task or a group.
         name: Its name.
-        rows: The runs of each model, those first that are preferred.
+        rows: The runs of each model, the preferred ones first.
         metric: The metric; empty: the first of the task.
-        allow: What may differ between numbers that are ranked together.
+        allow: Allowed differences between scores that are ranked together.
     """
     wanted = [
         [key for key in _score_keys(run, kind, name) if metric in ("", key[0])][:1] for runs in rows for run in runs
@@ -135,7 +135,7 @@ def _score_keys(run: BoardRun, kind: str, name: str) -> list[ScoreKey]:
 
 
 def _cell_of(runs: Sequence[BoardRun], kind: str, name: str, key: ScoreKey) -> BoardCell | None:
-    """The cell of the first of these runs that has the number."""
+    """Return the cell of the first of these runs that has the score."""
     for run in runs:
         holder = run.results[f"{kind}s"].get(name) or {}
         for result in holder.get("results", ()):
@@ -172,16 +172,16 @@ def _made_cell(
         reasons = listing(f"{n:,} {status}" for status, n in missing.items())
         cell.notes.append(f"{count(sum(missing.values()), 'sample')} without a score ({reasons})")
     if result.get("failed_members"):
-        cell.notes.append(f"incomplete: lacks {listing(map(str, result['failed_members']))}")
+        cell.notes.append(f"incomplete: without {listing(map(str, result['failed_members']))}")
         cell.is_ranked = False
     if number is None:
-        cell.notes.append("no number")
+        cell.notes.append("no score")
         cell.is_ranked = False
     return cell
 
 
 def _leaves(run: BoardRun, group: str, seen: set[str]) -> Iterator[str]:
-    """The tasks below a group."""
+    """Yield the tasks below a group."""
     for member in run.results["groups"].get(group, {}).get("members", ()):
         if member in run.results["tasks"]:
             yield member
@@ -191,16 +191,16 @@ def _leaves(run: BoardRun, group: str, seen: set[str]) -> Iterator[str]:
 
 
 def _compare_terms(column: BoardColumn, allow: Collection[str]) -> None:
-    """Mark the cells whose numbers rest on something else than those of most others.
+    """Mark the cells with other conditions than most cells.
 
-    Most is the greatest number of models with complete runs; among equals, that with most samples, then with the newest
-    run.
+    These are the conditions of the most models with complete runs; among equals, those with the most samples, then
+    those with the newest run.
     """
     held = [cell for cell in column.cells if cell is not None]
     native = [cell for cell in held if not _is_imported(cell)]
     _find_same_rows(native, allow)
     by_key: dict[str, list[BoardCell]] = {}
-    for cell in native or held:  # a log says too little to be the measure of others
+    for cell in native or held:  # a log contains too little to be the reference
         by_key.setdefault(_key(cell, allow), []).append(cell)
     usual = max(
         by_key.values(),
@@ -211,7 +211,7 @@ def _compare_terms(column: BoardColumn, allow: Collection[str]) -> None:
             max(cell.run.ended for cell in cells),
         ),
     )
-    # Told differences are those from what most have, too.
+    # Reported differences are also relative to the most common facts.
     told = Counter(json.dumps({name: one.told for name, one in cell.terms.items()}, default=str) for cell in usual)
     most_told = told.most_common(1)[0][0]
     reference = next(
@@ -253,8 +253,8 @@ def _cell_differences(cell: BoardCell, reference: BoardCell, allow: Collection[s
 
 
 def _find_same_rows(cells: Sequence[BoardCell], allow: Collection[str]) -> None:
-    """Where fingerprints of data differ, put digests of the rows in their place: the same rows in another folder are
-    the same data.
+    """Replace different fingerprints of data by digests of the rows: the same rows in another folder are the same
+    data.
     """
     if "data" in allow:
         return
@@ -262,7 +262,7 @@ def _find_same_rows(cells: Sequence[BoardCell], allow: Collection[str]) -> None:
     for task in dict.fromkeys(task for cell in cells for task in cell.terms):
         held = [cell for cell in cells if task in cell.terms]
         alike: dict[str, list[BoardCell]] = {}
-        for cell in held:  # only rows of runs that are alike in all else are worth reading
+        for cell in held:  # read rows only of runs that are equal in everything else
             alike.setdefault(cell.terms[task].key({*allow, "data"}), []).append(cell)
         for group in alike.values():
             prints = {cell.terms[task].parts["data"]["data"] for cell in group}

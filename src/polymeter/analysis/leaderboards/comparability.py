@@ -1,7 +1,7 @@
-"""Whether runs of a task may be ranked together, from what their manifests say.
+"""Comparability of runs in a ranking, from their manifests.
 
-``polymeter compare`` looks at the requests and rows of two runs. A leaderboard of hundreds reads none of them: it
-compares what settles them, and looks at rows only where fingerprints of data differ.
+``polymeter compare`` reads the requests and rows of two runs. A leaderboard of hundreds of runs does not: it compares
+the settings that determine them, and reads rows only if fingerprints of data differ.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from polymeter.store.reading.values import has_samples, rows_digest
 
 _OF_PROMPTS = frozenset({"lmms_eval_specific_kwargs", "model_specific_generation_kwargs"})
 _OF_LOGS = {"unfinished": ("status",), "samples": ("samples",), "task": ("version", "num_fewshot")}
-"""What the log of another tool may say."""
+"""The facts that the log of another tool may contain."""
 _SHOWN = 3
 _PROMPT_OPTIONS = ("prompt_key", "system_prompt", "dialect_options", "apply_stops_to_foreign")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a number of a run rests on beside the model.
+    """The conditions of a score besides the model.
 
     Attributes:
-        parts: The facts by the word that allows them to differ, as for ``polymeter compare --allow``.
-        told: Facts that may differ, which is told.
+        parts: The facts, by the word that allows them to differ, as for ``polymeter compare --allow``.
+        told: Facts that may differ. Differences are reported.
         imported: The tool that the run was imported from; empty for a run of Polymeter's own.
     """
 
@@ -39,12 +39,12 @@ class Terms:
     imported: str
 
     def key(self, allow: Collection[str]) -> str:
-        """What is equal for numbers that may be ranked together."""
+        """Return a key that is equal for scores that may be ranked together."""
         return json.dumps({word: part for word, part in self.parts.items() if word not in allow}, default=str)
 
 
 def task_terms(run: BoardRun, task: str) -> Terms:
-    """What a run's numbers of a task rest on."""
+    """Return the conditions of a run's scores of a task."""
     entry = run.tasks.get(task, {})
     config: Mapping[str, Any] = entry.get("config") or {}
     options: Mapping[str, Any] = run.manifest.get("identity", {}).get("options") or {}
@@ -75,8 +75,8 @@ def task_terms(run: BoardRun, task: str) -> Terms:
 
 
 def differences(terms: Terms, reference: Terms, allow: Collection[str]) -> Iterator[tuple[str, bool]]:
-    """How a number rests on something else than the reference does: sentences, and whether each keeps it from being
-    ranked with it.
+    """Yield differences between the conditions of a score and of the reference: sentences, and whether each prevents a
+    common ranking.
     """
     is_imported = bool(terms.imported or reference.imported)
     for word, part in terms.parts.items():
@@ -90,13 +90,13 @@ def differences(terms: Terms, reference: Terms, allow: Collection[str]) -> Itera
 
 
 def with_same_rows(run: BoardRun, task: str, fingerprint: Any, digests: dict[tuple[str, str], str]) -> str:
-    """The fingerprint of a run's rows themselves, for runs whose fingerprints of the dataset differ.
+    """Return the fingerprint of a run's rows themselves, for runs with different fingerprints of the dataset.
 
     Args:
         run: The run.
         task: The task.
-        fingerprint: That of the dataset.
-        digests: Those that are known already, by run folder and task.
+        fingerprint: The fingerprint of the dataset.
+        digests: The known fingerprints of rows, by run folder and task.
     """
     key = str(run.path), task
     if key not in digests:
@@ -124,14 +124,14 @@ def _difference_in_words(word: str, part: Mapping[str, Any], usual: Mapping[str,
 
 
 def _values_instead(own: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
-    """What differs: ``seed 1 instead of 0, temperature 0.7 instead of none``."""
+    """Describe different values: ``seed 1 instead of 0, temperature 0.7 instead of none``."""
     names = [name for name in {**usual, **own} if own.get(name) != usual.get(name)]
     told = [f"{name} {brief(own.get(name))} instead of {brief(usual.get(name))}" for name in names[:_SHOWN]]
     return ", ".join([*told, f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else told)
 
 
 def _known(word: str, part: Mapping[str, Any], usual: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The facts that both say, where a log says few: what it does not say is not known, and not different."""
+    """Return the facts that both contain. A log contains few: missing facts are unknown, not different."""
     names = [
         name
         for name in _OF_LOGS.get(word, ())

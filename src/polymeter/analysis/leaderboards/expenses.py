@@ -1,4 +1,4 @@
-"""What the runs of a model took: tokens, money and time, per sample."""
+"""The expense of a model's runs: tokens, money and time, per sample."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ EXPENSES: Mapping[What, str] = {
     "time": "seconds per sample",
     "cost": "cost per sample",
 }
-"""What a score is plotted against, and in which unit."""
+"""The possible quantities on the horizontal axis of the plot, with their units."""
 _MILLION = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """What some runs took altogether; ``None``: a run, or one of its answers, does not say. Tokens and cost are those
-    of the measured model, without judges.
+    """The total expense of some runs. A value is ``None`` if a run, or one of its answers, does not report it. Tokens
+    and cost are those of the measured model, without judges.
 
     Attributes:
         n: The number of samples that ended.
-        input_tokens: Tokens of prompts, those that a provider had in its cache included.
-        output_tokens: Tokens of answers, those of reasoning included.
-        seconds: How long the runs took by the clock, on whatever machine.
-        cost: In the currency of the prices, or as the runs say.
+        input_tokens: Tokens of prompts, including those from a provider's cache.
+        output_tokens: Tokens of answers, including those of reasoning.
+        seconds: The elapsed time of the runs, on any machine.
+        cost: The cost, in the currency of the prices, or as the runs report it.
         usage: The counts of all roles, by role and name of the model.
     """
 
@@ -51,7 +51,7 @@ class Expense:
     usage: UsageByRole = field(default_factory=dict)
 
     def per_sample(self, what: What) -> float | None:
-        """The tokens, cost or seconds of one sample; ``None``: not known."""
+        """Return the tokens, cost or seconds of one sample, or ``None`` if unknown."""
         if not self.n:
             return None
         if what == "tokens":
@@ -62,7 +62,7 @@ class Expense:
         return None if whole is None else whole / self.n
 
     def document(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the expense as plain data."""
         return {
             "n": self.n,
             "input_tokens": self.input_tokens,
@@ -74,7 +74,7 @@ class Expense:
 
 
 def expense_of(runs: Sequence[BoardRun], prices: Mapping[str, tuple[float, float]]) -> Expense:
-    """What some runs of one model took.
+    """Compute the expense of some runs of one model.
 
     Args:
         runs: The runs.
@@ -100,10 +100,10 @@ def expense_of(runs: Sequence[BoardRun], prices: Mapping[str, tuple[float, float
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Which points no other one beats: none takes as little and scores as much, and less or more in one of them.
+    """Return whether each point is on the front: no other point is at least as good in both values and better in one.
 
     Args:
-        points: Of each model what it takes, and its score; more is better.
+        points: The expense and the score of each model; a higher score is better.
     """
     front = [False] * len(points)
     best = float("-inf")
@@ -120,10 +120,10 @@ def _ended(task: Mapping[str, Any]) -> list[Any]:
 
 
 def usage_notes(name: str, runs: Sequence[BoardRun], expense: Expense) -> Iterator[str]:
-    """What a reader must know of the usage of a model's runs: what other roles took, and what is unknown."""
+    """Yield notes on the usage of a model's runs: the usage of other roles, and unknown parts."""
     others = [role_summary(role, model, own) for (role, model), own in expense.usage.items() if role != MODEL_ROLE]
     if others:
-        yield f"Beside {name}, and in neither its tokens nor its cost: {'; '.join(others)}."
+        yield f"Not included in the tokens and cost of {name}: {'; '.join(others)}."
     old = [run.name for run in runs if not _usage(run) and run.manifest.get("roles") and _sums(run) is not None]
     if old:
         yield (
@@ -136,7 +136,7 @@ def usage_notes(name: str, runs: Sequence[BoardRun], expense: Expense) -> Iterat
         if role == MODEL_ROLE and (own.input is not None or own.output is not None)
     )
     if n_silent:
-        yield f"The tokens of {name} are unknown: {count(n_silent, 'answer')} of it did not say all of theirs."
+        yield f"The tokens of {name} are unknown: {count(n_silent, 'answer')} did not report all of theirs."
 
 
 def _usage(run: BoardRun) -> dict[tuple[str, str], ModelUsage]:
@@ -144,9 +144,9 @@ def _usage(run: BoardRun) -> dict[tuple[str, str], ModelUsage]:
 
 
 def _tokens(run: BoardRun) -> tuple[int, int] | None:
-    """Tokens of prompts and answers of the measured model; ``None`` if not all are known."""
+    """Return the tokens of prompts and answers of the measured model, or ``None`` if not all are known."""
     usage = _usage(run)
-    if not usage:  # of an earlier version, which summed all roles
+    if not usage:  # a run of an earlier version, which summed all roles
         return None if run.manifest.get("roles") else _sums(run)
     own = sum((counts for (role, _), counts in usage.items() if role == MODEL_ROLE), ModelUsage())
     if own.prompt is None or own.output is None or "input" in own.unknown or "output" in own.unknown:
@@ -155,7 +155,7 @@ def _tokens(run: BoardRun) -> tuple[int, int] | None:
 
 
 def _sums(run: BoardRun) -> tuple[int, int] | None:
-    """The tokens of all roles together; ``None`` if the run has not counted them."""
+    """Return the tokens of all roles together, or ``None`` if the run has not counted them."""
     usage = run.manifest.get("usage") or {}
     sent, answered = usage.get("input_tokens"), usage.get("output_tokens")
     if not sent and not answered:

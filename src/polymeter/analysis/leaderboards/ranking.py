@@ -15,19 +15,19 @@ from polymeter.stats.intervals import Interval
 from polymeter.store.reading.values import SampleValues, has_samples, read_values
 
 MOST_PAIRED = 60_000
-"""Up to so many scores, all runs together, samples are compared one by one without being asked for it."""
+"""The most scores, in all runs together, for which samples are compared one by one by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """The average over the columns in which all models are ranked, but for models that are ranked nowhere.
+    """The average over the columns in which all models are ranked. Models that are ranked nowhere do not count.
 
     Attributes:
-        columns: The names of these.
-        values: The average of each model; ``None``: it is ranked nowhere, and so for the others.
-        intervals: Its 95 % interval, for columns that are independent; ``None`` where one of them has none.
+        columns: The names of these columns.
+        values: The average of each model; ``None`` if it is ranked nowhere. The same holds for intervals and ranks.
+        intervals: Its 95 % interval, for independent columns; ``None`` if one of them has none.
         ranks: Its rank interval.
-        method: ``paired``, ``unpaired``, or ``mixed`` where columns differ.
+        method: ``paired``, ``unpaired``, or ``mixed`` if columns differ.
     """
 
     columns: tuple[str, ...]
@@ -38,14 +38,14 @@ class Average:
 
 
 def rank_column(column: BoardColumn, *, is_paired: bool) -> Gaps | None:
-    """Give the cells of a column their rank intervals.
+    """Set the rank intervals of the cells of a column.
 
     Args:
         column: The column.
-        is_paired: Whether to compare samples one by one where runs have them.
+        is_paired: Whether to compare samples one by one if runs have them.
 
     Returns:
-        The comparisons of the models that are ranked; ``None`` if nothing says which values are better.
+        The comparisons of the ranked models; ``None`` if the direction of the values is unknown.
     """
     ranked = [cell for _, cell in column.ranked]
     if column.higher_is_better is None or not ranked:
@@ -68,8 +68,8 @@ def rank_column(column: BoardColumn, *, is_paired: bool) -> Gaps | None:
 
 
 def average(columns: Sequence[BoardColumn], gaps: Sequence[Gaps | None], n_models: int) -> Average | None:
-    """The average over the columns that have a ranked number of every model that is ranked anywhere, on the scale that
-    most of these columns have; ``None`` for fewer than two.
+    """Return the average over the columns that have a ranked score of every model that is ranked anywhere. Only columns
+    on the most common scale count. Return ``None`` for fewer than two columns.
     """
     members = sorted({row for column in columns for row, _ in column.ranked})
     whole = [
@@ -103,13 +103,13 @@ def average(columns: Sequence[BoardColumn], gaps: Sequence[Gaps | None], n_model
 
 
 def n_scores(columns: Sequence[BoardColumn]) -> int:
-    """How many scores would be read to compare samples one by one."""
+    """Return the number of scores that a comparison of samples one by one would read."""
     return sum(cell.n for column in columns if column.kind == "task" for _, cell in column.ranked)
 
 
 def _paired(column: BoardColumn, ranked: Sequence[BoardCell]) -> Gaps | None:
-    """The comparison by samples; ``None`` where the number of a run is not the mean of its samples' values, or a run
-    has no samples.
+    """Return the comparison by samples, or ``None`` if the score of a run is not the mean of its samples' values, or a
+    run has no samples.
     """
     tables: list[SampleValues] = []
     scales = set()
@@ -120,7 +120,7 @@ def _paired(column: BoardColumn, ranked: Sequence[BoardCell]) -> Gaps | None:
         scale = scale_of(_value_of(cell), own.values)
         if scale is None:
             return None
-        if cell.value:  # zero is zero percent
+        if cell.value:  # zero equals zero percent
             scales.add(scale)
         tables.append(own)
     if len(scales) > 1:
@@ -146,7 +146,7 @@ def _paired(column: BoardColumn, ranked: Sequence[BoardCell]) -> Gaps | None:
 
 
 def _interval_of_mean(value: float, cells: Sequence[BoardCell]) -> Interval | None:
-    """The interval of a mean of independent numbers, from theirs (Zou and Donner 2008)."""
+    """Return the interval of a mean of independent scores, from their intervals (Zou and Donner 2008)."""
     below, above = [], []
     for cell in cells:
         if cell.interval is None:
@@ -162,5 +162,5 @@ def _value_of(cell: BoardCell) -> float:
 
 
 def _scale_key(column: BoardColumn) -> tuple[object, ...]:
-    """What is equal for columns of one scale: the range of their values, or else their metric."""
+    """Return a key that is equal for columns on one scale: the range of their values, or else their metric."""
     return column.bounds if None not in column.bounds else (column.key[0],)

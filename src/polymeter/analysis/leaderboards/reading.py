@@ -1,4 +1,4 @@
-"""The runs of a leaderboard: which folders hold them, and what their two small files say. No journal is opened."""
+"""The runs of a leaderboard: their folders, and the content of their two small files. No journal is opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polymeter.report.formatting import one_line
 from polymeter.store.folder import RunFolder
 
 _DEPTH = 2
-"""How many folders below one that was named runs are looked for."""
+"""The depth to which runs are searched below a named folder."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class BoardRun:
     """A run with results.
 
     Attributes:
-        path: Its folder, as it was reached.
+        path: Its folder, by the path that was used.
         manifest: The content of ``run.json``.
         results: The content of ``results.json``.
     """
@@ -44,50 +44,52 @@ class BoardRun:
 
     @cached_property
     def model_key(self) -> str:
-        """What is equal for two runs of the same model."""
+        """A key that is equal for two runs of the same model."""
         identity = self.manifest.get("identity", {}).get("model") or self.manifest.get("model", {}).get("identity")
         return json.dumps([self.model, identity], sort_keys=True, default=str)
 
     @property
     def ended(self) -> str:
-        """When it ended, or began if it has not."""
+        """The time when it ended, or began if it has not ended."""
         return str(self.manifest.get("ended") or self.manifest.get("started") or "")
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         return self.manifest.get("status") == "complete"
 
     @cached_property
     def tasks(self) -> dict[str, Mapping[str, Any]]:
-        """What the manifest says of each task, by name."""
+        """The entry of each task in the manifest, by name."""
         return {task["name"]: task for task in self.manifest.get("tasks", ())}
 
     @property
     def folder(self) -> RunFolder:
-        """Its folder, with the journal where the manifest says."""
+        """Its folder, with the journal at the place in the manifest."""
         elsewhere = self.manifest.get("journal_dir")
         return RunFolder(self.path, Path(elsewhere) if elsewhere else None)
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
-    """The run folders among some folders, and in those that are none, one or two levels deep.
+    """Return the run folders among some folders, and those one or two levels below the others.
 
     Raises:
-        PlanError: if a folder is not there, or holds no run.
+        PlanError: if a folder is missing, or contains no run.
         StorageError: if one cannot be read.
     """
     found: dict[Path, Path] = {}
     for path in paths:
         with stored_at(path, "Looking for runs"):
             if not path.is_dir():
-                raise PlanError(f"There is no folder {path}.", hint="Name run folders, or a folder that holds them.")
+                raise PlanError(
+                    f"The folder {path} does not exist.", hint="Name run folders, or a folder that contains them."
+                )
             inside = [*_runs_below(path, _DEPTH)]
         if not inside:
             raise PlanError(
                 f"The folder {path} holds no run.",
                 where=str(path),
-                hint=f"A run folder has a run.json. They are looked for up to {_DEPTH} levels deep.",
+                hint=f"A run folder has a run.json. Run folders are searched up to {_DEPTH} levels deep.",
             )
         for run in inside:
             found.setdefault(run.resolve(), run)
@@ -95,10 +97,10 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_board_runs(paths: Sequence[Path]) -> tuple[list[BoardRun], list[tuple[Path, str]]]:
-    """The runs in some run folders, and those that cannot be read, with the reason.
+    """Read the runs in some run folders. Return the runs, and the folders that cannot be read, with the reason.
 
     Raises:
-        PlanError: if none can be read.
+        PlanError: if no run can be read.
     """
     runs: list[BoardRun] = []
     left_out: list[tuple[Path, str]] = []
@@ -108,7 +110,7 @@ def read_board_runs(paths: Sequence[Path]) -> tuple[list[BoardRun], list[tuple[P
             manifest = folder.read_manifest()
             if not folder.results.exists():
                 status = one_line(str(manifest.get("status")))
-                hint = f"'polymeter report {path}' writes those that there are."
+                hint = f"'polymeter report {path}' writes partial results."
                 left_out.append((path, f"it has no results yet (status {status}). {hint}"))
                 continue
             runs.append(BoardRun(path, manifest, folder.read_results()))

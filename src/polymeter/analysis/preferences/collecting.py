@@ -1,4 +1,6 @@
-"""From run folders to pairs of answers: which samples, which pairs of runs, and what the judge is shown of them."""
+"""Collection of pairs of answers from run folders: selection of samples and pairs of runs, and the parts for the
+judge.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from polymeter.tasks.pairs.file import AnswerPair, PairsHeader, StoredParts
 MEDIA = "media"
 """The folder beside a file of pairs that holds their images."""
 _IRRELEVANT = frozenset({"judge", "code", "model"})
-"""What may differ between runs when it is their answers that are compared, not their scores."""
+"""Allowed differences between runs if their answers are compared, not their scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,10 @@ class Collected:
     """Pairs of answers.
 
     Attributes:
-        head: What the first line of their file says.
+        head: The first line of their file.
         pairs: The pairs.
         images: The images in them: file by name.
-        n_possible: How many pairs there would be without ``max_pairs``.
+        n_possible: The number of pairs without ``max_pairs``.
     """
 
     head: PairsHeader
@@ -49,12 +51,12 @@ class Collected:
 
     @property
     def n_requests(self) -> int:
-        """How many requests the judge gets: two for each pair whose answers differ."""
+        """The number of requests to the judge: two for each pair of different answers."""
         return 2 * sum(not pair.is_same for pair in self.pairs)
 
     @property
     def n_characters(self) -> int:
-        """About how many characters of text these requests hold, without the question itself."""
+        """The approximate number of characters of text in these requests, without the question itself."""
         judged = (pair for pair in self.pairs if not pair.is_same)
         return 2 * sum(len(part.get("text", "")) for pair in judged for part in _all_parts(pair))
 
@@ -69,7 +71,7 @@ class Collected:
 
 @dataclass(slots=True)
 class _AnswersOfRun:
-    """What a run's model answered to the samples of a task, as parts, and what it was sent."""
+    """The answers of a run's model to the samples of a task, as parts, and its prompts."""
 
     answers: dict[str, StoredParts] = field(default_factory=dict)
     prompts: dict[str, StoredParts] = field(default_factory=dict)
@@ -87,23 +89,23 @@ def collect(
     max_pairs: int | None = None,
     seed: int = 0,
 ) -> Collected:
-    """The pairs of answers of some runs to the samples that all of them have answered.
+    """Collect the pairs of answers of some runs to the samples that all of them have answered.
 
     Args:
         paths: The run folders, at least two.
-        rubric: What makes an answer better; default: that of ``judge.prompts``.
+        rubric: The criteria for a better answer; default: those of ``judge.prompts``.
         tasks: Only tasks whose names match one of these patterns.
-        allow: What may differ beside the model, as for ``compare``.
-        limit: At most so many samples of each task, the first ones.
-        max_pairs: At most so many pairs, spread evenly over the pairs of runs and drawn from the samples at random.
+        allow: Allowed differences besides the model, as for ``compare``.
+        limit: The most samples of each task; the first ones are used.
+        max_pairs: The most pairs, spread evenly over the pairs of runs and drawn from the samples at random.
         seed: For drawing.
 
     Raises:
-        PlanError: if there is nothing to compare, or more differs than the model.
+        PlanError: if there is nothing to compare, or more than the model differs.
     """
     check_allowed(allow)
     if len(paths) < 2:
-        raise PlanError("There is nothing to compare one run with.", hint="Name a second run folder.")
+        raise PlanError("A comparison needs at least two runs.", hint="Name a second run folder.")
     runs = read_runs(paths)
     names = _tasks(runs, names_of(tasks, "tasks"))
     warnings = list(
@@ -122,7 +124,7 @@ def collect(
     if not samples:
         raise PlanError(
             f"{listing(run.name for run in runs)} have no sample that all answered with a text or an image.",
-            hint="Answers to log-probability requests cannot be shown to a judge." if names else "",
+            hint="A judge cannot see answers to log-probability requests." if names else "",
         )
     chosen, n_possible = _chosen_pairs(len(runs), len(samples), max_pairs, seed)
     pairs = tuple(_pair(number, runs[i], runs[j], *samples[row], found) for number, (i, j, row) in enumerate(chosen))
@@ -140,7 +142,7 @@ def collect(
 
 
 def _tasks(runs: Sequence[ComparedRun], patterns: Sequence[str]) -> list[str]:
-    """The tasks that all runs have, in the order of the first."""
+    """Return the tasks that all runs have, in the order of the first."""
     names = [name for name in runs[0].tasks if all(name in run.tasks for run in runs)]
     if not names:
         raise PlanError(f"{listing(run.name for run in runs)} have no task in common.")
@@ -154,7 +156,7 @@ def _tasks(runs: Sequence[ComparedRun], patterns: Sequence[str]) -> list[str]:
 def _allowed_findings(
     first: ComparedRun, other: ComparedRun, tasks: Sequence[str], allow: Collection[str]
 ) -> list[str]:
-    """What differs between two runs beside the model; refuses what would mislead."""
+    """Return the differences between two runs besides the model; refuse misleading ones."""
     findings: list[Finding] = [*run_findings(first, other)]
     for task in tasks:
         findings += task_findings(first, other, task, is_unpaired=False, is_told_settings=True)
@@ -162,7 +164,7 @@ def _allowed_findings(
 
 
 def _answers(run: ComparedRun, task: str, images: dict[str, Path], *, with_prompts: bool) -> _AnswersOfRun:
-    """The answers of a run; notes the files of images by the names that parts give them."""
+    """Return the answers of a run, and add the files of images by the names that parts give them."""
     own = _AnswersOfRun()
     folder = run.folder.media
     tags = tags_of_task(run.manifest, task)
@@ -170,7 +172,8 @@ def _answers(run: ComparedRun, task: str, images: dict[str, Path], *, with_promp
         exchanges = [exchange for exchange in sample["exchanges"] if exchange["role"] == "model"]
         if not exchanges:
             continue
-        # Repeats of one prompt: the first answer counts. Rounds: the last, whose prompt holds those before.
+        # Of repeats of one prompt, the first answer counts. Of rounds, the last one counts, and its prompt contains the
+        # earlier ones.
         sent = [(exchange["request"] or {}).get("messages") for exchange in exchanges]
         exchange = exchanges[0 if all(one == sent[0] for one in sent) else -1]
         parts = [part for output in exchange["response"]["outputs"] for part in _of_output(run, tags, output, images)]
@@ -199,13 +202,13 @@ def _of_output(
 def _prompt(
     messages: Sequence[Mapping[str, Any]], folder: Path, images: dict[str, Path]
 ) -> tuple[list[Mapping[str, str]], bool]:
-    """A prompt as parts, and whether all of it can be shown."""
+    """Return a prompt as parts, and whether all of it can be shown."""
     parts: list[Mapping[str, str]] = []
     is_whole = True
     for number, message in enumerate(messages):
         if len(messages) > 1:
             parts.append({"text": f"{chr(10) if number else ''}[{message['role']}]\n"})
-        is_answer = message["role"] == "assistant"  # of a round before
+        is_answer = message["role"] == "assistant"  # of an earlier round
         for part in message["parts"]:
             if "text" in part:
                 text = str(part["text"])
@@ -244,15 +247,15 @@ def _left_out(task: str, runs: Sequence[ComparedRun], own: Sequence[_AnswersOfRu
 
 
 def _chosen_pairs(n_runs: int, n_samples: int, most: int | None, seed: int) -> tuple[list[tuple[int, int, int]], int]:
-    """Which pairs of runs are judged on which samples, in the order of samples, and how many there could be.
+    """Return the pairs of runs to judge on each sample, in the order of samples, and the number of possible pairs.
 
-    A limited number goes round the pairs of runs, neighbours first, so that all runs are connected and each pair gets
-    as many samples as any other, or one less.
+    A limited number is spread over the pairs of runs, neighbours first. So all runs are connected, and the numbers of
+    samples of two pairs differ by at most one.
 
     Raises:
-        PlanError: if so few pairs connect no scale of all runs.
+        PlanError: if so few pairs cannot connect all runs.
     """
-    # The pairs of runs by distance: a chain through all of them comes first.
+    # The pairs of runs by distance: a chain through all runs comes first.
     couples = sorted(combinations(range(n_runs), 2), key=lambda couple: (couple[1] - couple[0], couple))
     n_possible = len(couples) * n_samples
     if most is None or most >= n_possible:

@@ -1,4 +1,6 @@
-"""Having pairs of answers judged, in a run of its own: journaled, resumed, and asked about only once."""
+"""Judgement of pairs of answers in a separate run, which is journaled, can be resumed, and asks about each pair only
+once.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +35,15 @@ class Pairwise:
     """Pairs of answers that a judge has compared.
 
     Attributes:
-        result: The run in which it did.
-        standings: Win rates, scores with intervals, and how far the judge prefers a position, as plain data.
+        result: The run with the comparisons.
+        standings: Win rates, scores with intervals, and the judge's preference for a position, as plain data.
     """
 
     result: RunResult
     standings: Mapping[str, Any]
 
     def document(self) -> dict[str, Any]:
-        """What ``polymeter pairwise --json`` prints."""
+        """Return the document that ``polymeter pairwise --json`` prints."""
         return {**self.standings, "status": self.result.status, "exit_code": self.result.exit_code}
 
 
@@ -63,31 +65,31 @@ def pairwise(  # noqa: PLR0913  (callers name them)
     tell: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Pairwise:
-    """Have a judge say which of two answers is better, for runs of the same samples, each pair in both orders.
+    """Let a judge decide which of two answers is better, for runs of the same samples, with each pair in both orders.
 
-    The verdicts go into a run folder of their own. The same call continues where it stopped; nothing is asked twice.
+    The verdicts go into a separate run folder. The same call continues where it stopped, and nothing is asked twice.
 
     Args:
         first: A run folder.
         *others: Run folders of the same tasks. Every two runs are compared.
         judge: The model that judges.
         judge_args: Arguments for it.
-        rubric: What makes an answer better, in words for the judge; default: it does what the prompt asks for, is
-            correct, complete and clear.
+        rubric: The criteria for a better answer, in words for the judge; default: it does what the prompt asks for, and
+            is correct, complete and clear.
         tasks: Only tasks whose names match one of these patterns.
-        allow: What may differ between the runs beside the model, as for ``compare``.
-        limit: At most so many samples of each task.
-        max_pairs: At most so many pairs, spread evenly over the pairs of runs.
-        seed: For choosing these.
-        output: The run folder; default: one beside the first run, named after the runs and the judge.
+        allow: Allowed differences between the runs besides the model, as for ``compare``.
+        limit: The most samples of each task.
+        max_pairs: The most pairs, spread evenly over the pairs of runs.
+        seed: The seed for the selection of pairs.
+        output: The run folder; default: a folder beside the first run, named after the runs and the judge.
         progress: Receives progress; default: none.
         command: The command to record.
-        tell: Receives a sentence with what will be asked, before anything is.
+        tell: Receives a sentence about the requests, before the first one.
         **options: Fields of ``polymeter.RunOptions`` (``concurrency``, ``generation``, ``max_retries``, …).
 
     Raises:
-        PlanError: if there is nothing to compare, more differs than the model, the output holds other pairs, or the
-            judge cannot be used; no request has been sent.
+        PlanError: if there is nothing to compare, more than the model differs, the output contains other pairs, or the
+            judge cannot be used. No request has been sent.
         StorageError: if a folder cannot be read or written.
     """
     for what, number in (("--limit", limit), ("--max-pairs", max_pairs)):
@@ -122,7 +124,7 @@ def pairwise(  # noqa: PLR0913  (callers name them)
 
 @contextmanager
 def _naming_judge() -> Iterator[None]:
-    """Inside this, an error about the model's option is one about the judge's: the judge is the model of this run."""
+    """Turn errors about the option of the model into errors about that of the judge, which is the model of this run."""
     try:
         yield
     except PlanError as error:
@@ -133,10 +135,10 @@ def _naming_judge() -> Iterator[None]:
 
 
 def _written(found: Collected, folder: Path, *, may_replace: bool) -> Path:
-    """The file of pairs in the run's folder.
+    """Write the file of pairs in the run's folder, and return its path.
 
     Raises:
-        PlanError: if the folder holds other pairs.
+        PlanError: if the folder contains other pairs.
     """
     file = folder / _FOLDER / _FILE
     new = file.with_name(temporary_name(_FILE))
@@ -144,9 +146,9 @@ def _written(found: Collected, folder: Path, *, may_replace: bool) -> Path:
     try:
         if file.exists() and not may_replace and not filecmp.cmp(file, new, shallow=False):
             raise PlanError(
-                "This folder holds verdicts on other pairs: other runs, another rubric, or another choice of samples.",
+                "This folder contains verdicts on other pairs: other runs, another rubric, or other samples.",
                 where=str(folder),
-                hint="Name another --output, or discard them with --restart.",
+                hint="Name another --output, or discard these verdicts with --restart.",
             )
         if not file.exists() or may_replace:
             found.copy_images(file.parent)
@@ -163,7 +165,7 @@ def _default_output(first: Path, found: Collected, judge: ModelLike) -> Path:
 
 
 def _cost(found: Collected, judge: str) -> str:
-    """What will be asked at most: what the journal has answered already is not asked again."""
+    """Describe the most requests that will be sent. Requests that the journal has answered are not repeated."""
     of_all = f" of {found.n_possible:,} possible" if len(found.pairs) < found.n_possible else ""
     images = f", with {count(len(found.images), 'image')}" if found.images else ""
     return (

@@ -1,4 +1,6 @@
-"""From verdicts on pairs to win rates, scores, and how far the judge can be trusted: one document for all outputs."""
+"""Standings from verdicts on pairs: win rates, scores, and the reliability of the judge, as one document for all
+outputs.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ _NO_FILTER = "none"
 
 
 def standings(folder: RunFolder, task: str, file: Path, judge: str) -> dict[str, Any]:
-    """What the verdicts so far say, as plain data: what ``polymeter pairwise --json`` prints.
+    """Return the standings from the verdicts so far, as plain data, as ``polymeter pairwise --json`` prints them.
 
     Args:
-        folder: The run in which they were given.
+        folder: The run with the verdicts.
         task: Its task.
         file: The pairs.
         judge: The judge's name.
@@ -89,7 +91,7 @@ def _tally(got: Sequence[float]) -> dict[str, int]:
 
 
 def _mean_of(own: Sequence[tuple[AnswerPair, SampleOutcome]], metric: str) -> dict[str, Any]:
-    """The mean of a number of pairs, with its uncertainty."""
+    """Return the mean of a metric over pairs, with its uncertainty."""
     values = [outcome.values[metric, _NO_FILTER] for _, outcome in own]
     if not values:
         return {"value": None, "stderr": None, "interval": None, "no_interval": "no pair was judged"}
@@ -97,7 +99,7 @@ def _mean_of(own: Sequence[tuple[AnswerPair, SampleOutcome]], metric: str) -> di
     found: Estimate = estimate(
         values, MEAN, clusters=partition if partition.count < len(values) else None, bounds=(0.0, 1.0)
     )
-    # Ties alone, or contradictions alone, leave a mean between the ends of its range whose spread nobody has seen.
+    # With ties alone, or contradictions alone, the mean lies inside its range, but its spread is unknown.
     is_flat = not found.stderr and 0 < found.value < 1 and found.interval is not None
     problem = "the verdicts show no spread" if is_flat else found.no_interval
     return {

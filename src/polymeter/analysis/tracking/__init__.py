@@ -1,1 +1,1 @@
-"""The checkpoints of a training: each is measured once, and a curve shows how the model changes."""
+"""Tracking of the checkpoints of a training run: each is measured once, and a curve shows how the model changes."""

@@ -1,7 +1,7 @@
-"""The checkpoints in a folder: their steps, and whether all of their files are there.
+"""The checkpoints in a folder: their steps, and the check that all of their files exist.
 
-Training writes a checkpoint in place, so a folder exists long before it can be loaded. A checkpoint counts as complete
-once everything that its own files name is there and nothing has been written to it for a while.
+Training writes a checkpoint in place, so a folder exists long before it can be loaded. A checkpoint is complete once
+all files that its own files name exist and nothing has been written to it for a while.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from polymeter.core.errors import PlanError
 from polymeter.core.machine.places import stored_at
 
 _STATE = "trainer_state.json"
-"""What Transformers' Trainer writes last into a checkpoint."""
+"""The file that Transformers' Trainer writes last into a checkpoint."""
 _ARGUMENTS = "training_args.bin"
 _PIPELINE = "model_index.json"
 _CONFIGS = ("config.json", "adapter_config.json", _PIPELINE)
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf")
 _SMALL = (".json", ".txt", ".jinja", ".model", ".py")
 _NOT_THE_MODEL = re.compile(r"(optimizer|scheduler|scaler|rng_state|random_states|training_args|trainer_state).*")
-"""Files of a checkpoint that training goes on with, and that no model is loaded from."""
+"""Files of a checkpoint that training resumes from, and that no model is loaded from."""
 _SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<total>\d{5})\.(?P<ending>safetensors|bin)")
 _STEPS = (
     re.compile(r"(?:^|[^a-z])(?:checkpoint|ckpt|(?:global[-_]?)?step|iter(?:ation)?)s?[-_=]?(\d+)", re.I),
     re.compile(r"(?:^|[^a-z])epoch[-_=]?(\d+)", re.I),
     re.compile(r"(?:^|[-_.=])(\d+)$"),
 )
-"""How names tell the step, the surest first."""
+"""Patterns of names with a step, the most reliable first."""
 _UNFINISHED = re.compile(r"(\.|tmp[-_.]).*|.*\.tmp", re.I)
 _BLOCK = 64 * 1024
 _MOST_BLOCKS = 512
@@ -44,12 +44,12 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint of a training.
+    """A checkpoint of a training run.
 
     Attributes:
         name: The name of its folder or file.
         path: The folder or file.
-        step: The step of the training.
+        step: The training step.
     """
 
     name: str
@@ -58,20 +58,21 @@ class Checkpoint:
 
 
 def find_checkpoints(folder: Path, pattern: str = "*") -> tuple[list[Checkpoint], list[str]]:
-    """The checkpoints in a folder in the order of their steps, complete or not; and a sentence for each left out.
+    """Return the checkpoints in a folder in the order of their steps, complete or not, and a sentence for each one left
+    out.
 
     Args:
         folder: The folder that training writes into.
         pattern: Only names that match.
 
     Raises:
-        PlanError: if there is no such folder.
+        PlanError: if the folder does not exist.
         StorageError: if it cannot be read.
     """
     with stored_at(folder, "Reading the folder of checkpoints"):
         if not folder.is_dir():
             raise PlanError(
-                f"There is no folder {folder}.", hint="Name the folder that training writes checkpoints to."
+                f"The folder {folder} does not exist.", hint="Name the folder that training writes checkpoints to."
             )
         paths = sorted(folder.iterdir())
     found: dict[int, Checkpoint] = {}
@@ -86,12 +87,14 @@ def find_checkpoints(folder: Path, pattern: str = "*") -> tuple[list[Checkpoint]
             continue
         other = found.setdefault(step, Checkpoint(path.name, path, step))
         if other.path != path:
-            notes.append(f"{path.name} is left out: {other.name} is of step {step} too. --name chooses by name.")
+            notes.append(
+                f"{path.name} is left out: {other.name} has the same step {step}. Select one by name with --name."
+            )
     return sorted(found.values(), key=lambda checkpoint: checkpoint.step), notes
 
 
 def lacks(checkpoint: Checkpoint, *, is_loaded_by_config: bool, has_state: bool) -> str:
-    """What of a checkpoint is not there yet; empty if everything is.
+    """Return the part of a checkpoint that is still missing; empty if it is complete.
 
     Args:
         checkpoint: The checkpoint.
@@ -109,12 +112,12 @@ def lacks(checkpoint: Checkpoint, *, is_loaded_by_config: bool, has_state: bool)
 
 
 def has_trainer_state(checkpoint: Checkpoint) -> bool:
-    """Whether the Trainer has ended writing a checkpoint."""
+    """Check whether the Trainer has finished writing a checkpoint."""
     return (checkpoint.path / _STATE).is_file()
 
 
 def stamp_of(checkpoint: Checkpoint) -> Stamp:
-    """What changes when the files change that a model is loaded from.
+    """Return a stamp that changes when the files that a model is loaded from change.
 
     Raises:
         StorageError: if they cannot be read.
@@ -131,8 +134,9 @@ def stamp_of(checkpoint: Checkpoint) -> Stamp:
 
 
 def content_of(checkpoint: Checkpoint) -> str:
-    """A digest of the files that a model is loaded from. Of a large file, its size and blocks spread evenly over it
-    count: training changes every matrix, and reading all of it would take longer than many a measurement.
+    """Return a digest of the files that a model is loaded from. For a large file, the digest covers its size and blocks
+    that are spread evenly over it. Training changes every matrix, and reading whole files would take longer than many
+    measurements.
 
     Raises:
         StorageError: if they cannot be read.
@@ -150,14 +154,14 @@ def content_of(checkpoint: Checkpoint) -> str:
 
 
 class Settling:
-    """Tells whether a checkpoint has been left alone for a while.
+    """A check of whether a checkpoint has not changed for a while.
 
-    The time of a file's last change may come from another machine's clock, so a checkpoint also counts as settled if it
-    was the same at two looks that are as far apart.
+    The time of a file's last change may come from another machine's clock. So a checkpoint is also settled if two
+    checks, separated by the same time, found it unchanged.
 
     Args:
-        least_s: For how many seconds nothing may have changed.
-        now: The time of day in seconds, as files have it.
+        least_s: The seconds without changes after which a checkpoint is settled.
+        now: The time of day in seconds, as in file times.
         clock: A monotonic clock in seconds.
     """
 
@@ -170,7 +174,7 @@ class Settling:
         self._seen: dict[Path, tuple[Any, float]] = {}
 
     def left_s(self, checkpoint: Checkpoint) -> float:
-        """For how many more seconds it has to stay as it is; 0: it is settled.
+        """Return the seconds for which a checkpoint must still stay unchanged; 0: it is settled.
 
         Raises:
             StorageError: if its files cannot be read.
@@ -211,13 +215,13 @@ def _lacking(path: Path, names: set[str], is_loaded_by_config: bool, has_state: 
 
 
 def _components(pipeline: dict[str, Any]) -> set[str]:
-    """The folders of a pipeline of Diffusers: its components, each with the library and class that load it."""
+    """Return the folders of a Diffusers pipeline: its components that have a library and a class."""
     listed = {name: value for name, value in pipeline.items() if isinstance(value, list) and not name.startswith("_")}
     return {name for name, value in listed.items() if value and value[0] is not None}
 
 
 def _shards(names: set[str]) -> set[str]:
-    """The shards that go with those that are there, by their names."""
+    """Return all shards that belong to the existing ones, by their names."""
     return {
         f"{found['stem']}-{number:05d}-of-{found['total']}.{found['ending']}"
         for found in filter(None, map(_SHARD.fullmatch, names))
@@ -226,8 +230,8 @@ def _shards(names: set[str]) -> set[str]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a file of safetensors is as long as its head says: 8 bytes with the length of a JSON that has the places
-    of all tensors.
+    """Check whether a file of safetensors has the length in its header: 8 bytes with the length of a JSON that has the
+    places of all tensors.
     """
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -243,7 +247,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _json(path: Path) -> dict[str, Any] | None:
-    """The content of a JSON file; ``None`` if it is not whole."""
+    """Return the content of a JSON file, or ``None`` if it is not complete."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Tracking in a process of its own, as a training starts it: ``python -m polymeter.analysis.tracking.child``.
+"""Tracking in a separate process, which a training run starts: ``python -m polymeter.analysis.tracking.child``.
 
 It reads the arguments of ``track`` as JSON from stdin, and writes the curve's document into the file named there.
 """
@@ -20,7 +20,7 @@ ANSWER = "answer"
 
 
 def main() -> int:
-    """Track as stdin says; returns the exit code of the curve, or 2 with a message."""
+    """Track with the arguments from stdin. Return the exit code of the curve, or 2 with a message."""
     asked: dict[str, Any] = json.load(sys.stdin)
     answer = Path(asked.pop(ANSWER))
     try:

@@ -1,4 +1,4 @@
-"""The curve of a training: the numbers of each checkpoint, and their differences from an earlier one."""
+"""The curve of a training run: the scores of each checkpoint, and their differences from an earlier one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from polymeter.store.folder import RunFolder
 
 SCHEMA_VERSION = 1
 AGAINST = ("best", "previous", "first")
-"""What a checkpoint can be compared with, besides the one of a step."""
+"""The checkpoints to compare with, besides the one of a step."""
 Line = tuple[str, str, str, str]
 """One line of a curve: ``task`` or ``group``, its name, metric, filter."""
 
@@ -33,9 +33,9 @@ class CurvePoint:
         step: Its step.
         name: Its name.
         status: ``measured``, ``unfinished`` (interrupted or stopped; it can be resumed) or ``failed``.
-        run: Its run folder; ``None`` if it failed before it began.
+        run: Its run folder; ``None`` if the run failed before it began.
         error: Why it failed or was stopped.
-        n_failed: How many of its samples have no score.
+        n_failed: The number of its samples without a score.
         results: The content of its ``results.json``; empty unless it is measured.
     """
 
@@ -50,21 +50,21 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Curve:
-    """How the checkpoints of a training score, and which differences are more than noise.
+    """The scores of the checkpoints of a training run, and their differences.
 
     Attributes:
         folder: The folder of the run folders, with ``curve.html`` and ``curve.csv``.
         checkpoints: The folder of the checkpoints.
-        against: What each checkpoint is compared with: ``best``, ``previous``, ``first``, or a step.
-        points: All checkpoints in the order of their steps, also those that were deleted since.
-        differences: By step, the comparisons with earlier checkpoints: for each of those, its step and the numbers
-            that are compared with it.
-        refused: By step, why nothing is compared, because it would mislead.
+        against: The reference of each checkpoint: ``best``, ``previous``, ``first``, or a step.
+        points: All checkpoints in the order of their steps, including those that were deleted.
+        differences: By step, the comparisons with earlier checkpoints: the step of each of these, and the comparison
+            with it.
+        refused: By step, why a comparison would mislead and is missing.
         metric: The only metric; empty: all, and the first of each task decides.
         status: ``complete``; ``interrupted`` by the user.
-        new: The steps that this call measured or tried to.
-        max_regression: The largest loss that is tolerated; ``None``: any.
-        allow_undecided: Whether a loss that the samples cannot decide on is tolerated, too.
+        new: The steps that this call measured or tried to measure.
+        max_regression: The largest tolerated loss; ``None``: any.
+        allow_undecided: Whether a loss that the samples cannot decide on is tolerated too.
         warnings: What the reader must know: one sentence each.
     """
 
@@ -93,14 +93,14 @@ class Curve:
 
     @property
     def measured(self) -> tuple[CurvePoint, ...]:
-        """The checkpoints that have numbers."""
+        """The checkpoints with scores."""
         return tuple(point for point in self.points if point.results is not None)
 
     @property
     def exit_code(self) -> int:
-        """130: interrupted; 3: the newest checkpoint is worse than ``max_regression`` allows; 1: a checkpoint that this
-        call tried failed, was stopped, or has samples without a score; 4: the samples are too few to decide on
-        ``max_regression``; else 0.
+        """The exit code. 130: interrupted; 3: the newest checkpoint is worse than ``max_regression`` allows; 1: a
+        checkpoint that this call tried failed, was stopped, or has samples without a score; 4: the samples are too few
+        to decide on ``max_regression``; else 0.
         """
         if self.status == "interrupted":
             return 130
@@ -113,14 +113,14 @@ class Curve:
         return 4 if undecided and not self.allow_undecided else 0
 
     def regressions(self, most: float) -> tuple[list[str], list[str]]:
-        """Sort out the scores of the newest checkpoint that are worse by more than ``most``, and those for which the
-        samples cannot decide it; as ``Comparison.regressions``.
+        """Return the scores of the newest checkpoint that are worse by more than ``most``, and those for which the
+        samples cannot decide this; see ``Comparison.regressions``.
 
         Args:
             most: The largest loss that is tolerated, in the unit of the metric.
 
         Raises:
-            ValueError: if it is negative.
+            ValueError: if ``most`` is negative.
         """
         worse: list[str] = []
         undecided: list[str] = []
@@ -137,7 +137,7 @@ class Curve:
         return worse, undecided
 
     def value(self, task: str, metric: str, *, step: int | None = None) -> Any:
-        """A number of a checkpoint.
+        """Return a score of a checkpoint.
 
         Args:
             task: A task or group.
@@ -145,7 +145,7 @@ class Curve:
             step: The checkpoint's step; default: the newest.
 
         Raises:
-            KeyError: if there is no such number.
+            KeyError: if the score does not exist.
         """
         points = [point for point in self.measured if step in (None, point.step)]
         for line, result in _results(points[-1].results or {}, "") if points else ():
@@ -154,7 +154,7 @@ class Curve:
         raise KeyError(f"there is no {metric!r} of {task!r} at {'any step' if step is None else f'step {step}'}")
 
     def document(self) -> dict[str, Any]:
-        """The curve as plain data: what ``polymeter track --json`` prints."""
+        """Return the curve as plain data, as ``polymeter track --json`` prints it."""
         return {
             "schema_version": SCHEMA_VERSION,
             "kind": "curve",
@@ -234,13 +234,13 @@ def make_curve(
     metric: str = "",
     **more: Any,
 ) -> Curve:
-    """The curve of what has been measured so far.
+    """Make the curve of the checkpoints that have been measured so far.
 
     Args:
-        record: What is known of the checkpoints.
+        record: The record of the checkpoints.
         checkpoints: Their folder.
-        against: What each is compared with.
-        pairs: The comparisons that were made before.
+        against: The reference of each.
+        pairs: The earlier comparisons.
         metric: Only this metric; default: all, and the first of each task decides.
         **more: Further fields of ``Curve``.
 
@@ -271,17 +271,17 @@ def make_curve(
 
 
 def step_name(step: int) -> str:
-    """How a checkpoint is called in sentences."""
+    """Return the name of a checkpoint in sentences."""
     return f"step {step}"
 
 
 def _renamed_run(run: ComparedRun, name: str) -> ComparedRun:
-    """A run under another name."""
+    """Return a run under another name."""
     return ComparedRun(name, run.folder, {}, {}, is_complete=True)
 
 
 def best_of(values: Mapping[int, Any], *, higher_is_better: bool | None) -> int | None:
-    """The step with the best value, the earliest of equal ones; ``None`` if nothing says what is better."""
+    """Return the step with the best value, the earliest of equal ones, or ``None`` if the direction is unknown."""
     numbers = {step: value for step, value in values.items() if _is_measured(value)}
     if higher_is_better is None or not numbers:
         return None
@@ -296,7 +296,7 @@ def _point(record: Record, entry: CheckpointRecord) -> CurvePoint:
         return point
     folder = RunFolder(run)
     if not folder.is_begun():
-        return replace(point, status="failed", error="its run folder is gone", run=None)
+        return replace(point, status="failed", error="its run folder is missing", run=None)
     n_failed = int(folder.read_manifest().get("n_failed") or 0)
     return replace(point, n_failed=n_failed, results=folder.read_results())
 
@@ -305,7 +305,7 @@ def _check_metric(points: Sequence[CurvePoint], metric: str) -> None:
     """Refuse a metric that no checkpoint has.
 
     Raises:
-        PlanError: if that is so.
+        PlanError: if no checkpoint has it.
     """
     known = {line[2] for point in points if point.results is not None for line, _ in _results(point.results, "")}
     if metric and known and metric not in known:
@@ -322,7 +322,7 @@ def _run_of(point: CurvePoint) -> Path:
 def _references(
     points: Sequence[CurvePoint], against: str | int, metric: str
 ) -> Iterator[tuple[CurvePoint, CurvePoint, Collection[tuple[str, str]] | None]]:
-    """Pairs of a point and what it is compared with, and in which tasks and groups; ``None``: in all."""
+    """Yield pairs of a point and its reference, with the tasks and groups to compare; ``None``: all."""
     by_step = {point.step: point for point in points}
     for place, point in enumerate(points):
         if isinstance(against, int):
@@ -339,8 +339,8 @@ def _references(
 def _bests(
     earlier: Sequence[CurvePoint], point: CurvePoint, metric: str
 ) -> Iterator[tuple[CurvePoint, CurvePoint, Collection[tuple[str, str]]]]:
-    """The best earlier checkpoint of each task and group, by its first metric; where nothing says what is better, the
-    one before.
+    """Yield the best earlier checkpoint for each task and group, by its first metric, or the previous one if the
+    direction is unknown.
     """
     by_step = {one.step: one for one in earlier}
     values = {one.step: dict(_results(one.results or {}, metric)) for one in earlier}
@@ -365,7 +365,7 @@ def _link(point: CurvePoint, pair: CheckpointPair, names: Collection[tuple[str, 
 
 
 def _results(results: Mapping[str, Any], only: str) -> Iterator[tuple[Line, dict[str, Any]]]:
-    """The numbers of a run for whole tasks and groups, in the order of its table."""
+    """Yield the scores of a run for whole tasks and groups, in the order of its table."""
     layout = [(str(kind), str(name)) for kind, name, *_ in results.get("layout", ())]
     layout += [("task", name) for name in results.get("tasks", {}) if ("task", name) not in layout]
     for kind, name in layout:

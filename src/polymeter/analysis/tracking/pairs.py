@@ -1,4 +1,4 @@
-"""The comparisons of a curve: each is made once and kept in a file, since two finished runs do not change."""
+"""The comparisons of a curve: each is made once and stored in a file, since finished runs do not change."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FILE = "comparisons.json"
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPair:
-    """A run compared with an earlier one.
+    """The comparison of a run with an earlier one.
 
     Attributes:
-        scores: The numbers, without the ids of samples and not corrected for the number of tests.
+        scores: The scores, without the ids of samples and not corrected for the number of tests.
         not_compared: Metrics that cannot be compared.
         warnings: What the reader must know.
-        refused: Why nothing is compared, because it would mislead; empty if it is.
+        refused: Why the comparison would mislead and is missing; empty otherwise.
     """
 
     scores: tuple[ScoreComparison, ...] = ()
@@ -36,12 +36,12 @@ class CheckpointPair:
 
 
 class CheckpointPairs:
-    """Comparisons of the runs of one training.
+    """The comparisons of the runs of one training run.
 
     Args:
         path: The folder of the run folders.
         metric: Only this metric; empty: all, and the first of each task decides.
-        allow: What may differ besides the model.
+        allow: Allowed differences besides the model.
     """
 
     def __init__(self, path: Path, *, metric: str = "", allow: Collection[str] = ()) -> None:
@@ -53,7 +53,7 @@ class CheckpointPairs:
         self._read()
 
     def compared(self, first: Path, second: Path) -> CheckpointPair:
-        """A run compared with an earlier one.
+        """Compare a run with an earlier one.
 
         Raises:
             StorageError: if a run cannot be read.
@@ -65,7 +65,7 @@ class CheckpointPairs:
         return self._kept[key]
 
     def write(self) -> None:
-        """Keep what was compared.
+        """Store the comparisons.
 
         Raises:
             StorageError: if the file cannot be written.
@@ -88,7 +88,7 @@ class CheckpointPairs:
             content = json.loads((self._path / FILE).read_text(encoding="utf-8"))
             self._kept = {key: _pair(value) for key, value in content.items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            self._kept = {}  # made again from the runs
+            self._kept = {}  # compute them again from the runs
 
 
 def _stamp(run: Path) -> list[Any]:

@@ -1,7 +1,7 @@
-"""What is known of the checkpoints of a training: one file, ``track.json``, beside their run folders.
+"""The record of the checkpoints of a training run: one file, ``track.json``, beside their run folders.
 
-Several processes may track into one folder. Each claims a step before it measures it, and adds what came of it to the
-file under a lock, so no step is measured twice and nothing is lost.
+Several processes may track into one folder. Each claims a step before measuring it, and adds the outcome to the file
+under a lock. So no step is measured twice and nothing is lost.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _LOCKS = ".locks"
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRecord:
-    """What came of one checkpoint.
+    """The outcome of one checkpoint.
 
     Attributes:
         step: Its step.
         name: Its name.
-        status: ``measured``; ``unfinished``: the run was interrupted or stopped; ``failed``: there is no run.
+        status: ``measured``; ``unfinished``: the run was interrupted or stopped; ``failed``: the run is missing.
         run: Its run folder, in the folder of the record.
         error: Why it failed or was stopped.
-        stamp: The files that were measured.
+        stamp: The measured files.
         content: Their digest.
     """
 
@@ -51,7 +51,7 @@ class CheckpointRecord:
 
 
 class Record:
-    """The record of one training.
+    """The record of one training run.
 
     Args:
         path: The folder of the run folders.
@@ -63,7 +63,7 @@ class Record:
         self.entries: dict[int, CheckpointRecord] = {}
 
     def read(self) -> None:
-        """Read what all processes have written so far.
+        """Read the entries of all processes so far.
 
         Raises:
             PlanError: if the file is damaged.
@@ -82,15 +82,15 @@ class Record:
             raise PlanError(
                 f"{FILE} is damaged: {error}.",
                 where=str(file),
-                hint="Delete it: the run folders beside it are found again as their checkpoints are.",
+                hint="Delete it. The run folders beside it are found again with their checkpoints.",
             ) from None
         self.entries = {entry.step: entry for entry in entries}
 
     def begin(self, settings: Mapping[str, Any]) -> None:
-        """Note what is measured, or refuse if something else was.
+        """Store the settings of the measurement, or refuse if they differ from the stored ones.
 
         Raises:
-            PlanError: if the record is of other settings; the message says which.
+            PlanError: if the record has other settings. The message lists the differences.
             StorageError: if it cannot be written.
         """
         with self._locked():
@@ -101,7 +101,7 @@ class Record:
             self._write()
 
     def add(self, entry: CheckpointRecord) -> None:
-        """Write down what came of a checkpoint.
+        """Add the outcome of a checkpoint.
 
         Raises:
             StorageError: if it cannot be written.
@@ -112,7 +112,7 @@ class Record:
             self._write()
 
     def claim(self, step: int, *, waits: bool = False) -> BaseFileLock | None:
-        """Make this process the only one that measures a step, until the lock is released or the process dies.
+        """Claim a step for this process alone, until the lock is released or the process dies.
 
         Args:
             step: The step.
@@ -157,17 +157,17 @@ class Record:
 
 
 def refuse_other(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:
-    """Refuse to go on with a curve that was measured with other settings.
+    """Refuse to continue a curve that was measured with other settings.
 
     Raises:
-        PlanError: What differs.
+        PlanError: if settings differ.
     """
     differing = [*_differing(as_json(old), as_json(new))]
     if differing:
         raise PlanError(
             f"This curve was measured with other settings: {'; '.join(differing)}.",
             where=str(path),
-            hint="Points of other settings are no curve: choose another --output.",
+            hint="A curve needs the same settings for all points. Choose another --output.",
         )
 
 

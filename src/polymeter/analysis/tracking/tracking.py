@@ -1,4 +1,4 @@
-"""``track``: measures each new checkpoint of a training once, and keeps the curve."""
+"""``track``: measures each new checkpoint of a training run once, and stores the curve."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ from polymeter.run.plan.selection import select
 from polymeter.store.folder import RUNS, RunFolder, write_text
 
 CHECKPOINT, STEP = "{checkpoint}", "{step}"
-"""What stands for the path and the step of a checkpoint in a model and its arguments."""
+"""The placeholders for the path and the step of a checkpoint in a model and its arguments."""
 _TRANSFORMERS = "hf"
 _NOT_OF_A_CURVE = ("output", "is_restart")
 
 
 @dataclass(frozen=True, slots=True)
 class WaitClock:
-    """How time passes for whoever waits for checkpoints.
+    """The times and clocks of waiting for checkpoints.
 
     Attributes:
-        poll_s: How often the folder is looked at.
-        settle_s: For how long nothing may have been written to a checkpoint.
-        sleep: Waits for some seconds.
+        poll_s: The seconds between two checks of the folder.
+        settle_s: The seconds without changes after which a checkpoint is settled.
+        sleep: A function that waits for some seconds.
         clock: A monotonic clock in seconds.
-        now: The time of day in seconds, as files have it.
+        now: The time of day in seconds, as in file times.
     """
 
     poll_s: float = 30.0
@@ -95,31 +95,31 @@ def track(  # noqa: PLR0913  (callers name them)
 ) -> Curve:
     """Measure each new checkpoint in a folder once, and write the curve as ``curve.html`` and ``curve.csv``.
 
-    A checkpoint is measured when it is complete. One that cannot be measured is recorded with its error, and the others
-    go on. Those that were deleted since they were measured stay on the curve.
+    A checkpoint is measured when it is complete. If one cannot be measured, its error is recorded, and tracking
+    continues with the others. Measured checkpoints stay on the curve if they are deleted.
 
     Args:
         folder: The folder that training writes checkpoints to.
         tasks: Names, globs, groups or tags, or paths of files and folders.
-        model: The model with ``{checkpoint}`` and ``{step}`` in it (``hf:{checkpoint}``), or a backend alone, which
+        model: The model with ``{checkpoint}`` or ``{step}`` in it (``hf:{checkpoint}``), or a backend alone. A backend
             gets the checkpoint as its name unless its arguments name it.
-        model_path: As for ``evaluate``; may hold ``{checkpoint}`` too.
-        model_args: Arguments for the model's backend; their texts may hold ``{checkpoint}`` and ``{step}``.
+        model_path: As for ``evaluate``; may contain ``{checkpoint}`` too.
+        model_args: Arguments for the model's backend; their texts may contain ``{checkpoint}`` and ``{step}``.
         roles: Further models by role, such as ``judge``.
-        output: Where run folders and curve go; default: ``runs/track/`` and the name of the folder.
-        against: What each checkpoint is compared with: ``best`` (the best before it, for each task by its first
-            metric), ``previous``, ``first``, or the step of one.
+        output: The folder for run folders and curve; default: ``runs/track/`` and the name of the folder.
+        against: The reference of each checkpoint: ``best`` (the best before it, for each task by its first metric),
+            ``previous``, ``first``, or a step.
         metric: Only this metric; default: the first of each task decides, and all are on the curve.
-        allow: What may differ between checkpoints besides the model; as for ``compare``.
-        max_regression: The largest loss of the newest checkpoint that ``Curve.exit_code`` tolerates. With ``watch``,
-            one that is worse ends the watch.
+        allow: Allowed differences between checkpoints besides the model, as for ``compare``.
+        max_regression: The largest loss of the newest checkpoint that ``Curve.exit_code`` tolerates. With ``watch``, a
+            larger loss ends the watch.
         allow_undecided: Whether ``Curve.exit_code`` also tolerates a loss that the samples cannot decide on.
         every: Only checkpoints whose step is a multiple of this.
         last: Only the newest complete checkpoint.
         name: Only checkpoints whose names match this pattern.
-        watch: Go on and wait for new checkpoints, until ``until`` or Ctrl-C.
+        watch: Continue and wait for new checkpoints, until ``until`` or Ctrl-C.
         until: With ``watch``: end when a checkpoint of this step or a later one has been measured.
-        waiting: How to wait.
+        waiting: The times and clocks of waiting.
         progress: Receives progress; default: none.
         on_measured: Called with the curve and the step whenever a checkpoint was measured or failed.
         command: The command to record.
@@ -127,10 +127,10 @@ def track(  # noqa: PLR0913  (callers name them)
         **options: Fields of ``polymeter.RunOptions`` for every run.
 
     Returns:
-        The curve, also of what earlier calls measured.
+        The curve, including the checkpoints that earlier calls measured.
 
     Raises:
-        PlanError: if there is no such folder or task, or the curve was measured with other settings.
+        PlanError: if the folder or a task does not exist, or the curve was measured with other settings.
         StorageError: if files cannot be read or written.
     """
     place = Path(folder)
@@ -149,7 +149,7 @@ def track(  # noqa: PLR0913  (callers name them)
         waiting or WaitClock(),
     )
     _check_request(against, allow, max_regression, every)
-    find_checkpoints(place, name)  # that the folder is there is told before anything else
+    find_checkpoints(place, name)  # a missing folder is reported before anything else
     measuring.check_tasks()
     measuring.record.begin(measuring.settings())
     pairs = CheckpointPairs(measuring.record.path, metric=metric, allow=allow)
@@ -182,7 +182,7 @@ def track(  # noqa: PLR0913  (callers name them)
             for checkpoint in measuring.due(every=every, last=last, pattern=name, waits=not watch):
                 if not measuring.measure(checkpoint, waits=False):
                     if watch:
-                        continue  # another process measures it; the next look finds it measured
+                        continue  # another process measures it; the next check finds it measured
                     measuring.progress.stage(f"waiting for another process that measures {checkpoint.name}")
                     measuring.measure(checkpoint, waits=True)
                 made = tell(checkpoint.step)
@@ -216,25 +216,25 @@ def write_curve(curve: Curve) -> None:
 
 @dataclass(slots=True)
 class Measuring:
-    """What is measured of every checkpoint, and what has been.
+    """The state of tracking: the settings of the measurement, and the measured checkpoints.
 
     Attributes:
         folder: The folder of the checkpoints.
-        tasks: What is measured.
-        model: The model, with ``{checkpoint}`` where that belongs.
-        model_path: Where it is defined.
+        tasks: The tasks.
+        model: The model, with ``{checkpoint}`` in its place.
+        model_path: The file that defines it.
         model_args: Its arguments.
         roles: Further models.
-        output: Where to.
+        output: The folder for run folders and curve.
         options: Options of every run.
-        command: What the user typed, for the record.
-        on_end: What to run after each run.
-        progress: Told how far it is.
-        waiting: How to wait.
-        record: What is known of the checkpoints.
-        settling: Which of them are still being written.
-        tried: The steps that this call measured or tried to.
-        notes: What the reader must know.
+        command: The user's command, for the record.
+        on_end: The command to run after each run.
+        progress: Receives progress.
+        waiting: The times and clocks of waiting.
+        record: The record of the checkpoints.
+        settling: The check for checkpoints that are still being written.
+        tried: The steps that this call measured or tried to measure.
+        notes: Notes for the reader.
     """
 
     folder: Path
@@ -260,7 +260,7 @@ class Measuring:
         self.settling = Settling(self.waiting.settle_s, self.waiting.now, self.waiting.clock)
 
     def check_tasks(self) -> None:
-        """Refuse what no checkpoint could be measured with, before the first one is.
+        """Check options, tasks and backend before the first checkpoint is measured.
 
         Raises:
             PlanError: if an option, a task or the backend does not exist.
@@ -276,7 +276,7 @@ class Measuring:
         select(named.patterns, named.catalog)
 
     def settings(self) -> dict[str, Any]:
-        """What all points of a curve have in common, as plain data without secrets."""
+        """Return the settings that all points of a curve share, as plain data without secrets."""
         roles = {
             role: str(which) if isinstance(which, (str, ModelSpec)) else type(which).__name__
             for role, which in sorted(self.roles.items())
@@ -295,13 +295,13 @@ class Measuring:
         return without_secrets(settings)  # type: ignore[no-any-return]
 
     def due(self, *, every: int, last: bool, pattern: str, waits: bool) -> list[Checkpoint]:
-        """The checkpoints that are complete and not measured yet, in order.
+        """Return the checkpoints that are complete and not measured yet, in order.
 
         Args:
             every: Only steps that are multiples of this.
             last: Only the newest one that is complete.
             pattern: Only names that match.
-            waits: Whether to wait, once, for those that were written to a moment ago.
+            waits: Whether to wait once for checkpoints that have just been written to.
 
         Raises:
             StorageError: if the folder cannot be read.
@@ -316,18 +316,18 @@ class Measuring:
         return [checkpoint for checkpoint in ready if self._is_due(checkpoint)]
 
     def measure(self, checkpoint: Checkpoint, *, waits: bool) -> bool:
-        """Measure a checkpoint, unless another process does or did.
+        """Measure a checkpoint, unless another process measures it or has measured it.
 
         Args:
             checkpoint: The checkpoint.
             waits: Whether to wait for a process that measures it.
 
         Returns:
-            Whether it is done, by whomever.
+            Whether it is done, by any process.
 
         Raises:
             StorageError: if the run folder cannot be written.
-            KeyboardInterrupt: if the run was interrupted; what was answered is kept.
+            KeyboardInterrupt: if the run was interrupted. Its answers are kept.
         """
         claim = self.record.claim(checkpoint.step, waits=waits)
         if claim is None:
@@ -345,7 +345,9 @@ class Measuring:
         return True
 
     def _look(self, every: int, pattern: str) -> tuple[list[Checkpoint], dict[str, float]]:
-        """The checkpoints that are complete, and the names of those that may be, with the seconds to wait for them."""
+        """Return the complete checkpoints, and the names of those that may be complete, with the seconds to wait for
+        them.
+        """
         found, notes = find_checkpoints(self.folder, pattern)
         self.notes = [note for note in self.notes if note not in notes] + notes
         is_by_config = self.model.partition(":")[0] == _TRANSFORMERS
@@ -369,14 +371,14 @@ class Measuring:
     def _is_due(self, checkpoint: Checkpoint) -> bool:
         entry, stamp = self.record.entries.get(checkpoint.step), stamp_of(checkpoint)
         if self.tried.get(checkpoint.step) == stamp:
-            return False  # what failed a moment ago fails again
+            return False  # it has just failed, and would fail again
         return entry is None or entry.status != "measured" or entry.stamp != stamp
 
     def _measured(self, checkpoint: Checkpoint) -> CheckpointRecord:
         stamp, content = stamp_of(checkpoint), content_of(checkpoint)
         before = self.record.entries.get(checkpoint.step)
         if before is not None and before.status == "measured" and before.content == content:
-            return replace(before, stamp=stamp)  # the files were only touched, or copied
+            return replace(before, stamp=stamp)  # the files were only touched or copied
         self.progress.stage(f"measuring {checkpoint.name}")
         self.tried[checkpoint.step] = stamp
         entry = CheckpointRecord(checkpoint.step, checkpoint.name, "failed", stamp=stamp, content=content)
@@ -406,7 +408,7 @@ class Measuring:
         return replace(entry, status="unfinished", run=run, error=reason)
 
     def _run_folder(self, checkpoint: Checkpoint, before: CheckpointRecord | None, content: str) -> str:
-        """The name of the run folder: the one that holds this very run, or a new one.
+        """Return the name of the run folder: that of this very run, or a new one.
 
         Raises:
             PlanError: if the model cannot be made.
@@ -430,7 +432,7 @@ class Measuring:
         return new
 
     def _is_same(self, checkpoint: Checkpoint, run: str) -> bool:
-        """Whether a run folder holds the run of this checkpoint, by the manifest's identity."""
+        """Check whether a run folder contains the run of this checkpoint, by the manifest's identity."""
         request = RunRequest(
             model_of(self._model(checkpoint), _filled(self.model_path, checkpoint), self._args(checkpoint)),
             tuple(self.tasks),
@@ -455,16 +457,16 @@ _INTERRUPTED = "interrupted"
 def _check_request(against: str | int, allow: Collection[str], max_regression: float | None, every: int) -> None:
     check_allowed(allow)
     if isinstance(against, str) and against not in AGAINST:
-        hint = did_you_mean(against, AGAINST) or f"It is one of {', '.join(AGAINST)}, or a step."
-        raise PlanError(f"There is no way {against!r} to choose what to compare with.", where="--against", hint=hint)
+        hint = did_you_mean(against, AGAINST) or f"Known: {', '.join(AGAINST)}, or a step."
+        raise PlanError(f"{against!r} is not a checkpoint to compare with.", where="--against", hint=hint)
     if max_regression is not None and not max_regression >= 0:
-        raise PlanError("The largest tolerated loss is 0 or more.", where=f"--max-regression {max_regression}")
+        raise PlanError("The largest tolerated loss must be 0 or more.", where=f"--max-regression {max_regression}")
     if every < 1:
-        raise PlanError("It is 1 or more.", where=f"--every {every}")
+        raise PlanError("It must be 1 or more.", where=f"--every {every}")
 
 
 def _with_checkpoint(model: str, model_path: str, model_args: Mapping[str, Any]) -> str:
-    """The model with the checkpoint in its name, unless something else names it.
+    """Return the model with the checkpoint in its name, unless something else names it.
 
     Raises:
         PlanError: if the model would be the same for every checkpoint.
@@ -482,7 +484,7 @@ def _with_checkpoint(model: str, model_path: str, model_args: Mapping[str, Any])
 
 
 def _filled(value: Any, checkpoint: Checkpoint) -> Any:
-    """A text, or the texts in a collection, with the checkpoint in its place; ``{step}`` alone becomes a number."""
+    """Fill the checkpoint into a text, or into the texts in a collection; ``{step}`` alone becomes a number."""
     if isinstance(value, str):
         if value == STEP:
             return checkpoint.step
@@ -494,11 +496,11 @@ def _filled(value: Any, checkpoint: Checkpoint) -> Any:
 
 
 def _none_found(measuring: Measuring, pattern: str) -> list[str]:
-    """What to say where nothing was measured yet, and no note says why."""
+    """Return a sentence if nothing was measured yet and no note gives a reason."""
     if measuring.record.entries or measuring.notes:
         return []
     named = "" if pattern == "*" else f" called {pattern}"
-    return [f"No checkpoint{named} is in {measuring.folder} yet: a folder or file with a step in its name."]
+    return [f"{measuring.folder} contains no checkpoint{named} yet: a folder or file with a step in its name."]
 
 
 def _no_such_step(record: Record, against: str | int) -> list[str]:

@@ -1,7 +1,7 @@
 """A callback for the Trainer of Transformers that measures each checkpoint as it is saved.
 
-It is found by the names of its methods and imports neither torch nor transformers. The measurement runs in a process of
-its own: whatever happens there, the training's memory, random state and processes are left alone.
+The Trainer finds its methods by name, so it imports neither torch nor transformers. The measurement runs in a separate
+process and does not touch the memory, random state and processes of the training run.
 """
 
 from __future__ import annotations
@@ -26,29 +26,31 @@ from polymeter.core.settings.arguments import Names, names_of
 _LOGGER = logging.getLogger("polymeter")
 _CHILD = "polymeter.analysis.tracking.child"
 _TAIL = 600
-"""How much of what the process said is told when it failed, in characters."""
+"""The most characters of the process's output that are reported when it fails."""
 _OF_THE_TRAINING = ("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
 _OF_ITS_LAUNCHER = ("MASTER_", "TORCHELASTIC_", "ACCELERATE_", "FSDP_", "DEEPSPEED_")
-"""Environment variables by which the measurement would take itself for one of the training's processes."""
+"""Environment variables that would make the measurement act as one of the training run's processes."""
 
 
 class TrackCallback:
-    """Measures each checkpoint that the Trainer saves, as ``polymeter track`` does, and logs the values.
+    """A callback that measures each checkpoint that the Trainer saves, as ``polymeter track`` does, and logs the
+    values.
 
-    A measurement that fails is told and the training goes on. On several processes only the main one measures, while
-    the training goes on, because the others would wait for it until they give up; elsewhere the training waits.
+    If a measurement fails, a warning is logged and training continues. If training runs in several processes, only the
+    main one measures, and training does not wait, because the other processes would time out. In a single process,
+    training waits.
 
     Args:
         tasks: Names, globs, groups or tags, or paths of files and folders.
-        wait: Whether the training waits for each measurement. Default: only if it runs in one process.
-        stop_on_regression: Whether to end the training when a checkpoint is worse than ``max_regression`` allows.
-        timeout_s: How long a measurement may take; default: as long as it takes.
-        log_prefix: What the names of logged values begin with. Trackers file ``eval_`` with the evaluations.
+        wait: Whether training waits for each measurement. Default: only if it runs in one process.
+        stop_on_regression: Whether to end training when a checkpoint is worse than ``max_regression`` allows.
+        timeout_s: The time limit of a measurement, in seconds; default: none.
+        log_prefix: The prefix of the names of logged values. Trackers show names with ``eval_`` among the evaluations.
         environment: Environment variables for the measurement, such as another ``CUDA_VISIBLE_DEVICES``.
         **options: Further arguments of ``polymeter.track``, among them options of runs, as plain data.
 
     Raises:
-        PlanError: if an argument is no plain data, or ``stop_on_regression`` lacks ``max_regression``.
+        PlanError: if an argument is not plain data, or ``stop_on_regression`` is set without ``max_regression``.
     """
 
     def __init__(
@@ -77,8 +79,8 @@ class TrackCallback:
         """The newest curve, as ``polymeter track --json`` prints it."""
 
     def attach(self, trainer: Any) -> TrackCallback:
-        """Add the callback to a Trainer, and log values through it, so that its trackers show them. Without this they
-        stand in ``state.log_history`` alone.
+        """Add the callback to a Trainer, and log values through it, so that its trackers show them. Without this call,
+        they are only in ``state.log_history``.
         """
         if self not in trainer.callback_handler.callbacks:
             trainer.add_callback(self)
@@ -96,26 +98,26 @@ class TrackCallback:
         return self._stopping(args, control)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Log what a measurement beside the training has found."""
+        """Log the results of a measurement beside training."""
         if state.is_world_process_zero and self._child is not None:
             with _failures_logged("The checkpoint was not measured"):
                 self._collect(args, state, waits=False)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Wait for measurements beside the training."""
+        """Wait for measurements beside training."""
         while state.is_world_process_zero and self._child is not None:
             with _failures_logged("The checkpoint was not measured"):
                 self._collect(args, state, waits=True)
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        """Events that this callback leaves alone, also those of later versions of the Trainer."""
+        """Ignore all other events, including those of later versions of the Trainer."""
         if name.startswith("on_"):
             return lambda *args, **kwargs: None
         raise AttributeError(name)
 
     def _start(self, args: Any, *, is_last: bool) -> None:
         if self._child is not None:
-            self._is_owed = True  # measured with the next start, which looks at all that is there
+            self._is_owed = True  # measured with the next start, which checks all checkpoints
             return
         _free_memory()
         self._child = _TrackingChild(
@@ -148,7 +150,9 @@ class TrackCallback:
             state.log_history.append({**values, "epoch": state.epoch, "step": state.global_step})
 
     def _stopping(self, args: Any, control: Any) -> Any:
-        """The control, told to stop if any process has seen a regression: all of them have to stop at the same step."""
+        """Return the control, with a stop if any process has seen a regression: all of them must stop at the same
+        step.
+        """
         if self._stops and _any_process(self._is_regressed, args):
             control.should_training_stop = True
         return control
@@ -164,24 +168,24 @@ class _TrackingChild:
         self._child = Child(
             [sys.executable, "-m", _CHILD], stdin=subprocess.PIPE, env={**_environment(), **environment}
         )
-        with suppress(BrokenPipeError), self._child.stdin as stdin:  # it is gone already; 'document' says with what
+        with suppress(BrokenPipeError), self._child.stdin as stdin:  # it has already ended; 'document' reports how
             stdin.write(json.dumps({**asked, ANSWER: str(self._answer)}).encode())
 
     def has_ended(self, *, waits: bool) -> bool:
-        """Whether it has ended; one that takes too long is ended."""
+        """Check whether it has ended. A process that takes too long is killed."""
         if not waits:
             return self._child.status is not None
         try:
             self._child.wait(self._timeout_s)
-        finally:  # also if the training itself is ended, as by Ctrl-C
+        finally:  # also if training itself is ended, as by Ctrl-C
             self._child.kill()
         return True
 
     def document(self) -> dict[str, Any]:
-        """What it found.
+        """Return the document that it wrote.
 
         Raises:
-            RuntimeError: if it found nothing; the message ends with what it said.
+            RuntimeError: if it wrote none. The message ends with its output.
         """
         try:
             if not self._answer.exists():
@@ -195,7 +199,7 @@ class _TrackingChild:
 
 @contextmanager
 def _failures_logged(what: str) -> Iterator[None]:
-    """Inside this, what goes wrong is told and the training goes on, unless its user ends it."""
+    """Log errors inside the block, so that training continues, unless the user ends it."""
     try:
         yield
     except Exception as error:  # noqa: BLE001  (hours of training are worth more than any measurement)
@@ -203,7 +207,7 @@ def _failures_logged(what: str) -> Iterator[None]:
 
 
 def _logged(document: Mapping[str, Any], prefix: str, step: int) -> Iterator[dict[str, float]]:
-    """The values to log: of each checkpoint that was measured just now, and of the one of this step."""
+    """Yield the values to log: those of each checkpoint that was just measured, and of the one of this step."""
     for point in document["checkpoints"]:
         if point["status"] != "measured":
             if point["step"] in document["new"]:
@@ -224,15 +228,15 @@ def _logged(document: Mapping[str, Any], prefix: str, step: int) -> Iterator[dic
 
 
 def _options_as_json(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as they can be handed to another process.
+    """Return arguments in a form that can be passed to another process.
 
     Raises:
-        PlanError: if one is no plain data.
+        PlanError: if one is not plain data.
     """
     try:
         return dict(json.loads(json.dumps(options, default=_as_text)))
     except (TypeError, ValueError) as error:
-        raise PlanError(f"The measurement runs in another process, and this cannot be handed to it: {error}") from None
+        raise PlanError(f"The measurement runs in another process, to which this cannot be passed: {error}") from None
 
 
 def _as_text(value: Any) -> Any:
@@ -240,7 +244,7 @@ def _as_text(value: Any) -> Any:
         return os.fspath(value)
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    raise TypeError(f"{type(value).__name__} is no plain data.")
+    raise TypeError(f"{type(value).__name__} is not plain data.")
 
 
 def _environment() -> dict[str, str]:
@@ -252,14 +256,14 @@ def _environment() -> dict[str, str]:
 
 
 def _free_memory() -> None:
-    """Give back what the training's allocator keeps of the accelerator's memory without using it."""
+    """Release memory of the accelerator that the allocator of the training run keeps without using it."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
 def _any_process(is_so: bool, args: Any) -> bool:
-    """Whether it is so in any process of the training."""
+    """Check whether a value is true in any process of the training run."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
         return is_so
