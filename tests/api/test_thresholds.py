@@ -106,8 +106,8 @@ def test_failed_samples_stay_exit_code_1(place: Path) -> None:
         ("exact_match", 0.5, "There is no task or group 'exact_match' in this run. It has capitals.v1, places."),
         ("capitals.v1.exact_mach", 0.5, "'capitals.v1' has no metric 'exact_mach'. Did you mean 'exact_match'?"),
         ("places.f1", 0.5, "'places' has no metric 'f1'. It has exact_match."),
-        ("places.exact_match", math.nan, "The threshold of 'places.exact_match' is nan, which is no number."),
-        ("places.exact_match", "0.5", "The threshold of 'places.exact_match' is '0.5', which is no number."),
+        ("places.exact_match", math.nan, "The threshold of 'places.exact_match' is nan, which is not a number."),
+        ("places.exact_match", "0.5", "The threshold of 'places.exact_match' is '0.5', which is not a number."),
     ],
 )
 def test_what_the_run_cannot_have_is_refused_before_it_begins(place: Path, name: str, least: float, said: str) -> None:

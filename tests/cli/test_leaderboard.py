@@ -254,7 +254,7 @@ def test_cost_is_made_from_tokens_and_prices(typing: Typing) -> None:
     done = typing("leaderboard runs --x cost")
     assert done.code == 2
     assert "No run has recorded cost." in done.err
-    assert "is no price" in typing("leaderboard runs --price 3").err
+    assert "is not a price" in typing("leaderboard runs --price 3").err
 
 
 def test_a_price_of_no_model_is_told(typing: Typing) -> None:

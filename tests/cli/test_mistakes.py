@@ -242,7 +242,7 @@ DATA = [
     ),
     Mistake(
         "a spreadsheet as format",
-        says=("dataset_path 'xlsx' is no format of data", "Write dataset_path: excel"),
+        says=("dataset_path 'xlsx' is not a format of data", "Write dataset_path: excel"),
         at=f"{MINE}:2",
         files=written("dataset_path: csv", "dataset_path: xlsx"),
     ),

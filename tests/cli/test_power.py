@@ -161,7 +161,7 @@ def test_assumptions_alone(typing: Typing) -> None:
         ("--correlation 1", "At 1 the two models would always agree."),
         ("--correlation -2", "at least -1"),
         ("--difference 0", "more than zero"),
-        ("--difference two", "'two' is no number."),
+        ("--difference two", "'two' is not a number."),
         ("--std 0", "more than zero"),
         ("--power 1", "between 0 and 1"),
         ("--metric f1", "Tasks and metrics can only be selected in a run."),

@@ -60,7 +60,7 @@ def test_small_images_are_enlarged_to_an_edge_of_100_pixels(monkeypatch):
     monkeypatch.setenv("VLMEVAL_MIN_IMAGE_EDGE", "20")
     assert opened(encode_image_to_base64(noise((50, 40)))).size == (50, 40)
     monkeypatch.setenv("VLMEVAL_MIN_IMAGE_EDGE", "many")
-    with pytest.raises(DataError, match="VLMEVAL_MIN_IMAGE_EDGE=many is no number"):
+    with pytest.raises(DataError, match="VLMEVAL_MIN_IMAGE_EDGE=many is not a number"):
         encode_image_to_base64(noise())
 
 

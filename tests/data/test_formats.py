@@ -111,6 +111,6 @@ def test_urls_are_fetched_once_and_never_for_pickles(tmp_path, monkeypatch):
         assert [load(f"{server.url}/t.json", folder=tmp_path) for _ in range(2)] == [[1], [1]]
         with pytest.raises(DataError, match="is a pickle: those are only read from this machine"):
             load(f"{server.url}/t.pkl", folder=tmp_path)
-        with pytest.raises(DataError, match="is no local file"):
+        with pytest.raises(DataError, match="is not a local file"):
             load(f"{server.url}/t.json")
         assert server.asked == {"/t.json": 1}

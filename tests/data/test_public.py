@@ -80,7 +80,7 @@ def test_a_name_is_resolved_once_and_connected_to_as_it_was_checked(monkeypatch:
         monkeypatch.setattr(socket, "getaddrinfo", rebinding)
         port = server.url.rpartition(":")[2]
         assert fetched(f"http://rebinding.example:{port}/a") == b"here"
-        with pytest.raises(DataError, match=r"127\.0\.0\.2, which is no public address"):
+        with pytest.raises(DataError, match=r"127\.0\.0\.2, which is not a public address"):
             fetched(f"http://rebinding.example:{port}/a")
 
 
@@ -89,7 +89,7 @@ def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPa
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (place, port)) for place in ("127.0.0.1", "10.0.0.1")]
 
     monkeypatch.setattr(socket, "getaddrinfo", two)
-    with pytest.raises(DataError, match=r"10\.0\.0\.1, which is no public address"):
+    with pytest.raises(DataError, match=r"10\.0\.0\.1, which is not a public address"):
         fetched("http://two.example/a")
 
 

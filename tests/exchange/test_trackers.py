@@ -175,7 +175,7 @@ def test_the_samples_as_tables(keeper: type[Keeper], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [-1, True, 1.5, "some", None])
 def test_what_is_no_limit(value: Any) -> None:
-    with pytest.raises(PlanError, match="is no number of samples"):
+    with pytest.raises(PlanError, match="is not a number of samples"):
         sample_limit(value)
 
 

@@ -62,7 +62,7 @@ def test_what_is_no_name_is_a_plan_error(tasks: Path, named: Any) -> None:
         ({"fail_under": 0.5}, "fail_under must be a mapping"),
         ({"log_to": "wandb"}, "log_to must be a mapping"),
         ({"log_to": {"wandb": "vlm"}}, "must be a mapping"),
-        ({"on_end": 5}, r"5 is no command of the shell\. \[on_end\]"),
+        ({"on_end": 5}, r"5 is not a command of the shell\. \[on_end\]"),
     ],
 )
 def test_other_arguments_of_another_form_are_plan_errors(tasks: Path, more: dict[str, Any], says: str) -> None:

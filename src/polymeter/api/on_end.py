@@ -35,7 +35,7 @@ class OnEnd:
 
     def __init__(self, command: str) -> None:
         if not isinstance(command, (str, type(None))):
-            raise PlanError(f"{command!r} is no command of the shell.", where="on_end", hint="Write it as one text.")
+            raise PlanError(f"{command!r} is not a command of the shell.", where="on_end", hint="Write it as one text.")
         self._command = command
         self._folder: RunFolder | None = None
 

@@ -94,7 +94,7 @@ def write_partial(folder: RunFolder, samples: int | Literal["all"] | None = None
 
 
 def is_partial(results: Mapping[str, Any]) -> bool:
-    """Whether results were made before their run was complete."""
+    """Return whether results were made before their run was complete."""
     return results.get("status") == PARTIAL
 
 

@@ -83,7 +83,7 @@ class RunResult:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the run has ended, so that its results rest on all of its samples."""
+        """True if the run has ended, so that its results rest on all of its samples."""
         return self.status == "complete"
 
     @property
@@ -258,7 +258,7 @@ class RunResult:
 
         names = [entry["name"] for entry in self.folder.read_manifest()["tasks"]]
         if task is not None and task not in names:
-            raise KeyError(f"{task!r} is no task of this run; it has {', '.join(names)}")
+            raise KeyError(f"{task!r} is not a task of this run; it has {', '.join(names)}")
         return chain.from_iterable(sample_records(self.folder, name) for name in names if task in (None, name))
 
     def __repr__(self) -> str:

@@ -221,7 +221,7 @@ def _checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _if_finished(path: Path) -> RunResult | None:
-    """The results of a run all of whose samples were scored; none of one that was imported, which is no run of this
+    """The results of a run all of whose samples were scored; none of one that was imported, which is not a run of this
     tool.
     """
     found = open_run(path)

@@ -32,7 +32,7 @@ def check_thresholds(thresholds: Mapping[str, Any], plan: Plan) -> None:
     known = _planned_metrics(plan)
     for name, least in thresholds.items():
         if not isinstance(least, (int, float)) or isinstance(least, bool) or math.isnan(least):
-            raise PlanError(f"The threshold of {name!r} is {least!r}, which is no number.", where=OPTION, hint=_FORM)
+            raise PlanError(f"The threshold of {name!r} is {least!r}, which is not a number.", where=OPTION, hint=_FORM)
         owners = _owners(name, known)
         if not owners:
             owner = name.rpartition(".")[0] or name
@@ -106,7 +106,7 @@ def _planned_metrics(plan: Plan) -> dict[str, Collection[str] | None]:
 
 
 def _is_of(wanted: str, metrics: Collection[str] | None) -> bool:
-    """Whether a metric with, maybe, a key and a filter is one of these."""
+    """Return whether a metric with, maybe, a key and a filter is one of these."""
     return metrics is None or any(
         wanted == metric or wanted.startswith((f"{metric},", f"{metric}/")) for metric in metrics
     )

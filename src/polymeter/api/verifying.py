@@ -47,7 +47,7 @@ class Verification:
 
     @property
     def is_sound(self) -> bool:
-        """Whether everything was checked and nothing is wrong."""
+        """True if everything was checked and nothing is wrong."""
         return not self.problems and not self.unchecked
 
 

@@ -81,7 +81,7 @@ class FetchPlan:
 
     @property
     def is_at_most(self) -> bool:
-        """Whether it may turn out to be less."""
+        """True if it may turn out to be less."""
         return any(dataset.is_at_most and dataset.n_bytes_missing for dataset in self.datasets)
 
 

@@ -1,4 +1,4 @@
-"""Whether the media files that the rows of a task name can be used: looked at without decoding them."""
+"""True if the media files that the rows of a task name can be used: looked at without decoding them."""
 
 from __future__ import annotations
 

@@ -60,13 +60,13 @@ class PlayedRows:
 
     @property
     def lacks_judge(self) -> bool:
-        """Whether no row has a score for want of a judge."""
+        """True if no row has a score for want of a judge."""
         rows = [*self.samples["gold"], *self.samples["wrong"]]
         return all(row["status"] != "ok" and _JUDGE.search(_error_message(row)) for row in rows)
 
     @property
     def has_references(self) -> bool:
-        """Whether the task says what it expects, and a model can answer with it."""
+        """True if the task says what it expects, and a model can answer with it."""
         first = self.task.samples[0]
         target = _target(self.task)
         try:
@@ -79,7 +79,7 @@ class PlayedRows:
 
 def unscorable_rows(played: PlayedRows) -> str:
     """A sentence about the rows whose data is at fault that no answer can be scored; empty if there are none. Code that
-    raised may miss something of this machine, and a judge's verdict is no data.
+    raised may miss something of this machine, and a judge's verdict is not data.
     """
     rows = zip(played.samples["gold"], played.samples["wrong"], strict=False)
     found = [wrong for gold, wrong in rows if gold["status"] == "error" and _is_unscorable(wrong)]
@@ -113,7 +113,7 @@ def findings_of(played: PlayedRows) -> Iterator[LintFinding]:
 
 
 def _references(played: PlayedRows) -> Iterator[str]:
-    """Whether the reference gets less than full marks, where any metric tells it from other answers."""
+    """Return whether the reference gets less than full marks, where any metric tells it from other answers."""
     short = [] if any(_scores_alike(played)) else [*_short_of_full_marks(played)]
     one = _one_target(played.task)
     if one is None or one[1] < _ENOUGH:
@@ -123,7 +123,7 @@ def _references(played: PlayedRows) -> Iterator[str]:
 
 
 def _scores_alike(played: PlayedRows) -> Iterator[str]:
-    """Whether no metric tells the reference from the other answers in any row."""
+    """Return whether no metric tells the reference from the other answers in any row."""
     modes = [mode for mode in ANSWERS if mode != "empty" or "generate" in played.task.needs.requests]
     rows = list(zip(*(played.samples[mode] for mode in modes), strict=False))
     scores = [

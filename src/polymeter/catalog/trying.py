@@ -96,7 +96,7 @@ class ReferenceCheck:
 
     @property
     def is_fine(self) -> bool:
-        """Whether every sample was scored and no result falls short of a known full mark."""
+        """True if every sample was scored and no result falls short of a known full mark."""
         is_complete = self.n_scored == self.n_samples and not self.problem
         return is_complete and all(result.verdict != "short" for result in self.results)
 

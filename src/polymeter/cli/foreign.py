@@ -66,7 +66,7 @@ class Subcommands:
 
 
 def asks_for_help(words: Sequence[str]) -> bool:
-    """Whether the arguments of a command include ``-h`` or ``--help``."""
+    """Return whether the arguments of a command include ``-h`` or ``--help``."""
     return not HELP.isdisjoint(words)
 
 

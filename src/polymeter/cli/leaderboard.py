@@ -130,7 +130,7 @@ def _price(text: str) -> tuple[str, tuple[float, float]]:
         sent = answered = -1.0
     if not name or not 0 <= sent < float("inf") or not 0 <= answered < float("inf"):
         raise PlanError(
-            f"{text!r} is no price.",
+            f"{text!r} is not a price.",
             where="--price",
             hint="Write MODEL=IN/OUT, such as 'gpt-*=2.50/10': the price of a million tokens of input and of output.",
         )

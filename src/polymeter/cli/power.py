@@ -103,4 +103,4 @@ def _difference(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise PlanError(f"{text!r} is no number.", where="--difference", hint="Such as --difference 0.02.") from None
+        raise PlanError(f"{text!r} is not a number.", where="--difference", hint="Such as --difference 0.02.") from None

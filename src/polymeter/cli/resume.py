@@ -15,7 +15,7 @@ from polymeter.cli.state import Debug, state_of
 
 
 @takes_options("resume")
-def resume(  # noqa: PLR0917  (one parameter for each flag that is no option of the run)
+def resume(  # noqa: PLR0917  (one parameter for each flag that is not an option of the run)
     context: typer.Context,
     run: Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)],
     options: dict[str, Any],

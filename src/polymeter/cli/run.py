@@ -15,7 +15,7 @@ from polymeter.cli.state import Debug, state_of
 
 
 @takes_options("run")
-def run(  # noqa: PLR0917  (one parameter for each flag that is no option of the run)
+def run(  # noqa: PLR0917  (one parameter for each flag that is not an option of the run)
     context: typer.Context,
     model: option.Model,
     tasks: option.Tasks,

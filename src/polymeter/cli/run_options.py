@@ -1,4 +1,4 @@
-"""Flags of ``polymeter run`` that are no options of a run: what to measure, and what happens afterwards."""
+"""Flags of ``polymeter run`` that are not options of a run: what to measure, and what happens afterwards."""
 
 from __future__ import annotations
 

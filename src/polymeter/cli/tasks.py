@@ -118,7 +118,7 @@ def tasks(
 
 
 def _is_task(catalog: Catalog, name: str) -> bool:
-    """Whether a name is that of one task, or of nothing at all, so that it is looked up as one."""
+    """Return whether a name is that of one task, or of nothing at all, so that it is looked up as one."""
     home, bare = catalog.place(name)
     return bare not in home.tags() and (bare not in home.entries or home.entries[bare].kind == "task")
 

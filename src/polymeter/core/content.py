@@ -135,7 +135,7 @@ class Image:
 
     @property
     def is_url(self) -> bool:
-        """Whether the source is a URL that an endpoint may fetch itself."""
+        """True if the source is a URL that an endpoint may fetch itself."""
         return is_url(self.source)
 
     def open(self) -> PILImage:
@@ -290,7 +290,7 @@ class Image:
 
     @property
     def is_decoded(self) -> bool:
-        """Whether the whole image is in memory."""
+        """True if the whole image is in memory."""
         return self._memo.decoded is not None
 
     @property
@@ -378,7 +378,7 @@ class _Carried:
 
     @property
     def is_url(self) -> bool:
-        """Whether the source is a URL that an endpoint may fetch itself."""
+        """True if the source is a URL that an endpoint may fetch itself."""
         return is_url(self.source)
 
     def origin(self) -> Any:
@@ -483,7 +483,7 @@ def _note_path(source: Any, noted: Noted) -> None:
 
 
 def is_image(value: Any) -> bool:
-    """Whether a value is an ``Image`` part or a Pillow image."""
+    """Return whether a value is an ``Image`` part or a Pillow image."""
     return isinstance(value, Image) or is_pil(value)
 
 
@@ -538,8 +538,8 @@ class readable_image:
 
 
 def _is_loaded(image: Any) -> bool:
-    """Whether the pixels of a Pillow image are in memory. A stored image says so itself; of a file that Pillow has
-    opened and not read, the tiles are still to be decoded.
+    """Return whether the pixels of a Pillow image are in memory. A stored image says so itself; of a file that Pillow
+    has opened and not read, the tiles are still to be decoded.
     """
     is_decoded = getattr(image, "is_decoded", None)
     return not getattr(image, "tile", None) if is_decoded is None else bool(is_decoded)
@@ -552,8 +552,8 @@ def _pixel_bytes(image: Any) -> int:
 
 
 def _is_shown_otherwise(source: Any) -> bool:
-    """Whether the first version of the rules showed an image otherwise, as its header says: it was sent as it is, or
-    its transparency, depth or orientation was lost.
+    """Return whether the first version of the rules showed an image otherwise, as its header says: it was sent as it
+    is, or its transparency, depth or orientation was lost.
     """
     data = original(source)
     if not isinstance(data, bytes):

@@ -198,9 +198,9 @@ def blame(error: BaseException) -> str:
 
 
 def is_of_guest(frame: FrameType) -> bool:
-    """Whether a frame is of a guest's code: of code outside Polymeter, or of a module that was loaded as a guest from
-    the benchmarks of an installed package. These count although they are installed, so that their authors' errors are
-    attributed to them and the files that they open are sources.
+    """Return whether a frame is of a guest's code: of code outside Polymeter, or of a module that was loaded as a guest
+    from the benchmarks of an installed package. These count although they are installed, so that their authors' errors
+    are attributed to them and the files that they open are sources.
     """
     file = frame.f_code.co_filename
     is_loaded = str(frame.f_globals.get("__name__")).startswith(GUEST_PREFIX)
@@ -208,7 +208,7 @@ def is_of_guest(frame: FrameType) -> bool:
 
 
 def outside_of_polymeter(file: str) -> bool:
-    """Whether a file is neither Polymeter's, other than its library of benchmarks, nor Python's, nor that of an
+    """Return whether a file is neither Polymeter's, other than its library of benchmarks, nor Python's, nor that of an
     installed package.
     """
     path = Path(file)
@@ -253,7 +253,7 @@ def attempt(function: Callable[[], Any]) -> Any:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error, or its cause, says that a device or the machine ran out of memory."""
+    """Return whether an error, or its cause, says that a device or the machine ran out of memory."""
     if getattr(error, "kind", "") == "out_of_memory" or isinstance(error, MemoryError):
         return True
     if type(error).__name__ == "OutOfMemoryError" or any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):

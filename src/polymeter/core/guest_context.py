@@ -142,8 +142,8 @@ def current_role_client() -> RoleClient:
 
 
 def has_role(role: str) -> bool:
-    """Whether the run has a model in a role: for scoring that uses a judge if there is one and does without if there is
-    none.
+    """Return whether the run has a model in a role: for scoring that uses a judge if there is one and does without if
+    there is none.
     """
     return role in getattr(current_role_client(), "roles", ())  # isinstance of a Protocol takes longer than a score
 

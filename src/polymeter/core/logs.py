@@ -383,7 +383,7 @@ def generation_settings(given: Any) -> dict[str, Any]:
 
 
 def starts_with(path: Path, *marks: str) -> bool:
-    """Whether all of some texts occur in the first 4 kB of a file."""
+    """Return whether all of some texts occur in the first 4 kB of a file."""
     try:
         with path.open("rb") as file:
             head = file.read(_BEFORE_LINE).decode("utf-8", "replace")
@@ -393,7 +393,7 @@ def starts_with(path: Path, *marks: str) -> bool:
 
 
 def is_whole(text: bytes) -> bool:
-    """Whether a JSON object may be whole: it begins and ends as one."""
+    """Return whether a JSON object may be whole: it begins and ends as one."""
     return text.lstrip()[:1] == b"{" and text.rstrip()[-1:] == b"}"
 
 

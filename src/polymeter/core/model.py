@@ -96,7 +96,7 @@ class _BaseModel(ABC):
         traits: What planning knows about it.
         made_from: The spec that it was made from, for the record of a run; ``None`` for a model that its author's code
             made.
-        opened_sources: Files that the code of a wrapper has opened while it was loaded. They are no part of its
+        opened_sources: Files that the code of a wrapper has opened while it was loaded. They are not part of its
             identity, by which answers are found; a run goes on only if they are as they were.
         rows: Leads from a request to its task's row; the run sets it while it uses the model.
         parity: Whose values are wanted where Polymeter differs from another system; the run sets it.
@@ -123,7 +123,7 @@ class _BaseModel(ABC):
 
     @property
     def joins_repeats(self) -> bool:
-        """Whether the repeats of one prompt that are still to be answered reach it in one call. A batch model gets them
+        """True if the repeats of one prompt that are still to be answered reach it in one call. A batch model gets them
         next to each other in one ``respond`` (``group_repeats`` finds them), where they count as one in its batch
         size; an endpoint gets them in ``respond_repeats``.
         """
@@ -296,7 +296,7 @@ class AsyncModel(_BaseModel):
 
     @property
     def is_dead(self) -> bool:
-        """Whether it can never answer again, as it knows without asking: the server that it started has ended."""
+        """True if it can never answer again, as it knows without asking: the server that it started has ended."""
         return False
 
     @property

@@ -18,7 +18,7 @@ RequestKind = Literal["generate", "loglikelihood", "generate_image"]
 Tags = tuple[tuple[str, str], ...]
 """Pairs of an opening and a closing tag around visible reasoning in answers."""
 TemplateUse = Literal["auto", "chat", "none"]
-"""Whether a checkpoint on this machine reads a prompt in its chat template (``chat``), as its text alone (``none``), or
+"""True if a checkpoint on this machine reads a prompt in its chat template (``chat``), as its text alone (``none``), or
 as is right for the model (``auto``).
 """
 PROMPT_VERSION = "judge_prompt"

@@ -61,7 +61,7 @@ class StoredImage(pil.Image):
 
     @property
     def is_decoded(self) -> bool:
-        """Whether the pixels are in memory."""
+        """True if the pixels are in memory."""
         return not _DECODED.isdisjoint(self.__dict__)
 
     @property
@@ -89,7 +89,7 @@ class StoredImage(pil.Image):
         return stored_image, (str(self.path), self._size, self._mode)
 
     def _is_changed(self) -> bool:
-        """Whether the pixels in memory are not the file's. Decodes the file only if there are pixels to compare."""
+        """Return whether the pixels in memory are not the file's. Decodes the file only if there are pixels to compare."""
         if not self.is_decoded:
             return False
         image = self._decode()

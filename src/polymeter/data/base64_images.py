@@ -151,4 +151,4 @@ def _setting(name: str, default: int) -> int:
     try:
         return int(float(text))
     except (ValueError, OverflowError) as error:
-        raise DataError(f"{name}={text} is no number.", where=f"${name}") from error
+        raise DataError(f"{name}={text} is not a number.", where=f"${name}") from error

@@ -96,7 +96,7 @@ def _local(url: str, kind: str, folder: Path | None) -> Path:
             f"{hide_secrets(url)} is a pickle: those are only read from this machine.", hint="Fetch it if you trust it."
         )
     if folder is None:
-        raise DataError(f"{hide_secrets(url)} is no local file.", hint="Fetch it first.")
+        raise DataError(f"{hide_secrets(url)} is not a local file.", hint="Fetch it first.")
     target = folder / f"{digest(url.encode())[:12]}-{Path(url).name}"
     return target if target.is_file() else download(url, target, md5=None)
 
@@ -180,7 +180,7 @@ def _without_controls(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def escaped_controls(cell: Any) -> Any:
-    """A cell without characters that no XML holds; what is no text is as it was."""
+    """A cell without characters that no XML holds; what is not text is as it was."""
     return _NOT_IN_XML.sub(lambda found: f"_x{ord(found[0]):04X}_", cell) if isinstance(cell, str) else cell
 
 

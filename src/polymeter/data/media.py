@@ -44,7 +44,7 @@ def modality_of(feature: Any) -> Modality | None:
 
 
 def is_list(feature: Any) -> bool:
-    """Whether a feature is a list of something."""
+    """Return whether a feature is a list of something."""
     return _item_of(feature) is not None
 
 
@@ -85,7 +85,9 @@ def encoded_bytes(cell: Any) -> bytes | None:
 
 
 def names_nothing(path: str) -> bool:
-    """Whether the text of a cell with a path names no file: white space, or the word that pandas writes for nothing."""
+    """Return whether the text of a cell with a path names no file: white space, or the word that pandas writes for
+    nothing.
+    """
     return path.strip().lower() in ("", "nan")
 
 

@@ -1,4 +1,4 @@
-"""Reading JSON files in which the text of some rows is no Unicode: an escape for half a surrogate pair.
+"""Reading JSON files in which the text of some rows is not Unicode: an escape for half a surrogate pair.
 
 Such a file is read from a mended copy, in which what is broken is replaced and the row is marked
 (``core.text.damaged_rows``), so that this row fails with its file and line and all others are measured. A file is only

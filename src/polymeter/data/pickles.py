@@ -222,7 +222,7 @@ def _find(module: str, name: str) -> Any:
 
 
 def _is_loaded(module: str, root: str) -> bool:
-    """Whether a module is one that NumPy or pandas loads by itself. Others may act when they are imported:
+    """Return whether a module is one that NumPy or pandas loads by itself. Others may act when they are imported:
     ``numpy.f2py.__main__`` is a program.
     """
     if root not in ("numpy", "pandas"):
@@ -236,7 +236,7 @@ def _exists(module: str) -> bool:
 
 
 def _is_data_type(value: Any, root: str) -> bool:
-    """Whether a value is a class of NumPy's or pandas' data.
+    """Return whether a value is a class of NumPy's or pandas' data.
 
     Their modules move between versions, but classes keep their bases.
     """

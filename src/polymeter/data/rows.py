@@ -74,7 +74,7 @@ class Rows(Protocol):
         ...
 
     def is_always_one(self, column: str) -> bool:
-        """Whether every cell of a media column is known to hold exactly one medium, without reading any."""
+        """Return whether every cell of a media column is known to hold exactly one medium, without reading any."""
         ...
 
 
@@ -251,7 +251,7 @@ def make_rows(
 
 @contextmanager
 def naming_damage(table: pa.Table, files: Sequence[str]) -> Iterator[None]:
-    """Read rows inside this, and text that is no UTF-8 is an error with its file and line: some readers take such text
+    """Read rows inside this, and text that is not UTF-8 is an error with its file and line: some readers take such text
     as it is, and it fails only when it is used.
 
     Args:
@@ -270,12 +270,12 @@ def naming_damage(table: pa.Table, files: Sequence[str]) -> Iterator[None]:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether the value of a cell is none: null or NaN."""
+    """Return whether the value of a cell is none: null or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def may_miss(column: pa.ChunkedArray) -> bool:
-    """Whether a column may have cells that are null or NaN."""
+    """Return whether a column may have cells that are null or NaN."""
     import pyarrow as pa
 
     return bool(column.null_count or pa.types.is_floating(column.type))
@@ -299,7 +299,7 @@ def _to_docs(table: pa.Table, decoders: Mapping[str, Decoder]) -> list[dict[str,
 
 
 def _damaged_text(table: pa.Table) -> tuple[str, bytes] | None:
-    """The first text of some rows that is no UTF-8: its column and its bytes."""
+    """The first text of some rows that is not UTF-8: its column and its bytes."""
     import pyarrow as pa
 
     for name, column in zip(table.column_names, table.columns, strict=True):

@@ -225,7 +225,7 @@ def _open_instead(
 
 
 def _is_within(folder: Path, names: Any) -> bool:
-    """Whether a folder has all files or folders of some relative names or patterns."""
+    """Return whether a folder has all files or folders of some relative names or patterns."""
     if isinstance(names, Mapping):
         return all(_is_within(folder, item) for item in names.values())
     if isinstance(names, (list, tuple)):
@@ -371,8 +371,8 @@ def local_place(source: Source, overrides: Mapping[str, str]) -> tuple[Path | No
 
 
 def is_of_hub(path: str, directory: Path, overrides: Mapping[str, str]) -> bool:
-    """Whether a dataset lies on the hub alone, as far as its name shows: no local place stands for it, and no cache of
-    this machine holds it.
+    """Return whether a dataset lies on the hub alone, as far as its name shows: no local place stands for it, and no
+    cache of this machine holds it.
 
     Args:
         path: The name that its task gives it.
@@ -385,7 +385,8 @@ def is_of_hub(path: str, directory: Path, overrides: Mapping[str, str]) -> bool:
 
 
 def is_hub_id(path: str, directory: Path) -> bool:
-    """Whether the name that a task gives a dataset means one of the hub: no file format, and nothing on this machine.
+    """Return whether the name that a task gives a dataset means one of the hub: no file format, and nothing on this
+    machine.
 
     Args:
         path: The name.
@@ -397,7 +398,7 @@ def is_hub_id(path: str, directory: Path) -> bool:
 
 
 def is_cached(path: str, cache_dir: Path | None = None) -> bool:
-    """Whether a cache of this machine holds a dataset of a hub, whole or in part.
+    """Return whether a cache of this machine holds a dataset of a hub, whole or in part.
 
     Args:
         path: Its id.

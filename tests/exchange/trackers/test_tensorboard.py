@@ -73,7 +73,7 @@ def test_all_samples_and_none(run: polymeter.RunResult, folder: Path) -> None:
 
 
 def test_arguments_are_checked(run: polymeter.RunResult) -> None:
-    with pytest.raises(PlanError, match=r"'few' is no number of samples.*samples=all"):
+    with pytest.raises(PlanError, match=r"'few' is not a number of samples.*samples=all"):
         polymeter.log_run(run, "tensorboard", samples="few")
     with pytest.raises(PlanError, match=r"no argument 'foldr'.*Did you mean 'folder'"):
         polymeter.log_run(run, "tensorboard", foldr="x")

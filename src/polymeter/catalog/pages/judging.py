@@ -1,4 +1,4 @@
-"""Whether a benchmark needs a judge, as far as its source shows without being run."""
+"""True if a benchmark needs a judge, as far as its source shows without being run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_READ = 4096
 
 
 def judge_need(name: str, config: Mapping[str, Any], sources: Iterable[Path]) -> JudgeNeed:
-    """Whether the configuration and the code use a judge.
+    """Return whether the configuration and the code use a judge.
 
     Args:
         name: The benchmark's name: if classes are registered under names, only that class counts.

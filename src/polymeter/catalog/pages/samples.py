@@ -89,7 +89,7 @@ def _part_as_text(part: Part) -> str:
 
 
 def _is_missing(error: PolymeterError) -> bool:
-    """Whether a package or data is not on this machine, which is not the benchmark's fault."""
+    """Return whether a package or data is not on this machine, which is not the benchmark's fault."""
     causes = list(causes_of(error))
     if any(isinstance(cause, ModuleNotFoundError) for cause in causes):
         return True

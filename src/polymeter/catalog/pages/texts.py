@@ -48,12 +48,12 @@ class CatalogPage:
 
     @property
     def has_sample(self) -> bool:
-        """Whether the page shows a sample."""
+        """True if the page shows a sample."""
         return self.sample is not None and bool(self.sample.requests)
 
     @property
     def judge(self) -> str:
-        """Whether it needs a judge, which a sample says for certain."""
+        """True if it needs a judge, which a sample says for certain."""
         return "yes" if self.sample is not None and self.sample.needs_judge else self.facts.judge
 
 
@@ -167,6 +167,6 @@ def read_words() -> Mapping[str, Mapping[str, str]]:
 
 
 def _is_id(dataset: Any) -> bool:
-    """Whether a dataset can be replaced on the command line by its id."""
+    """Return whether a dataset can be replaced on the command line by its id."""
     is_known = isinstance(dataset, str) and bool(dataset) and dataset not in BUILDERS
     return is_known and not any(char in dataset for char in " …\n")

@@ -11,7 +11,7 @@ from typing import Any
 
 # A thread-local, since a bar is made deep inside another package, to which nothing can be passed. Each block ends it.
 class _HiddenHere(threading.local):
-    """Whether this thread hides bars."""
+    """True if this thread hides bars."""
 
     is_quiet = False
 
@@ -31,7 +31,7 @@ def without_bars() -> Iterator[None]:
 
 
 def is_quiet() -> bool:
-    """Whether this thread hides bars now."""
+    """Return whether this thread hides bars now."""
     return _here.is_quiet
 
 

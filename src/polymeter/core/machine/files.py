@@ -63,7 +63,7 @@ def temporary_name(name: str) -> str:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file of this name is a temporary file of this module."""
+    """Return whether a file of this name is a temporary file of this module."""
     return bool(_TEMPORARY.fullmatch(name) or _UNNAMED_TEMPORARY.fullmatch(name))
 
 

@@ -146,12 +146,12 @@ def note_own(path: str | Path) -> None:
 
 
 def is_noting(is_wanted: Callable[[str], bool]) -> bool:
-    """Whether this thread notes the files that this tells of."""
+    """Return whether this thread notes the files that this tells of."""
     return _here.now[1] is is_wanted
 
 
 def note(noted: Noted, path: str | Path) -> None:
-    """Note a file as it is now; nothing if it is no regular file."""
+    """Note a file as it is now; nothing if it is not a regular file."""
     absolute = os.path.abspath(path)
     if absolute in noted or absolute in _written:
         return
@@ -173,7 +173,7 @@ def states_of(noted: Mapping[str, tuple[int, int]]) -> list[FileState]:
 
 
 def is_current(state: FileState) -> bool:
-    """Whether a file is still as it was: same size, and same time of modification or same content."""
+    """Return whether a file is still as it was: same size, and same time of modification or same content."""
     try:
         found = os.stat(state.path)
     except (OSError, ValueError):
@@ -194,9 +194,9 @@ def content_mark(path: str) -> str:
 
 
 def is_own_file(path: str) -> bool:
-    """Whether a file may be a benchmark's or a wrapper's own: none of the system, of Python, of an installed package
-    (other than the benchmarks that it brings) or of a cache of downloads, and not hidden (``.env`` and the like are
-    settings of a machine).
+    """Return whether a file may be a benchmark's or a wrapper's own: none of the system, of Python, of an installed
+    package (other than the benchmarks that it brings) or of a cache of downloads, and not hidden (``.env`` and the like
+    are settings of a machine).
     """
     name = path.rpartition("/")[2]
     return not (
@@ -208,13 +208,13 @@ def is_own_file(path: str) -> bool:
 
 
 def _is_of_benchmark(path: str) -> bool:
-    """Whether a file lies among the benchmarks of an installed package."""
+    """Return whether a file lies among the benchmarks of an installed package."""
     with not_noting():  # packages are found by opening their metadata
         return is_benchmark_file(path)
 
 
 def is_of_row(path: str, row: str) -> bool:
-    """Whether a file seems to belong to one row: it is a medium, or the row's text holds its name."""
+    """Return whether a file seems to belong to one row: it is a medium, or the row's text holds its name."""
     name = path.rpartition("/")[2]
     stem, _, suffix = name.rpartition(".")
     kind = (mimetypes.guess_type(name)[0] or "").partition("/")[0]

@@ -34,7 +34,7 @@ _HINTS = {
 
 
 def is_of_place(error: OSError) -> bool:
-    """Whether an error says that a place cannot be read or written, and not that something else went wrong."""
+    """Return whether an error says that a place cannot be read or written, and not that something else went wrong."""
     return error.errno in _HINTS
 
 

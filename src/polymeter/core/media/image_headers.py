@@ -1,4 +1,4 @@
-"""Whether encoded images are shown alike by everyone who decodes them, as their headers say.
+"""True if encoded images are shown alike by everyone who decodes them, as their headers say.
 
 Such bytes are sent as they are. Others are decoded here and encoded again, because servers differ: transparent parts
 lie on black or on white, 16 bits are cut or clipped, an orientation is applied or not, of an animation one frame or
@@ -33,7 +33,7 @@ _GIF_CONTROL = 0xF9
 
 
 def is_plain_file(data: bytes, mime: str) -> bool:
-    """Whether an encoded image is opaque, has 8 bits a channel at most, is grey or RGB, and is no animation.
+    """Return whether an encoded image is opaque, has 8 bits a channel at most, is grey or RGB, and is not an animation.
 
     Args:
         data: Its bytes.
@@ -47,8 +47,8 @@ def is_plain_file(data: bytes, mime: str) -> bool:
 
 
 def is_turned(data: bytes, mime: str, *, by_exif: bool | None = None) -> bool:
-    """Whether a reader that ignores orientations would show the image rotated. More than a search of the bytes is done
-    only if there is a mark of an orientation, which in a JPEG is near the beginning.
+    """Return whether a reader that ignores orientations would show the image rotated. More than a search of the bytes
+    is done only if there is a mark of an orientation, which in a JPEG is near the beginning.
 
     Args:
         data: Its bytes.
@@ -114,7 +114,7 @@ def _is_plain_webp(data: bytes) -> bool:
 
 
 def _is_plain_gif(data: bytes) -> bool:
-    """Whether it has one frame, which covers the whole image, and no transparent colour."""
+    """Return whether it has one frame, which covers the whole image, and no transparent colour."""
     canvas = data[6:10]
     place = 13 + _table(data[10])
     n_frames = 0

@@ -28,7 +28,7 @@ MEDIA_VERSION = 2
 """The version of the rules by which images are shown. It goes up whenever an image may be shown otherwise.
 
 A run's manifest holds it, so that a reader of the numbers sees which rules they rest on; a manifest without it stands
-for version 1. It is no part of a request's fingerprint: no earlier run asks its model again because of it. The content
+for version 1. It is not part of a request's fingerprint: no earlier run asks its model again because of it. The content
 fingerprint, by which answers of one run may serve another, holds it for those images alone that a version changed
 (``Image.shown_hash``).
 """
@@ -82,17 +82,21 @@ def as_shown(image: PILImage, *, key_factor: int = 1) -> PILImage:
 
 
 def is_plain(image: PILImage) -> bool:
-    """Whether an image is shown alike by every reader that is given it encoded as a PNG. Only its header is used."""
+    """Return whether an image is shown alike by every reader that is given it encoded as a PNG. Only its header is
+    used.
+    """
     return is_opaque(image) and not _is_turned(image)
 
 
 def is_opaque(image: PILImage) -> bool:
-    """Whether it is grey, RGB or a palette of 8 bits at most, and nothing in it is transparent, as its header says."""
+    """Return whether it is grey, RGB or a palette of 8 bits at most, and nothing in it is transparent, as its header
+    says.
+    """
     return image.mode in _PLAIN and not is_transparent(image)
 
 
 def is_transparent(image: PILImage) -> bool:
-    """Whether some of its pixels may be transparent, as its header says."""
+    """Return whether some of its pixels may be transparent, as its header says."""
     if "A" in image.mode.upper() and image.mode != "LAB":
         return True
     has_palette = image.mode == "P" and image.palette is not None

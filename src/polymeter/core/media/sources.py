@@ -95,7 +95,7 @@ def sniff_modality(data: bytes) -> Literal["image", "audio", "video"] | None:
 
 
 def is_url(source: Any) -> bool:
-    """Whether a source is a URL that an endpoint may fetch itself."""
+    """Return whether a source is a URL that an endpoint may fetch itself."""
     return isinstance(source, str) and source.startswith(("http://", "https://", "data:"))
 
 
@@ -116,7 +116,7 @@ def on_disk(path: str) -> str:
                 return path  # no name, or one that has no other form
             try:
                 listed = os.listdir(here or ".")
-            except (OSError, ValueError):  # a text that is no path
+            except (OSError, ValueError):  # a text that is not a path
                 return path
             same = (each for each in listed if unicodedata.normalize("NFC", each) == wanted)
             found = os.path.join(here, next(same, name))
@@ -125,7 +125,7 @@ def on_disk(path: str) -> str:
 
 
 def is_elsewhere(source: Any) -> TypeGuard[str]:
-    """Whether a source is a URL on another machine, so that its bytes are not on this one."""
+    """Return whether a source is a URL on another machine, so that its bytes are not on this one."""
     return isinstance(source, str) and source.startswith(("http://", "https://"))
 
 
@@ -164,7 +164,7 @@ def from_data_url(url: str) -> bytes:
 
 
 def is_pil(value: Any) -> bool:
-    """Whether a value is a Pillow image, without importing Pillow."""
+    """Return whether a value is a Pillow image, without importing Pillow."""
     return hasattr(value, "getbands") and hasattr(value, "tobytes")
 
 

@@ -201,15 +201,15 @@ class Catalog:
         return having[wanted] if wanted else next(iter(having.values()), self), name
 
     def has(self, name: str) -> bool:
-        """Whether a name or tag is here, apart from installed packages."""
+        """Return whether a name or tag is here, apart from installed packages."""
         return name in self.entries or name in self.clashes or any(name in entry.tags for entry in self)
 
     def matches(self, pattern: str) -> bool:
-        """Whether a name, tag or glob selects something here, apart from installed packages."""
+        """Return whether a name, tag or glob selects something here, apart from installed packages."""
         return self.has(pattern) or any(fnmatchcase(entry.name, pattern) for entry in self)
 
     def is_users(self, name: str) -> bool:
-        """Whether a name or tag is in a folder that the user named."""
+        """Return whether a name or tag is in a folder that the user named."""
         if name in self.entries:
             return self.entries[name].is_user
         return any(entry.is_user and name in entry.tags for entry in self)
@@ -365,7 +365,7 @@ class Catalog:
 
 
 def _mentions(file: Path, name: str) -> bool:
-    """Whether a file that cannot be read as a benchmark bears or holds a name."""
+    """Return whether a file that cannot be read as a benchmark bears or holds a name."""
     if file.stem == name:
         return True
     try:

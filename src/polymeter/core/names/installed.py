@@ -52,15 +52,15 @@ def installed_packages() -> tuple[Package, ...]:
 
 
 def is_benchmark_file(path: str) -> bool:
-    """Whether a file lies in the folder of benchmarks of an installed package: it is the code of guests, wherever
-    packages lie.
+    """Return whether a file lies in the folder of benchmarks of an installed package: it is the code of guests,
+    wherever packages lie.
     """
     return path.startswith(tuple(f"{package.folder}/" for package in installed_packages()))
 
 
 def is_guests_place(place: str) -> bool:
-    """Whether a file, or a line of it (``FILE:LINE``), is a guest's: outside Polymeter, or among the benchmarks of an
-    installed package.
+    """Return whether a file, or a line of it (``FILE:LINE``), is a guest's: outside Polymeter, or among the benchmarks
+    of an installed package.
     """
     return outside_of_polymeter(place) or is_benchmark_file(place)
 

@@ -160,7 +160,7 @@ class Registry(Generic[T]):
         return self._builtins.get(name) if name in self._users else None
 
     def is_builtin(self, name: str) -> bool:
-        """Whether there is a built-in of that name."""
+        """Return whether there is a built-in of that name."""
         return name in self._builtins
 
     def __contains__(self, name: object) -> bool:
@@ -192,7 +192,7 @@ def entry_points(*, group: str) -> Sequence[EntryPoint]:
 
 
 def _may_declare(folder: str, section: bytes) -> bool:
-    """Whether a package in a folder of ``sys.path`` has such a section in its metadata; archives may."""
+    """Return whether a package in a folder of ``sys.path`` has such a section in its metadata; archives may."""
     try:
         state = os.stat(folder or os.curdir)
     except OSError:

@@ -94,7 +94,7 @@ class Scripts:
     wrapper_signs: tuple[str, ...] = ()
 
     def recognise(self, source: bytes) -> bool:
-        """Whether a file with this content holds wrappers of the system, by its signs."""
+        """Return whether a file with this content holds wrappers of the system, by its signs."""
         return any(sign.encode() in source for sign in self.wrapper_signs)
 
 

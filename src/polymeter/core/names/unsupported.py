@@ -35,7 +35,7 @@ class UnsupportedFile:
     ending: str = ".py"
 
     def matches(self, content: bytes) -> bool:
-        """Whether a file with this content is of this kind."""
+        """Return whether a file with this content is of this kind."""
         return self.mark.encode() in content and all(
             re.search(sign.encode(), content, re.MULTILINE) for sign in self.signs
         )

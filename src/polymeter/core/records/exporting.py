@@ -64,7 +64,7 @@ class ExportJob:
 
     @property
     def is_partial(self) -> bool:
-        """Whether the run has not ended."""
+        """True if the run has not ended."""
         return bool(self.manifest["status"] != "complete")
 
     @property

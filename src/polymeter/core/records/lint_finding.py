@@ -36,7 +36,7 @@ class LintFinding:
 
     @property
     def is_warning(self) -> bool:
-        """Whether ``--strict`` refuses a run that has it."""
+        """True if ``--strict`` refuses a run that has it."""
         return self.severity == "warning"
 
     @property

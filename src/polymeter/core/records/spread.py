@@ -12,7 +12,7 @@ UNBOUNDED: Bounds = (None, None)
 
 
 def is_bounded(bounds: Bounds) -> bool:
-    """Whether at least one end is known."""
+    """Return whether at least one end is known."""
     return any(end is not None for end in bounds)
 
 

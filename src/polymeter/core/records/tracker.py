@@ -142,7 +142,7 @@ def sample_limit(value: Any) -> SampleLimit:
     """
     if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value  # type: ignore[no-any-return]
-    raise PlanError(f"{value!r} is no number of samples.", hint="Write samples=100, samples=0 or samples=all.")
+    raise PlanError(f"{value!r} is not a number of samples.", hint="Write samples=100, samples=0 or samples=all.")
 
 
 def flat(config: Mapping[str, Any], before: str = "") -> dict[str, str | int | float | bool]:

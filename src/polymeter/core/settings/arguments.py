@@ -32,7 +32,7 @@ def mapping_of(given: Any, argument: str) -> dict[str, Any]:
     """A copy of the mapping in an argument that may be left out.
 
     Raises:
-        PlanError: if it is something else, or one of its keys is no text.
+        PlanError: if it is something else, or one of its keys is not text.
     """
     if given is None:
         return {}

@@ -147,12 +147,14 @@ def jsonable_as_json(value: Any) -> str:
 
 
 def _is_flat(value: dict[Any, Any]) -> bool:
-    """Whether a dictionary holds nothing but plain values under texts, as most rows do."""
+    """Return whether a dictionary holds nothing but plain values under texts, as most rows do."""
     return _TEXT.issuperset(map(type, value)) and _PLAIN.issuperset(map(type, value.values()))
 
 
 def _is_row(value: dict[Any, Any]) -> bool:
-    """Whether a dictionary holds nothing but plain values, and lists of them, under texts, as nearly all rows do."""
+    """Return whether a dictionary holds nothing but plain values, and lists of them, under texts, as nearly all rows
+    do.
+    """
     if not _TEXT.issuperset(map(type, value)):
         return False
     for item in value.values():
@@ -163,7 +165,7 @@ def _is_row(value: dict[Any, Any]) -> bool:
 
 
 def is_nan(value: Any) -> bool:
-    """Whether a value is a float NaN."""
+    """Return whether a value is a float NaN."""
     return isinstance(value, float) and math.isnan(value)
 
 

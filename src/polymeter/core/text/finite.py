@@ -7,7 +7,7 @@ from typing import Any
 
 
 def is_finite_number(value: Any) -> bool:
-    """Whether a value is a number other than NaN and infinity; a truth value is one."""
+    """Return whether a value is a number other than NaN and infinity; a truth value is one."""
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 

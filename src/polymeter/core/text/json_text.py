@@ -70,7 +70,7 @@ def json_text(
 
 
 def may_be_bare(*texts: str) -> bool:
-    """Whether a bare ``NaN`` or ``Infinity`` may stand in one of some JSON texts."""
+    """Return whether a bare ``NaN`` or ``Infinity`` may stand in one of some JSON texts."""
     for text in texts:  # noqa: SIM110  (asked for every sample, and several times as quick as ``any``)
         if NAN in text or INFINITY in text:
             return True

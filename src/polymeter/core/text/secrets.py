@@ -55,7 +55,7 @@ _USER_INFO = re.compile(
     r"(?<=://)(?:[^\s/?#\"'<>]+"
     r"|[^\s/?#\"'<>:@\[]*:(?!\d{1,5}(?:[/?#,);.\]}]|$))[^\s\"'<>:]*(?::(?!//)[^\s\"'<>:]*)*)@",
 )
-"""The user of an address, also one that cannot be parsed: whose password has a ``/``, so that it is no port. It ends
+"""The user of an address, also one that cannot be parsed: whose password has a ``/``, so that it is not a port. It ends
 before the next ``://``, so that the time to search a text grows with its length and no faster.
 """
 
@@ -96,14 +96,14 @@ _KNOWN = _KnownSecrets()
 # Kept for the life of the process: what a name means never changes.
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Whether a setting of this name holds a secret. ``eos_token`` (text) and ``score_key`` (a column) do not."""
+    """Return whether a setting of this name holds a secret. ``eos_token`` (text) and ``score_key`` (a column) do not."""
     return _NAME.fullmatch(_snake_case(name)) is not None
 
 
 # Kept for the life of the process: what a name means never changes.
 @lru_cache(maxsize=4096)
 def is_header_map(name: str) -> bool:
-    """Whether a mapping of this name holds headers or cookies, whose values are all secret."""
+    """Return whether a mapping of this name holds headers or cookies, whose values are all secret."""
     return _HEADER_MAPS.fullmatch(_snake_case(name)) is not None
 
 
@@ -290,7 +290,7 @@ def _values_hidden(value: Any, found: list[str], *, is_secret: bool = False) -> 
 
 
 def _holds_secrets(name: str, value: Any) -> bool:
-    """Whether everything below a name of a mapping is secret."""
+    """Return whether everything below a name of a mapping is secret."""
     if is_header_map(name):
         return True
     return is_secret_name(name) and (isinstance(value, str) or name.lower() not in _VAGUE)
@@ -315,7 +315,7 @@ def _forms(value: str, *, may_hold_words: bool = False) -> tuple[str, ...]:
     Args:
         value: The secret.
         may_hold_words: Whether it may hold settings too, as ``mode=complete`` in a variable of the environment: then of
-            its parts those count that are no words, with 12 characters or more, a letter and a digit among them. What
+            its parts those count that are not words, with 12 characters or more, a letter and a digit among them. What
             follows the scheme of a header (``Bearer``) always counts.
     """
     whole = [*_without_scheme(value.strip())]

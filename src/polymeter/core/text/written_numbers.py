@@ -89,7 +89,7 @@ def number_of(text: str) -> Any:
 
 
 def _is_literal(text: str) -> bool:
-    """Whether Python reads a text as the number that it is."""
+    """Return whether Python reads a text as the number that it is."""
     digits = text.lstrip("-")
     if not digits[:1].isdigit() or not digits.isascii():
         return False

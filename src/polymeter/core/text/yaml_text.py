@@ -214,7 +214,7 @@ class _Extent:
 
 
 def _may_be_deep(text: str) -> bool:
-    """Whether collections might lie too deep inside one another. Seldom true, and never false where they do."""
+    """Return whether collections might lie too deep inside one another. Seldom true, and never false where they do."""
     return text.count("[") + text.count("{") > DEEPEST or _LONG_START.search(text) is not None
 
 

@@ -31,7 +31,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_private_allowed() -> bool:
-    """Whether the user allows data to name addresses that are not public."""
+    """Return whether the user allows data to name addresses that are not public."""
     return os.environ.get(SWITCH, "").strip().lower() in _ON
 
 
@@ -43,8 +43,8 @@ def private_allowed() -> Iterator[None]:
 
 
 def is_public(text: str) -> bool:
-    """Whether an IP address is one of the public internet. Loopback, link-local, private, shared, multicast, reserved
-    and unspecified addresses are not, nor are IPv6 addresses that stand for such an IPv4 address.
+    """Return whether an IP address is one of the public internet. Loopback, link-local, private, shared, multicast,
+    reserved and unspecified addresses are not, nor are IPv6 addresses that stand for such an IPv4 address.
     """
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
@@ -82,7 +82,7 @@ def check_addresses(addresses: list[str], *, shown: str) -> None:
     private = [address for address in addresses if not is_public(address)]
     if private and not is_private_allowed():
         raise NotPublicError(
-            f"{shown} leads to {private[0]}, which is no public address: what data names is fetched from public "
+            f"{shown} leads to {private[0]}, which is not a public address: what data names is fetched from public "
             "addresses only.",
             hint=PRIVATE_HINT,
         )
@@ -105,7 +105,7 @@ def public_socket(entry: tuple[Any, ...]) -> socket.socket:
     """
     family, kind, protocol, _, place = entry
     if not is_public(str(place[0])) and not is_private_allowed():
-        raise NotPublicError(f"{place[0]} is no public address", hint=PRIVATE_HINT)
+        raise NotPublicError(f"{place[0]} is not a public address", hint=PRIVATE_HINT)
     return socket.socket(family=family, type=kind, proto=protocol)
 
 

@@ -65,7 +65,7 @@ class PartialFile:
 
     @property
     def can_be_joined(self) -> bool:
-        """Whether something will tell if the rest is of the same file."""
+        """True if something will tell if the rest is of the same file."""
         return self._is_plain and bool(self.tag or self._md5)
 
     @property
@@ -162,7 +162,7 @@ class Sink:
             raise TooLargeError(what)
 
     def is_rest(self, response: httpx.Response) -> bool:
-        """Whether a response is the rest of the file that is begun, up to its end."""
+        """Return whether a response is the rest of the file that is begun, up to its end."""
         found = _CONTENT_RANGE.fullmatch(response.headers.get("content-range", ""))
         is_to_end = found is not None and found["total"] in ("*", str(int(found["last"]) + 1))
         is_same = self._part is not None and self._part.tag in ("", _tag_of(response))

@@ -157,7 +157,9 @@ def fetched_image(url: str, folder: Path, *, is_offline: bool = False) -> Path:
     if copy is not None:
         return copy
     if not url.lower().startswith(("http://", "https://")):
-        raise DataError(f"{url[:120]!r} is no address that an image can be fetched from.", hint="Give an http(s) URL.")
+        raise DataError(
+            f"{url[:120]!r} is not an address that an image can be fetched from.", hint="Give an http(s) URL."
+        )
     with boundary(DataError, f"Putting {hide_secrets(url)} into {folder}"), _locked(folder / name):
         copy = _existing_copy(folder, name)
         if copy is not None:
@@ -177,7 +179,7 @@ def fetch_named_by_data(url: str, file: IO[bytes], *, max_bytes: int, is_offline
         DataError: if it cannot be fetched, leads to an address that is not public, or is too large.
     """
     if not url.lower().startswith(("http://", "https://")):
-        raise DataError(f"{url[:120]!r} is no address that data can be fetched from.", hint="Give an http(s) URL.")
+        raise DataError(f"{url[:120]!r} is not an address that data can be fetched from.", hint="Give an http(s) URL.")
     sink = Sink(file, hide_secrets(url), max_bytes)
     _fetch(url, sink, timeout_s=TIMEOUT_S, is_offline=is_offline, stream=_stream_from_public_addresses)
 
@@ -215,7 +217,7 @@ def md5_of(path: Path) -> str:
 
 
 def is_offline_now(is_offline: bool = False) -> bool:
-    """Whether nothing may be fetched: because the caller or the environment says so."""
+    """Return whether nothing may be fetched: because the caller or the environment says so."""
     return is_offline or os.environ.get(_SWITCH, "").strip().lower() in _ON
 
 
@@ -323,7 +325,7 @@ def _check_tls(url: str, response: httpx.Response) -> None:
 
 
 def _is_transient(error: DataError) -> bool:
-    """Whether another attempt may succeed: the connection or the server failed."""
+    """Return whether another attempt may succeed: the connection or the server failed."""
     import httpx
 
     return isinstance(error, ServerError) or isinstance(error.__cause__, httpx.TransportError)

@@ -294,7 +294,7 @@ def _check_path(path: str, name: str) -> None:
     parts = path.split("/")
     if any(part in ("", ".", "..") for part in parts) or "\\" in path or "\0" in path or PureWindowsPath(path).drive:
         raise DataError(
-            f"Dataset {name} of ModelScope lists a file {path[:200]!r}, which is no path within it.",
+            f"Dataset {name} of ModelScope lists a file {path[:200]!r}, which is not a path within it.",
             hint=f"Nothing was fetched. {_local_instead(name)}",
         )
 

@@ -108,7 +108,7 @@ def explain(
     if told is not None:
         return told
     if path not in builders and (path in _FILE_KINDS or Path(path).suffix.lower() in _SPREADSHEETS):
-        what = f"dataset_path {path!r} is no format of data that can be read."
+        what = f"dataset_path {path!r} is not a format of data that can be read."
         is_read = _EXCEL in (f".{path}", Path(path).suffix.lower())
         return SourceError(
             what, key="dataset_path", hint=_AS_EXCEL if is_read else f"Write dataset_path: csv. {_AS_CSV}"
@@ -213,7 +213,7 @@ def file_problem(path: str, file: Path) -> SourceError | None:
 
 
 def in_other_encoding(file: Path) -> SourceError | None:
-    """The error for a file of text that is not UTF-8; ``None`` if it is, or if it is no text at all."""
+    """The error for a file of text that is not UTF-8; ``None`` if it is, or if it is not text at all."""
     found = None if _other_kind(file) else first_bad_byte(file)
     if found is None:
         return None
@@ -263,7 +263,7 @@ def _broken_json(file: Path) -> tuple[str, str] | None:
 
 
 def _other_kind(file: Path) -> str:
-    """What a file is that is no text in UTF-8; empty if it may be."""
+    """What a file is that is not text in UTF-8; empty if it may be."""
     with file.open("rb") as content:
         start = content.read(4)
     if file.suffix.lower() in _SPREADSHEETS:

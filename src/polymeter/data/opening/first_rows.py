@@ -93,7 +93,7 @@ def _read_csv(file: Path, n: int) -> FirstRows:
 
 def _header(file: Path, separator: str) -> list[str]:
     with file.open(encoding="utf-8-sig", newline="") as opened:
-        # A large file without line breaks is no table, and is not read into memory.
+        # A large file without line breaks is not a table, and is not read into memory.
         lines = iter(lambda: opened.readline(_LONGEST_HEADER), "")
         return next(csv.reader(lines, delimiter=separator), [])
 

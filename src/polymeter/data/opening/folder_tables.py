@@ -45,7 +45,7 @@ def objects_in_tables(dataset: datasets.Dataset) -> list[Mapping[str, Any]] | No
 
     Raises:
         DataError: if an object has a key twice.
-        ValueError: if a table is no JSON.
+        ValueError: if a table is not JSON.
     """
     return _rows_in_tables(dataset, tables_of(dataset, _JSON), lambda table: [*JsonRows(table).all()])
 

@@ -43,7 +43,7 @@ _SHARD = re.compile(r"-\d{5}-of-\d{5}(-[0-9a-f]+)?$")
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether a folder was written by ``save_to_disk``."""
+    """Return whether a folder was written by ``save_to_disk``."""
     return (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file()
 
 

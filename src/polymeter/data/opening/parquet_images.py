@@ -36,7 +36,7 @@ _LEAST_HELD = 2
 
 
 def is_image(field: pa.Field, feature: Mapping[str, Any] | None) -> bool:
-    """Whether a column holds images as ``datasets`` stores them, which become Pillow images as they are.
+    """Return whether a column holds images as ``datasets`` stores them, which become Pillow images as they are.
 
     Args:
         field: The column.
@@ -46,7 +46,7 @@ def is_image(field: pa.Field, feature: Mapping[str, Any] | None) -> bool:
 
 
 def can_be_read_in_groups(metadata: FileMetaData, images: Collection[str]) -> bool:
-    """Whether no group of rows has so many bytes of images that a few of them would fill the memory."""
+    """Return whether no group of rows has so many bytes of images that a few of them would fill the memory."""
     return not images or all(
         "." not in name and max(_sizes(metadata, lambda column: column == name)) <= _LARGEST_GROUP  # noqa: B023
         for name in images

@@ -164,7 +164,7 @@ def single_files(source: Source, splits: Sequence[str], overrides: Mapping[str, 
 
 
 def _is_plain(named: Any) -> bool:
-    """Whether ``data_files`` names one file, and not a pattern, for each split."""
+    """Return whether ``data_files`` names one file, and not a pattern, for each split."""
     return isinstance(named, Mapping) and all(isinstance(file, str) for file in named.values())
 
 

@@ -133,7 +133,7 @@ class JsonRows:
                 position += len(line)
 
     def _is_of_lines(self) -> bool:
-        """Whether each line is an object; notes where they start."""
+        """Return whether each line is an object; notes where they start."""
         for number, (position, line) in enumerate(self._lines()):
             if not line.lstrip().startswith(b"{") or (number == 0 and not line.rstrip().endswith(b"}")):
                 return False
@@ -174,7 +174,7 @@ def _mark(file: Path) -> tuple[int, int]:
 
 def _checked_row(item: Any) -> dict[str, Any]:
     if not isinstance(item, dict):
-        raise ValueError("a row that is no object")
+        raise ValueError("a row that is not an object")
     return item
 
 

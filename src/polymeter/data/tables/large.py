@@ -29,7 +29,7 @@ _ELSEWHERE = "stored"
 
 
 def is_large(path: Path) -> bool:
-    """Whether a table is too large to be read whole if it holds images."""
+    """Return whether a table is too large to be read whole if it holds images."""
     return path.stat().st_size > LARGE_BYTES
 
 

@@ -163,7 +163,7 @@ def require_index(table: pd.DataFrame, where: str) -> None:
 
 
 def is_nothing(cell: Any) -> bool:
-    """Whether a cell is empty: ``None``, NaN, or pandas' marker for a missing value."""
+    """Return whether a cell is empty: ``None``, NaN, or pandas' marker for a missing value."""
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and isnan(cell))
 
 

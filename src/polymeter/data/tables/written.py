@@ -70,7 +70,7 @@ def written_cell(row: Mapping[str, Any], column: str) -> Any:
 
 
 def has_other_texts(dataset: datasets.Dataset, column: str) -> bool:
-    """Whether a column was read from a CSV in which its cells may be written otherwise than they were read."""
+    """Return whether a column was read from a CSV in which its cells may be written otherwise than they were read."""
     feature = dataset.features.get(column)
     builder = dataset.info.builder_name
     if type(feature).__name__ != "Value" or builder not in (CSV, *FOLDER_BUILDERS):
