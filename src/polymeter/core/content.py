@@ -56,7 +56,7 @@ class Text:
     Attributes:
         text: The text.
         item: The item of a chat message that it stood in, as the author wrote it, if that is more than a type and a
-            text. Wrapped models get it as it is.
+            text. Wrapped models get it unchanged.
     """
 
     text: str
@@ -66,10 +66,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a benchmark's author gave as a medium, for wrapped models, which get it as it is.
+    """A medium as the benchmark's author gave it. Wrapped models get it unchanged.
 
     Attributes:
-        value: A path, bytes, or a mapping with whatever keys; ``None``: the medium's source says all.
+        value: A path, bytes, or a mapping with any keys; ``None``: the medium's source says all.
         place: Its position in what the author's function returned: one number for each level of nested lists. Empty
             for an item of a chat message.
         item: The item of a chat message that it stood in, with nothing in place of the medium.
@@ -88,11 +88,13 @@ class Given:
 
 
 def beside(written: Mapping[str, Any], known: Container[str]) -> str:
-    """What a mapping holds beside some keys, as text that is the same whenever the values are; empty if nothing."""
+    """Return the values of a mapping beside some keys, as text that is the same if the values are; empty if there are
+    none.
+    """
     more = {str(key): value for key, value in written.items() if key not in known}
     try:
         return json.dumps(more, sort_keys=True, default=repr) if more else ""
-    except (TypeError, ValueError):  # keys that JSON lacks or cannot sort, a cycle
+    except (TypeError, ValueError):  # keys that JSON does not have or cannot sort, a cycle
         return repr(more)
 
 
@@ -102,7 +104,7 @@ _KEYS_OF_MEDIA = frozenset(
 
 
 class _Memo:
-    """What a part has decoded so far. It is not part of its value; ``release`` empties it."""
+    """The decoded content of a part. It is not part of its value; ``release`` empties it."""
 
     __slots__ = ("content_hash", "decoded", "error", "files", "note", "resolved")
 
@@ -204,7 +206,7 @@ class Image:
             raise
 
     def encoded(self) -> tuple[bytes, str]:
-        """The image as ``(bytes, MIME type)``. Bytes in a format that endpoints take are returned as they are.
+        """The image as ``(bytes, MIME type)``. Bytes in a format that endpoints accept are returned unchanged.
 
         Raises:
             DataError: if the source is missing or unreadable.
@@ -266,20 +268,20 @@ class Image:
             noted.update(self._memo.files)
 
     def held_bytes(self) -> int:
-        """How many bytes of memory the decoded pixels take now; 0 if nothing is decoded."""
+        """The bytes of memory that the decoded pixels use now; 0 if nothing is decoded."""
         image = self._memo.decoded
         if image is None and is_pil(self.source) and _is_loaded(self.source):
             image = self.source
         return 0 if image is None else _pixel_bytes(image)
 
     def expected_bytes(self) -> int:
-        """How many bytes its pixels take once they are decoded; 0 if that is not known without reading it."""
+        """The bytes that its pixels use once they are decoded; 0 if that is not known without reading it."""
         if self._memo.decoded is None and is_pil(self.source):
             return _pixel_bytes(self.source)
         return self.held_bytes()
 
     def held_encoded_bytes(self) -> int:
-        """How many encoded bytes are held because the source was read; 0 if it was not."""
+        """The number of encoded bytes that are held because the source was read; 0 if it was not."""
         data = getattr(self._memo.resolved, "polymeter_bytes", self._memo.resolved)
         return len(data) if isinstance(data, bytes) else 0
 
@@ -295,7 +297,7 @@ class Image:
 
     @property
     def note(self) -> dict[str, Any] | None:
-        """What a store records about this image (size, preview file), once it has been stored."""
+        """The record of a store about this image (size, preview file), once it has been stored."""
         return self._memo.note
 
     def annotate(self, note: dict[str, Any]) -> None:
@@ -309,8 +311,8 @@ class Image:
         return self.key or type(self.source).__name__
 
     def place(self) -> str:
-        """Where a reader of messages finds the image: its file if that is known, else its row. It may read the row, and
-        is only asked for when the image has failed. ``describe``, which run folders hold, is cheap and never changes.
+        """The place of the image for messages: its file if that is known, else its row. It may read the row, and is
+        only used when the image has failed. ``describe``, which run folders hold, is cheap and never changes.
         """
         source = self.source
         if isinstance(source, (str, Path)):
@@ -368,7 +370,7 @@ class Image:
 
 
 class _Carried:
-    """What audio and video have in common: they carry a source that others decode, and a note about it."""
+    """The base of audio and video: a source that others decode, and a note about it."""
 
     __slots__ = ()
     source: Any
@@ -382,7 +384,7 @@ class _Carried:
         return is_url(self.source)
 
     def origin(self) -> Any:
-        """Where the content is, in its simplest form: a ``Path``, a URL as text, encoded bytes, or else the source
+        """The place of the content, in its simplest form: a ``Path``, a URL as text, encoded bytes, or else the source
         itself (samples, frames, a decoder of another library).
 
         Raises:
@@ -427,7 +429,7 @@ class _Carried:
 
     @property
     def note(self) -> dict[str, Any] | None:
-        """What a store records about it (size, preview file), once it has been stored."""
+        """The record of a store about it (size, preview file), once it has been stored."""
         return self._memo.note
 
     def annotate(self, note: dict[str, Any]) -> None:
@@ -492,7 +494,7 @@ Part = Text | Image | Audio | Video
 
 
 def _decode(source: Any, name: Callable[[], str]) -> PILImage:
-    from PIL import ImageOps  # Pillow costs 25 ms: paid only where an image is decoded
+    from PIL import ImageOps  # importing Pillow takes 25 ms: only if an image is decoded
 
     if is_pil(source) and not _is_loaded(source):
         check_pixels(source.size, lambda: f"The image {name()}")
@@ -500,7 +502,7 @@ def _decode(source: Any, name: Callable[[], str]) -> PILImage:
         with readable_image(name):
             source.load()
         return source  # type: ignore[no-any-return]
-    # The row's own image stays undecoded where its bytes are there: its pixels would stay until the sample ends.
+    # The row's own image stays undecoded if its bytes exist: its pixels would stay until the sample ends.
     data = original(source)
     if not isinstance(data, bytes):
         raise DataError(
@@ -515,7 +517,7 @@ def _decode(source: Any, name: Callable[[], str]) -> PILImage:
 
 
 class readable_image:
-    """Read an image inside this, and bytes that are no image, or not a whole one, are an error that names the image.
+    """Read an image inside this: bytes that are not an image, or not a whole one, raise an error that names the image.
 
     A class and not a generator, because every image passes through it.
     """
@@ -546,14 +548,14 @@ def _is_loaded(image: Any) -> bool:
 
 
 def _pixel_bytes(image: Any) -> int:
-    """What the pixels of a Pillow image take: it stores three bands in four bytes."""
+    """Return the bytes that the pixels of a Pillow image use: it stores three bands in four bytes."""
     per_pixel = 1 if image.mode in _ONE_BYTE else 2 if image.mode.startswith("I;16") else 4
     return int(image.width * image.height * per_pixel)
 
 
 def _is_shown_otherwise(source: Any) -> bool:
-    """Return whether the first version of the rules showed an image otherwise, as its header says: it was sent as it
-    is, or its transparency, depth or orientation was lost.
+    """Return whether the first version of the rules showed an image otherwise, as its header says: it was sent
+    unchanged, or its transparency, depth or orientation was lost.
     """
     data = original(source)
     if not isinstance(data, bytes):

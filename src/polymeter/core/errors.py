@@ -3,9 +3,9 @@
 Vocabulary
     ``PlanError``   the evaluation cannot run as requested; raised before anything is spent.
     ``DataError``   a dataset, a row or a piece of media is missing or broken.
-    ``ModelError``  a model could not answer; ``kind`` says whether a retry can help.
+    ``ModelError``  a model could not answer; ``kind`` shows if a retry can help.
     ``ScoreError``  there is an answer, but it could not be scored.
-    ``StorageError``  what a run leaves cannot be written or read: a full disk, a lost folder, a damaged file. It ends
+    ``StorageError``  a file of a run cannot be written or read: a full disk, a lost folder, a damaged file. It ends
         the run, which can be resumed.
     ``TrackerError``  a finished run could not be sent to a tracker. The run is whole, and can be sent again.
 
@@ -29,7 +29,7 @@ from polymeter.core.text.secrets import scrubbed
 
 ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_memory", "data", "score", "guest"]
 ErrorScope = Literal["request", "unclear", "endpoint"]
-"""What an error concerns: this request, the whole endpoint (its account, key or model), or one of the two."""
+"""The scope of an error: this request, the whole endpoint (its account, key or model), or one of the two."""
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
@@ -40,7 +40,7 @@ _COMPILED = (".pyx", ".pxd", ".pxi")
 _PIXEL_BOMB = "DecompressionBombError"
 """Pillow's class for an image with too many pixels, by name: Pillow is not imported for it."""
 GUEST_PREFIX = "_polymeter_guest_"
-"""What the names of modules begin with that were loaded as guests (``guests.loading.packages``)."""
+"""The prefixes of the names of modules that were loaded as guests (``guests.loading.packages``)."""
 _SHORTEST = 3
 """Letters that a beginning needs to be taken for the whole name."""
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
@@ -95,7 +95,7 @@ class ScoreError(PolymeterError):
 
 
 class StorageError(PolymeterError):
-    """What a run leaves cannot be written or read. It is never the failure of one sample: it passes every place where
+    """A file of a run cannot be written or read. It is never the failure of one sample: it passes every place where
     errors become failures of samples and ends the run, which can be resumed.
     """
 
@@ -242,7 +242,7 @@ class Raised:
 
 
 def attempt(function: Callable[[], Any]) -> Any:
-    """What a function returns, or the exception that it raised as ``Raised``.
+    """Return the result of a function, or the exception that it raised as ``Raised``.
 
     It carries an exception, unchanged, from a worker to the thread that decides about it.
     """

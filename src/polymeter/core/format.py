@@ -1,4 +1,4 @@
-"""What a format is to the engine: an index of benchmarks, and a way to compile one to a Task."""
+"""Formats: an index of benchmarks, and a way to compile one to a Task."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class OpenContext:
     cache_dir: Path | None = None
 
     def measured(self, n_samples: int) -> range:
-        """Which of a task's samples the plan's offset and limit leave, for checks before a run."""
+        """The range of a task's samples that the plan's offset and limit leave, for checks before a run."""
         start, limit = min(self.offset, n_samples), self.limit
         n_wanted = n_samples if limit is None else int(limit) if limit >= 1 else -int(-n_samples * limit // 1)
         return range(start, min(n_samples, start + n_wanted))
@@ -148,7 +148,7 @@ class FileSource:
     Attributes:
         name: What the task calls its data.
         url: The address.
-        here: The file on this machine, if it is there.
+        here: The file on this machine, if it exists.
     """
 
     name: str
@@ -158,7 +158,7 @@ class FileSource:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What is known of a task without running its code and without the network.
+    """Facts about a task that are known without running its code and without the network.
 
     Attributes:
         n_samples: The number of its samples; ``None`` if it is not known.
@@ -187,7 +187,7 @@ class Format:
         check: ``(entry, catalog) → problems``: what is wrong with an entry, without executing its code.
         compile: ``(spec, traits, context) → Task``: the task for a model with these traits, its dataset open. Runs its
             authors' code. Raises PlanError if that code cannot be loaded or a package is missing, DataError if the
-            dataset is missing, empty or lacks a column.
+            dataset is missing or empty, or has no such column.
         index_data: ``(roots, claims) → catalog``: the benchmarks that consist of a data file alone. Called after every
             format has indexed its own, because a data file that one of them claims is not a benchmark. ``None``: there
             are none.

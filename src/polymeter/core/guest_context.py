@@ -1,4 +1,4 @@
-"""What a run provides to code that receives no arguments from it: scoring that asks a judge deep inside a benchmark, a
+"""Settings of a run for code that receives no arguments from it: scoring that asks a judge deep inside a benchmark, a
 metric that reads weights, a hook that opens a dataset.
 
 This is the only ContextVar of Polymeter. A thread that a guest starts does not inherit it, but has the process's
@@ -43,8 +43,9 @@ class GuestContext:
         reasoning_tags: The tags around reasoning that the run names; ``None``: it names none.
         allows_generated_code: Whether code that a model wrote may be run.
         revisions: Which commits, branches or tags of datasets of a hub are read, by id; of others the newest.
-        read_revisions: Which commits have been read, by id, as whoever opens a dataset notes; ``None``: nobody asks.
-        bytes_arrived: Told of each number of bytes of data that arrives from elsewhere; ``None``: nobody asks.
+        read_revisions: Which commits have been read, by id, noted when a dataset is opened; ``None``: they are not
+            recorded.
+        bytes_arrived: Called with each number of bytes of data that arrives from elsewhere; ``None``: not counted.
     """
 
     role_client: RoleClient = no_role_client
@@ -192,7 +193,7 @@ def weights_from(paths: Mapping[str, str]) -> Iterator[None]:
 
 
 def weights_place(name: str) -> str:
-    """Where a model is read from: its local path if it has one, else its id.
+    """Return the place of a model's weights: its local path if it has one, else its id.
 
     Raises:
         PlanError: if ``POLYMETER_WEIGHTS`` is malformed.

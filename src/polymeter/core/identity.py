@@ -43,7 +43,7 @@ class OfSettings:
         self._known: dict[int, tuple[Mapping[str, Any], Any]] = {}
 
     def __call__(self, settings: Mapping[str, Any]) -> Any:
-        """What the function gives; nobody may change it."""
+        """Return the result of the function; nobody may change it."""
         known = self._known.get(id(settings))
         if known is not None and known[0] is settings:
             return known[1]
@@ -67,7 +67,7 @@ class OfParameters(Generic[T]):
         self._known: dict[int, tuple[Generate, T]] = {}
 
     def __call__(self, parameters: Generate) -> T:
-        """What the function gives; nobody may change it."""
+        """Return the result of the function; nobody may change it."""
         known = self._known.get(id(parameters.extra))
         if known is not None:
             of = known[0]
@@ -157,8 +157,8 @@ def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int
 
 
 def written_beside(request: Request) -> list[str]:
-    """What the author wrote in the messages of a request beside roles, texts and media, each with its place, as text
-    that is the same whenever the values are.
+    """Return the items in the messages of a request beside roles, texts and media, each with its place, as text that is
+    the same if the values are.
     """
     written = []
     for number, message in enumerate(request.messages):
@@ -223,10 +223,10 @@ _extra_identity = OfSettings(lambda extra: without_secrets(canonical(extra)))
 
 
 def _written_around_seeds(parameters: Generate) -> tuple[str, str]:
-    """What stands before and behind the number of repeats and their seeds in the identity of parameters."""
+    """Return the parts before and behind the number of repeats and their seeds in the identity of parameters."""
     before = [parameters.kind, parameters.max_new_tokens, parameters.temperature, parameters.top_p, parameters.stop]
     extra = _extra_identity(parameters.extra) if parameters.extra else None
-    # Absent as long as it is as usual: fingerprints of earlier versions stay as they are.
+    # Absent as long as it is as usual: fingerprints of earlier versions stay unchanged.
     template = "" if parameters.template == "auto" else f",{_ascii_json(parameters.template)}"
     return _ascii_json(before)[:-1], f"{_ascii_json(extra)}{template}]"
 

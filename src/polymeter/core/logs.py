@@ -1,8 +1,8 @@
-"""Another tool's log in neutral words: what a run was, what its tasks came to, and each sample.
+"""Another tool's log in neutral words: the run, the results of its tasks, and each sample.
 
 A system's ``logs`` names a ``LogReader``, which recognises a log of its tool and reads it into these records. What a
-log does not say stays unset: ``None`` and empty mean *not known*, never zero. Samples are read when they are asked for,
-one after the other, so that a log of any size takes little memory; whoever asks again reads the files again.
+log does not say stays unset: ``None`` and empty mean *not known*, never zero. Samples are read one after the other when
+they are used, so that a log of any size needs little memory; a second pass reads the files again.
 
 A reader knows no run folder: ``exchange.importing`` checks what the log states against what its samples give, and
 ``store.exports.imported`` writes the folder. So a reader is tested with its tool's own files and nothing else.
@@ -32,7 +32,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class LoggedMedium:
-    """A medium in a prompt, as far as the log tells of it.
+    """A medium in a prompt, as far as the log describes it.
 
     Attributes:
         kind: Its modality.
@@ -247,7 +247,7 @@ class LoggedRun:
 
 @dataclass(frozen=True, slots=True)
 class LogReader:
-    """How logs of one tool are read.
+    """A reader of one tool's logs.
 
     Attributes:
         recognise: Whether a path holds a log of the tool. It looks at names and at the beginning of few files.

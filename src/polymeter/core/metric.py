@@ -14,7 +14,7 @@ Uncertainty = Literal["mean", "bootstrap", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """How values become one number.
+    """A way to combine values into one result.
 
     Attributes:
         name: Its name.
@@ -43,9 +43,9 @@ class Metric:
         higher_is_better: Whether a higher value is better.
         score: ``(references=…, predictions=…, **kwargs) → number or {name: number}`` of one sample; ``None`` for a
             metric whose per-sample value comes from elsewhere (the task, or log-probabilities).
-        values: The output types it applies to, each with a phrase that says what the value of one sample is, unless
+        values: The output types it applies to, each with a phrase that describes the value of one sample, unless
             the task defines it differently. The phrase may be empty, as for a function that a user registers.
-        version: Changes whenever its numbers may.
+        version: Changes whenever its results may.
         reference: The modality of its references, for targets that hold several; ``None``: any.
         of_sets: ``(images, references, **kwargs) → number`` over all images and all their references, each an iterable
             that is consumed once, for a metric that has no value per sample; ``None`` for all others.

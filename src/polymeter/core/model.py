@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from polymeter.core.rows import RowAccess
 
 ALL_READY: Final = "all_ready"
-"""Batch hint of a wrapper that has its own scheduler: it wants every request that is ready."""
+"""Batch hint of a wrapper that has its own scheduler: it accepts every request that is ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
-    """What planning knows about a model.
+    """Facts about a model that planning uses.
 
     Attributes:
         family: The name by which formats choose prompts.
@@ -35,7 +35,7 @@ class ModelTraits:
         is_endpoint: Whether it answers over a network; formats may have other defaults for such models.
         is_completion: Whether it continues text and does not follow a chat template, so that injected stop strings
             matter to it.
-        is_foreign: Whether its outputs are used as they are (stop strings are not applied unless the plan asks).
+        is_foreign: Whether its outputs are used unchanged (stop strings are not applied unless the plan asks).
         has_own_prompts: Whether it may have its own prompts for rows (``BatchModel.own_prompt``).
         reasoning_tags: Tags around reasoning that its chat template has besides those that are known.
         ignores_text: Why it does not read the text of prompts, as the end of a sentence; empty: it does.
@@ -78,11 +78,11 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """What a run tells a model that starts programs of its own.
+    """Settings of a run for a model that starts programs of its own.
 
     Attributes:
         log_folder: Where the logs of these programs are kept; made when it is first needed.
-        tell: Takes a sentence on what the run waits for; an empty one when it waits no longer.
+        tell: Called with a sentence about what the run waits for; an empty one when it waits no longer.
     """
 
     log_folder: Path
@@ -90,20 +90,20 @@ class ServerContext:
 
 
 class _BaseModel(ABC):
-    """What local models and endpoints share.
+    """The base of local models and endpoints.
 
     Attributes:
         traits: What planning knows about it.
         made_from: The spec that it was made from, for the record of a run; ``None`` for a model that its author's code
             made.
         opened_sources: Files that the code of a wrapper has opened while it was loaded. They are not part of its
-            identity, by which answers are found; a run goes on only if they are as they were.
+            identity, by which answers are found; a run continues only if they are unchanged.
         rows: Leads from a request to its task's row; the run sets it while it uses the model.
         parity: Whose values are wanted where Polymeter differs from another system; the run sets it.
         reasoning_tags: The tags around reasoning that the run names; ``None``: it names none. The run sets it.
-        address: Where an endpoint is asked, for the record of the run; ``None`` for a model on this machine. It is not
-            part of the identity, because the same model may be served elsewhere; a run that goes on at another address
-            says so.
+        address: The address of an endpoint, for the record of the run; ``None`` for a model on this machine. It is not
+            part of the identity, because the same model may be served elsewhere; a run that continues at another
+            address reports it.
     """
 
     traits: ModelTraits
@@ -136,9 +136,9 @@ class _BaseModel(ABC):
         return {}
 
     def known_settings(self) -> frozenset[str] | None:
-        """The names of generation settings that this model takes or says why it does not (``ignores``), besides those
-        that Polymeter reads itself (``max_new_tokens``, ``temperature``, …). A user's setting of another name is
-        refused. ``None``: that cannot be told.
+        """The names of generation settings that this model accepts or gives a reason to ignore (``ignores``), besides
+        those that Polymeter reads itself (``max_new_tokens``, ``temperature``, …). A user's setting of another name is
+        refused. ``None``: unknown.
         """
         return None
 
@@ -158,7 +158,7 @@ class BatchModel(_BaseModel):
 
     Attributes:
         batch_hint: How many requests it prefers at a time, or ``ALL_READY``. The plan's batch size wins.
-        planned_batch_size: The plan's batch size, for models that want to know it when they load; ``None``: the plan
+        planned_batch_size: The plan's batch size, for models that use it when they load; ``None``: the plan
             sets none, or the run finds one by trying.
         at_once: Where several batches come in one call (``batches_at_once``): how many of its requests are computed at
             a time. The engine sets it before the call; ``None``: all.
@@ -175,7 +175,7 @@ class BatchModel(_BaseModel):
         """
 
     def batches_at_once(self, request: Request) -> int:
-        """How many batches of requests like this one come in one ``respond``. A model that wants more than one computes
+        """The number of batches of requests like this one in one ``respond``. A model with more than one computes
         no more than ``at_once`` of the requests at a time, and takes up the next when one is answered.
         """
         return 1
@@ -199,7 +199,7 @@ class AsyncModel(_BaseModel):
     """An endpoint. Awaited concurrently; the engine owns concurrency, deadlines and retries.
 
     Attributes:
-        surroundings: What the run tells a model that starts its server; the run sets it before ``load``.
+        surroundings: Settings of the run for a model that starts its server; the run sets it before ``load``.
         sends_stops: Whether stop strings are sent with chat requests. A model that reasons in the text of its answers
             would be stopped inside its reasoning, and what a server did not send cannot be read later; so its answers
             are cut when they are read instead. ``None``: not
@@ -248,18 +248,18 @@ class AsyncModel(_BaseModel):
 
     @property
     def place(self) -> str:
-        """Where the endpoint is, for messages: its host, usually after the model's name."""
+        """The place of the endpoint, for messages: its host, usually after the model's name."""
         return ""
 
     async def probe(self) -> bool:
-        """Ask for as little as possible, without a retry, to find out in the middle of a run whether the endpoint is
-        there. A model without such a request leaves this alone, and one of the run's own is used.
+        """Ask for as little as possible, without a retry, to check in the middle of a run whether the endpoint answers.
+        A model without such a request leaves this alone, and one of the run's own is used.
 
         Returns:
             Whether the model itself was asked. A list of models, in its place, says nothing of the model's limits.
 
         Raises:
-            ModelError: if it is not there, or answers with an error.
+            ModelError: if it does not answer, or answers with an error.
         """
         return False
 
@@ -291,7 +291,7 @@ class AsyncModel(_BaseModel):
         )
 
     def interrupt(self) -> None:
-        """Make a ``load`` that is going on, on another thread, raise soon."""
+        """Make a ``load`` that is running on another thread raise soon."""
         return None
 
     @property
@@ -301,12 +301,14 @@ class AsyncModel(_BaseModel):
 
     @property
     def last_words(self) -> str:
-        """What the server that it started said last, for the message that it is gone; empty if it started none."""
+        """Return the last output of the server that it started, for the message that it is down; empty if it started
+        none.
+        """
         return ""
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """What the record of the run says of how it was served: programs, versions, GPUs. Nothing is compared."""
+        """Return how it was served, for the record of the run: programs, versions, GPUs. Nothing is compared."""
         return {}
 
 

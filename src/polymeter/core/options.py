@@ -45,7 +45,7 @@ SETTINGS = "settings file"
 
 @dataclass(frozen=True, slots=True)
 class OptionFlag:
-    """How commands spell an option.
+    """The spelling of an option on command lines.
 
     Attributes:
         names: The flag, and its short form or its negation.
@@ -76,14 +76,14 @@ def runtime(default: Any, description: str, flag: OptionFlag | None = None, **ru
 
 
 def later_identity(default: Any, description: str, flag: OptionFlag | None = None, **rules: Any) -> Any:
-    """A field that can change an output, and that runs of earlier versions do not have: with its default value it is no
-    part of the identity, so that those runs continue.
+    """A field that can change an output, and that runs of earlier versions do not have: with its default value it is
+    not part of the identity, so that those runs continue.
     """
     return _marked("identity", default, description, flag, rules, is_later=True)
 
 
 def placement(default: Any, description: str, flag: OptionFlag, **rules: Any) -> Any:
-    """A field that cannot change an output, and says where models are computed."""
+    """A field that cannot change an output, and sets the place where models are computed."""
     return _marked("runtime", default, description, flag, rules, is_placement=True)
 
 
@@ -412,7 +412,7 @@ class RunOptions(Options):
     )
     is_strict: bool = runtime(
         False,
-        "Treat warnings as errors, before the first request. Exit with 1 if a number lacks a whole member or subset.",
+        "Treat warnings as errors, before the first request. Exit with 1 if a result misses a whole member or subset.",
         flag=flag("--strict", panel=SPEED, commands=("run", "resume", "score", "check")),
     )
     retry_errors: bool | None = runtime(
@@ -470,11 +470,11 @@ class RunOptions(Options):
 
     @classmethod
     def placements(cls) -> tuple[str, ...]:
-        """The options that say where models are computed."""
+        """The options that set the place where models are computed."""
         return tuple(name for name, info in cls.model_fields.items() if _extra(info).get("is_placement"))
 
     def runtime(self) -> dict[str, Any]:
-        """The options that cannot."""
+        """The options that cannot change an output."""
         return {name: value for name, value in self if mark_of(type(self), name) == "runtime"}
 
 

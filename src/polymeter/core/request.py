@@ -30,10 +30,10 @@ class Message:
     """One turn of a conversation.
 
     Attributes:
-        role: Whose turn it is.
+        role: The speaker.
         parts: What is said and shown.
         written: The message as the author of a chat prompt wrote it, if that is more than a role and a list of items.
-            Wrapped models get it as it is.
+            Wrapped models get it unchanged.
     """
 
     role: Role
@@ -54,13 +54,13 @@ class Generate:
         max_new_tokens: Maximum number of tokens of one answer; ``None``: as the plan or the model says.
         temperature: 0 is greedy.
         top_p: Nucleus sampling.
-        stop: Stop strings that the author or user wrote. The engine applies them, whatever the backend does.
+        stop: Stop strings that the author or user wrote. The engine applies them, even if the backend does too.
         seed: Seed for sampling; ``None``: ``repeat`` is used.
         repeat: Number of this request among otherwise equal ones, from 0. Eight repeats are eight requests, each with
             its seed, so that each answer is journaled and resumed by itself. A dispatcher joins those of one prompt
-            that are still owed into one call where the model declares that it can (``joins_repeats``).
+            that are still outstanding into one call if the model declares that it can (``joins_repeats``).
         extra: Further settings under their usual names (``top_k``, ``num_beams``, ``do_sample``, …).
-        template: How a checkpoint on this machine reads the prompt, if the request demands one of both ways.
+        template: The way in which a checkpoint on this machine reads the prompt, if the request demands one of both.
     """
 
     max_new_tokens: int | None = None
@@ -131,7 +131,7 @@ Parameters = Generate | Loglikelihood | GenerateImage
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a request comes from: provenance, not identity.
+    """The origin of a request: provenance, not identity.
 
     Attributes:
         task: Name of the task.
@@ -160,7 +160,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Messages and exactly one set of parameters, whose type says what kind of answer is requested. Plain data: it
+    """Messages and exactly one set of parameters. Their type is the kind of answer that is requested. Plain data: it
     names its task and row and carries no live code.
     """
 
@@ -255,7 +255,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """Why there is no answer."""
+    """The reason why there is no answer."""
 
     kind: ErrorKind
     message: str
@@ -280,7 +280,7 @@ class Response:
         error: Set if and only if there is no answer.
         latency_ms: Time spent in the model; for a batch, the batch's time divided by its size.
         is_cached: Whether the answer comes from a store and not from the model.
-        is_joined: Whether it came with another one, which says what the call took.
+        is_joined: Whether it came with another one, which has the usage of the call.
     """
 
     outputs: tuple[Output, ...] = ()

@@ -15,8 +15,8 @@ RowAccess = Callable[[Origin], "RowView | None"]
 
 @dataclass(frozen=True, slots=True)
 class RowFunctions:
-    """What a wrapped model may ask about a row of a task, besides what its request holds. All but ``full_doc`` are the
-    author's functions and are called through the door for guests.
+    """Facts about a row of a task that a wrapped model may ask for, besides those in its request. All but ``full_doc``
+    are the author's functions and are called through the door for guests.
 
     Attributes:
         full_doc: Position of a sample → its row with lazy media.
@@ -105,7 +105,7 @@ class RowView:
             return self.functions.choices(self.index)
 
     def next_round(self, doc: Any, **rounds: Any) -> Any:
-        """What a task of several rounds shows next; ``None`` if the task has a single round."""
+        """Return the next prompt of a task of several rounds; ``None`` if the task has a single round."""
         return self._next(self.functions.next_round, doc, rounds)
 
     def next_messages(self, doc: Any, **rounds: Any) -> Any:

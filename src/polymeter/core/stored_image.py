@@ -21,9 +21,9 @@ _DECODED = frozenset(vars(pil.Image())) - {"_size", "_mode"}
 """The attributes in which Pillow's base class keeps pixels and their description; their names depend on its version."""
 
 _PARTS = 3
-"""How many parts of a stored image's path lie below the folder of its run: ``media/ab/abcd….png``."""
+"""The number of parts of a stored image's path below the folder of its run: ``media/ab/abcd….png``."""
 _MAX_LEVELS = 4
-"""How many folders around a reference are searched for an image that was moved with it."""
+"""The number of folders around a reference that are searched for an image that was moved with it."""
 
 
 class StoredImage(pil.Image):
@@ -89,7 +89,7 @@ class StoredImage(pil.Image):
         return stored_image, (str(self.path), self._size, self._mode)
 
     def _is_changed(self) -> bool:
-        """Return whether the pixels in memory are not the file's. Decodes the file only if there are pixels to compare."""
+        """Return whether the pixels in memory are not the file's. Decodes the file only if it has pixels to compare."""
         if not self.is_decoded:
             return False
         image = self._decode()

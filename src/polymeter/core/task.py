@@ -112,7 +112,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """What a finished rollout left: all responses in the order of the requests, and what the generator returned."""
+    """The result of a finished rollout: all responses in the order of the requests, and the return value of the
+    generator.
+    """
 
     responses: tuple[Response, ...]
     returned: Any = None
@@ -152,10 +154,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class ReadingRules:
-    """How the answers of a task's model are read before its rollout and its score get them.
+    """The way in which the answers of a task's model are read before its rollout and its score get them.
 
     Attributes:
-        tags: The pairs of tags around reasoning; ``None``: those that are known, none: the text is kept as it is.
+        tags: The pairs of tags around reasoning; ``None``: those that are known; empty: the text is kept unchanged.
         is_separated: Whether reasoning is removed. Code written for another system gets it where its system leaves it.
         is_scored_apart: Whether the format itself removes it when it scores, since code that asks again gets it.
         stops_anywhere: Whether stop strings count from the first character on, reasoning included.
@@ -232,7 +234,7 @@ class Result:
         failed_members: Of a group's number: the members that are not part of it, because they have no result.
         bounds: The range of the number, as far as its metric declares one; ``None`` for an end that is not known.
         item_errors: The standard error of the mean of the items' numbers, and the clustered one, where the task's own
-            aggregation has changed these items; ``None``: it has left them as they are stored.
+            aggregation has changed these items; ``None``: it has not changed the stored ones.
     """
 
     metric: str
@@ -257,7 +259,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ReduceContext:
-    """What a reduction may use.
+    """The input of a reduction.
 
     Attributes:
         output_dir: Where submissions and other side files go.
@@ -315,30 +317,30 @@ def _nothing_to_finish(results: Sequence[Result], report_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Task:
-    """A benchmark that a format has compiled for a model: functions, and what the engine has to know about them.
+    """A benchmark that a format has compiled for a model: functions, and facts about them for the engine.
 
     Attributes:
-        spec: What it was made from.
-        needs: What it needs of the run.
+        spec: The specification that it was made from.
+        needs: Its needs from the run.
         samples: Its samples.
         rollout: Makes the requests for one sample; see ``RolloutSteps``.
-        score: Scores what a finished rollout left. Raises ScoreError if the author's code fails or an answer is not of
+        score: Scores a finished rollout. Raises ScoreError if the author's code fails or an answer is not of
             a kind that can be scored, UnscoredError if a judge's verdict is missing or unusable.
         reduce: Turns rows in sample order into results.
         finish: Called with the results once they are written, and with the path of the report.
-        row_functions: What wrapped models may ask about its rows.
+        row_functions: The functions through which wrapped models ask about its rows.
         parameters: The parameters of its requests, without seeds and continuations, as far as they are known
             beforehand.
         fingerprint: Identity of the data: dataset fingerprint and split.
-        score_digest: Hash of what turns answers into scores.
+        score_digest: Hash of the code and settings that turn answers into scores.
         is_guest: Whether ``rollout`` and ``score`` run code that Polymeter did not write; such calls take the lock and
             are seeded.
         is_thread_safe: Whether a guest declares that its hooks may run at the same time.
         limits_subsets: Whether the run's limit counts for each of its subsets, and has been applied already.
         batch_size: The batch size that its author sets; the plan's wins.
         num_fewshot: Number of few-shot examples, for the table of results.
-        reading: How its model's answers are read.
-        keeps_answers_only: Whether the run wants its answers and no score.
+        reading: The way in which its model's answers are read.
+        keeps_answers_only: Whether the run needs its answers and no score.
         revisions: The commits of datasets of a hub that it reads, by id, as far as that is known.
         notes: What the user should know about how it was compiled.
         findings: What the user should know before the first request; the results hold it among their notes.

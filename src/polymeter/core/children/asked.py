@@ -1,4 +1,4 @@
-"""What a program says when it is asked one question, as ``git`` and ``nvidia-smi`` are."""
+"""Answers of programs to one question, such as ``git`` and ``nvidia-smi``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def printed_by(command: Sequence[str], timeout_s: float) -> str:
-    """What a program prints on its standard output; empty if it cannot be started, fails, or takes too long.
+    """Return the standard output of a program; empty if it cannot be started, fails, or takes too long.
 
     Args:
         command: Its command line.

@@ -23,9 +23,9 @@ from typing import IO, Any, TypeAlias
 
 _GUARDED = Path(__file__).with_name("guarded.py")
 _KEPT_BYTES = 2**20
-"""How much of what it has printed is kept of a child that was killed."""
+"""The amount of output that is kept of a child that was killed."""
 _SPARE_S = 5.0
-"""How much longer than its grace a child may take to end, in seconds."""
+"""The time that a child may take to end beyond its grace, in seconds."""
 
 _Process: TypeAlias = "subprocess.Popen[bytes]"
 _Starts: TypeAlias = "queue.SimpleQueue[tuple[Future[_Process], Callable[[], _Process]]]"
@@ -106,7 +106,7 @@ class Child:
 
     @property
     def status(self) -> int | None:
-        """How it ended; ``None`` as long as it runs. The negative number of a signal that ended it."""
+        """Its exit status; ``None`` as long as it runs. The negative number of a signal that ended it."""
         return self.wait(0.0)
 
     def wait(self, timeout_s: float | None = None) -> int | None:

@@ -2,9 +2,9 @@
 PROGRAM ARGUMENTS…``.
 
 The guard waits for the end of a pipe that only the owner holds. It closes when the owner closes it and when the owner
-is gone, however it went, and the guard sees that also while the program lets no thread of its own run. The program is
-then asked to end, and after the grace it is killed with its whole group. What it leaves in the group when it ends by
-itself is killed, too. On Linux the kernel ends the program with its owner as well, in case the guard was killed.
+ends in any way. The guard sees that also while the program lets no thread of its own run. The program is then asked to
+end, and after the grace it is killed with its whole group. What it leaves in the group when it ends by itself is
+killed, too. On Linux the kernel ends the program with its owner as well, in case the guard was killed.
 
 Only the standard library is imported, and there is one thread: a fork copies no other.
 """
@@ -46,7 +46,7 @@ def _guard(lifeline: int, grace_s: float, program: int) -> None:
     """Wait for the end of the pipe or of the program, and kill the group; this process is one of it."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # meant for the program
         signal.signal(number, signal.SIG_IGN)
-    for file in (0, 1, 2):  # whoever reads what the program writes waits for the end of it
+    for file in (0, 1, 2):  # the reader of the program's output waits for its end
         os.close(file)
     waiting = select.poll()
     waiting.register(lifeline, select.POLLIN)
@@ -61,11 +61,11 @@ def _guard(lifeline: int, grace_s: float, program: int) -> None:
 
 
 def _end_with(owner: int, number: int) -> None:
-    """Have the kernel send this process a signal when the thread that started it is gone."""
+    """Have the kernel send this process a signal when the thread that started it ends."""
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
-    if os.getppid() != owner:  # it was gone before this
+    if os.getppid() != owner:  # it ended before this
         os._exit(1)
 
 

@@ -58,7 +58,7 @@ def replacing(path: Path, *, binary: bool = False, is_synced: bool = True) -> It
 
 
 def temporary_name(name: str) -> str:
-    """A name for the temporary file of a file, which says which process of which machine writes it."""
+    """Return a name for the temporary file of a file. It names the process and the machine that write it."""
     return f".{name[:_LONGEST_STEM]}.{_machine()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp"
 
 
@@ -105,7 +105,7 @@ def _is_alive(process: int) -> bool:
 
 
 def _machine() -> str:
-    """What tells process ids of one machine, or of one container on it, from those of another."""
+    """Return what distinguishes process ids of one machine, or of one container on it, from those of another."""
     with suppress(OSError):
         return digest(f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}".encode())[:8]
     return digest(socket.gethostname().encode())[:8]

@@ -29,10 +29,10 @@ def gpu_names(gpus: Sequence[str]) -> list[str]:
 
 
 def share_out(gpus: Sequence[str], n: int | Literal["auto"], each: float) -> list[list[str]]:
-    """The GPUs of each of several replicas; without any, empty lists.
+    """Return the GPUs of each of several replicas; without any, empty lists.
 
     Args:
-        gpus: What there is.
+        gpus: The GPUs of this machine.
         n: How many replicas; ``auto``: as many as there is room for, and one without GPUs.
         each: How many GPUs one needs; below 1 several replicas share one, if there are fewer GPUs than replicas.
 

@@ -1,4 +1,4 @@
-"""What this machine has, as far as it tells."""
+"""The hardware of this machine, as far as it is known."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def available_cores() -> int:
-    """How many cores this process may use: a container or a scheduler often grants fewer than there are."""
+    """Return the number of cores that this process may use: a container or a scheduler often grants fewer."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,8 +1,8 @@
-"""Which files code opens, and whether they are still the same.
+"""Files that code opens, and checks that they are still the same.
 
 A result rests on every file that the code behind it has read: the image at a path in a row, a reference that a hook
-opens while it scores. ``noting`` collects the files that are opened on this thread; a ``FileState`` is what is kept of
-one, so that a run that goes on can tell whether the file has changed meanwhile.
+opens while it scores. ``noting`` collects the files that are opened on this thread; a ``FileState`` is kept of each, so
+that a resumed run can detect whether the file has changed meanwhile.
 
 Files are noticed through Python's audit events, so code that opens them in another way (a C library that is given a
 path) is not; media that is shown to a model is noted by its path in any case. An audit hook cannot be removed: there
@@ -59,10 +59,10 @@ class FileState:
 
 # An audit hook is called on the thread that opens a file, and is passed nothing else. Each block ends its own.
 class _OpenedHere(threading.local):
-    """Where this thread notes files."""
+    """The list in which this thread notes files."""
 
     now: tuple[Noted | None, Callable[[str], bool] | None] = (None, None)
-    """Where, and which files count; both in one, because each sample passes through several blocks."""
+    """The list, and the files that count; both in one, because each sample passes through several blocks."""
 
 
 _here = _OpenedHere()
@@ -78,12 +78,12 @@ _digests_lock = threading.Lock()
 class noting:
     """Note the files that are opened for reading on this thread, for as long as the block lasts.
 
-    Files that the same code has written are left out, and so are folders, devices and whatever is not wanted. What is
-    noted by a block inside this one is noted here too, unless it is not wanted here.
+    Files that the same code has written are left out, and so are folders, devices and files that are not wanted. A
+    block inside this one notes its files here too, if they are wanted here.
 
     Args:
         noted: Where they are noted.
-        is_wanted: Tells whether a file of this absolute path counts.
+        is_wanted: Returns whether a file of this absolute path counts.
     """
 
     __slots__ = ("_before", "_noted", "_now")
@@ -146,7 +146,7 @@ def note_own(path: str | Path) -> None:
 
 
 def is_noting(is_wanted: Callable[[str], bool]) -> bool:
-    """Return whether this thread notes the files that this tells of."""
+    """Return whether this thread notes the files of this event."""
     return _here.now[1] is is_wanted
 
 
@@ -186,7 +186,7 @@ def is_current(state: FileState) -> bool:
 
 
 def content_mark(path: str) -> str:
-    """What stands for the content of a file: its digest; of a very large one, size and time of modification."""
+    """Return a stand-in for the content of a file: its digest; of a very large one, size and time of modification."""
     found = os.stat(path)
     if found.st_size > _MOST_DIGESTED_BYTES:
         return f"{found.st_size}:{found.st_mtime_ns}"

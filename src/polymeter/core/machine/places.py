@@ -1,5 +1,5 @@
-"""What becomes of an error of the file system: one message with the place and what to do, so that a bad disk or folder
-ends a run without a traceback, and what was written before is safe.
+"""Errors of the file system: one message with the place and what to do, so that a bad disk or folder ends a run without
+a traceback, and earlier files are safe.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HINTS = {
     errno.EPERM: "Its permissions do not allow it: choose another place, or change them.",
     errno.ENOTDIR: "A part of this path is a file: choose another place.",
     errno.EEXIST: "There is a file in its place: choose another one.",
-    errno.ENOENT: "The folder is not there, was deleted meanwhile, or cannot be made: choose another place.",
+    errno.ENOENT: "The folder does not exist, was deleted meanwhile, or cannot be created: choose another place.",
     errno.EMFILE: "Too many files are open: raise the limit (ulimit -n).",
     errno.ENAMETOOLONG: "The name is too long: choose a shorter one.",
 }
@@ -40,7 +40,7 @@ def is_of_place(error: OSError) -> bool:
 
 @contextmanager
 def stored_at(path: Path | str, doing: str) -> Iterator[None]:
-    """Read or write files inside this, and an error of the file system becomes one that says what and where.
+    """Turn an error of the file system inside this into one that names the action and the place.
 
     Args:
         path: The file or folder.
@@ -64,7 +64,7 @@ def storage_error(error: OSError, path: Path | str, doing: str) -> StorageError:
 
 @contextmanager
 def naming_places() -> Iterator[None]:
-    """Inside this, an error of the file system that nobody has named becomes one that says where and what to do.
+    """Turn an unnamed error of the file system inside this into one with the place and what to do.
 
     Raises:
         StorageError: if the file system refuses.

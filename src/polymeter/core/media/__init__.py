@@ -1,1 +1,1 @@
-"""Where media are, in which formats they are opened, and what a model is shown of them."""
+"""Media: their places, the formats in which they are opened, and the form in which a model is shown them."""

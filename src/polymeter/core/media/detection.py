@@ -20,7 +20,7 @@ class Detection:
 
     Attributes:
         label: Its class.
-        colour: The name of its colour; ``None`` if the detector does not tell colours.
+        colour: The name of its colour; ``None`` if the detector does not name colours.
         box: Where it is.
         score: The detector's confidence, from 0 to 1.
     """
@@ -37,7 +37,7 @@ class Detector(ABC):
     @property
     @abstractmethod
     def colours(self) -> Collection[str]:
-        """The names of the colours that it tells apart."""
+        """The names of the colours that it distinguishes."""
 
     @abstractmethod
     def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:

@@ -1,8 +1,8 @@
-"""True if encoded images are shown alike by everyone who decodes them, as their headers say.
+"""Checks of image headers: images that every decoder shows alike.
 
-Such bytes are sent as they are. Others are decoded here and encoded again, because servers differ: transparent parts
+Such bytes are sent unchanged. Others are decoded here and encoded again, because servers differ: transparent parts
 lie on black or on white, 16 bits are cut or clipped, an orientation is applied or not, of an animation one frame or
-several are seen. No pixel is decoded to find out, and what is malformed counts as plain: whoever decodes it reports it.
+several are seen. No pixel is decoded to find out, and a malformed image counts as plain: its decoder reports it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _EXIF_MARKS: Mapping[str, tuple[bytes, ...]] = {
     "image/webp": (b"EXIF",),
 }
 _XMP_MARK = b"tiff:Orientation"
-"""Where Pillow looks for an orientation if there is no EXIF data."""
+"""The places where Pillow looks for an orientation if there is no EXIF data."""
 _JPEG_HEADERS = 1 << 16
 _ORIENTATION = 0x0112
 _PNG_BODY = 8
@@ -66,7 +66,7 @@ def is_turned(data: bytes, mime: str, *, by_exif: bool | None = None) -> bool:
 
 
 def grey_bits(data: bytes) -> int:
-    """How many bits a PNG uses for each grey value; 8 for everything else."""
+    """Return the number of bits that a PNG uses for each grey value; 8 for everything else."""
     is_grey_png = data[:4] == b"\x89PNG" and data[25:26] == b"\0"
     return data[24] if is_grey_png else 8
 

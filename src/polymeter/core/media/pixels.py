@@ -73,7 +73,7 @@ def opened_image(
 
 
 def _why_unread(file: str | IO[bytes]) -> str:
-    """Why a file is not opened as an image: its format, if that is known, and those that are read."""
+    """Return the reason why a file is not opened as an image: its format, if that is known, and those that are read."""
     from PIL import Image as pil
 
     if isinstance(file, str):
@@ -84,7 +84,7 @@ def _why_unread(file: str | IO[bytes]) -> str:
         head = file.read(_MAGIC_BYTES)
     found = next((kind for magic, kind in _OF_NO_PIXELS.items() if head.startswith(magic)), "")
     for kind, (factory, accepts) in pil.OPEN.items():
-        # Some look at numbers behind the magic bytes, which a short file lacks.
+        # Some look at numbers behind the magic bytes, which a short file does not have.
         if not found and kind not in FORMATS and accepts and accepts(head.ljust(_MAGIC_BYTES, b"\0")) is True:
             found = f"{getattr(factory, 'format_description', kind)} ({kind})"
     known = [kind for kind in FORMATS if kind in pil.OPEN]
@@ -150,7 +150,7 @@ def pixel_budget(most: int) -> Iterator[None]:
         most: Width times height.
     """
     with guest_context_with(max_image_pixels=most):
-        if most == MOST_PIXELS:  # Pillow's own limit is the same, and importing it costs 25 ms
+        if most == MOST_PIXELS:  # Pillow's own limit is the same, and importing it takes 25 ms
             yield
             return
         from PIL import Image as pil

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MEDIA_VERSION = 2
 """The version of the rules by which images are shown. It goes up whenever an image may be shown otherwise.
 
-A run's manifest holds it, so that a reader of the numbers sees which rules they rest on; a manifest without it stands
+A run's manifest holds it, so that a reader of the results sees which rules they rest on; a manifest without it stands
 for version 1. It is not part of a request's fingerprint: no earlier run asks its model again because of it. The content
 fingerprint, by which answers of one run may serve another, holds it for those images alone that a version changed
 (``Image.shown_hash``).
@@ -47,13 +47,13 @@ _ORIENTATION = 0x0112
 _PHOTOMETRIC = 262
 _WHITE_IS_ZERO = 0
 _MAY_TURN = ("exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp")
-"""Where Pillow finds the orientation of an image that is not a TIFF, which it turns itself."""
+"""The place where Pillow finds the orientation of an image. It turns a TIFF itself."""
 _BLOCK = 1 << 22
 _BYTE = 255
 
 
 def rate_identity(fps: float | None) -> Any:
-    """What the identity of a model holds of the rate at which it is shown the frames of videos."""
+    """Return the part of a model's identity for the rate at which it is shown the frames of videos."""
     return [fps, _RATE_VERSION] if fps else fps
 
 
@@ -120,7 +120,7 @@ def grey_levels(values: NDArray[Any]) -> NDArray[np.uint8]:
     import numpy as np
 
     black, white = _ends(values)
-    if values.dtype.itemsize == 2:  # a table costs a tenth of the arithmetic
+    if values.dtype.itemsize == 2:  # a table needs a tenth of the arithmetic
         levels: NDArray[np.uint8] = _scaled(np.arange(1 << 16)[None], black, white)[0]
         return np.take(levels, values)
     return _scaled(values, black, white)
@@ -186,7 +186,7 @@ def _in_eight_bits(image: PILImage) -> PILImage:
         from PIL import Image as pil
 
         levels = grey_levels(np.asarray(image))
-        # Pillow inverts such a TIFF itself if it has 8 bits, and leaves deeper ones as they are.
+        # Pillow inverts such a TIFF itself if it has 8 bits, and leaves deeper ones unchanged.
         is_inverted = getattr(image, "tag_v2", {}).get(_PHOTOMETRIC) == _WHITE_IS_ZERO
         return pil.fromarray(_BYTE - levels if is_inverted else levels)
     if image.mode == "LAB":

@@ -1,4 +1,4 @@
-"""Where the bytes of media are, and what they are: files, URLs, encoded bytes, objects of other libraries.
+"""Sources of media: files, URLs, encoded bytes, objects of other libraries.
 
 ``polymeter.core.content`` makes parts of messages of them.
 """
@@ -44,12 +44,13 @@ _OTHER_VIDEOS = (b"FLV\x01", b"0&\xb2u\x8ef\xcf\x11", b"\0\0\x01\xba", b"\0\0\x0
 """FLV, WMV and MPEG."""
 _LONGEST_NAME = 255
 _TS_PACKET, _TS_SYNC = 188, b"G"
-# The table of Python 3.10 to 3.12 lacks these or names them otherwise; a name tells the same under every version.
+# The table of Python 3.10 to 3.12 does not have these or names them otherwise; a name means the same under every
+# version.
 _OF_SUFFIX = {".avif": "image/avif", ".bmp": "image/bmp", ".webp": "image/webp"}
 
 
 def mime_of_suffix(suffix: str) -> str | None:
-    """MIME type that the ending of a file's name tells, in lower case with its dot; ``None`` for an unknown one."""
+    """Return the MIME type of a file name's ending, given in lower case with its dot; ``None`` for an unknown one."""
     return _OF_SUFFIX.get(suffix) or mimetypes.types_map.get(suffix)
 
 
@@ -189,7 +190,7 @@ def media_hash(source: Any) -> str:
 
 
 def encoded_source(source: Any) -> Any:
-    """The mapping of bytes and path that ``datasets`` has made a decoder of; any other source as it is."""
+    """Return the mapping of bytes and path that ``datasets`` has made a decoder of; any other source unchanged."""
     encoded = getattr(source, "_hf_encoded", None)  # kept under a private name, so another version may not have it
     return encoded if isinstance(encoded, Mapping) else source
 

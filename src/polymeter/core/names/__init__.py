@@ -1,1 +1,1 @@
-"""What exists by name: benchmarks, systems, registered objects and installed packages, none of them imported early."""
+"""Names of benchmarks, systems, registered objects and installed packages, none of them imported early."""

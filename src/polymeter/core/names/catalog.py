@@ -1,9 +1,8 @@
-"""The catalog: which benchmarks there are, without executing any of their code.
+"""The catalog of benchmarks, without executing any of their code.
 
 An installed package is a catalog of its own: the members, tags and few-shot neighbours of a group are looked up in
-the package that wrote them, and a name that several packages have is an error in place of a guess. Tasks keep their
-authors' names in a run, because seeds, journal and exports go by them; ``TaskSpec.package`` says where they come
-from.
+the package that wrote them, and a name that several packages have is an error instead of a guess. Tasks keep their
+authors' names in a run, because seeds, journal and exports go by them; ``TaskSpec.package`` names their package.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.core.text.phrases import in_words
 
 LIBRARY = "polymeter"
-"""What names of benchmarks that come with Polymeter are qualified with."""
+"""The qualifier of benchmarks that come with Polymeter."""
 QUALIFIES = ":"
 _GLOB = frozenset("*?[")
 _MOST_SHOWN = 3
@@ -215,7 +214,7 @@ class Catalog:
         return any(entry.is_user and name in entry.tags for entry in self)
 
     def library(self) -> Catalog:
-        """What comes with Polymeter, without the user's folders and without installed packages."""
+        """Return the benchmarks that come with Polymeter, without the user's folders and without installed packages."""
         if not any(entry.is_user for entry in self.entries.values()):
             return replace(self, packages={})
         own = Catalog(parity=self.parity, problems=self.problems)
@@ -252,7 +251,7 @@ class Catalog:
         return self.packages.get(entry.origin, self)
 
     def unknown(self, name: str, *, where: str = "") -> PlanError:
-        """Why a name is not here: it is in none of the files, or in one of those that cannot be read."""
+        """Return the error for a missing name: it is in none of the files, or in one of those that cannot be read."""
         near = did_you_mean(name, [*self.entries, *self.tags()]) or self._near_elsewhere(name)
         usual = near or (
             "'polymeter tasks' lists them; --include-path adds a folder of your own. The path of a file or folder "

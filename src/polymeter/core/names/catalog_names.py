@@ -13,7 +13,7 @@ class CatalogNames:
     """The names of tasks, groups and tags. Reading them runs no task's code.
 
     Args:
-        catalog: What there is.
+        catalog: The catalog.
         include_defaults: Whether to include what the user did not name.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Where Polymeter differs from another system on purpose, and the switches that give that system's values instead.
+"""Deliberate differences between Polymeter and other systems, and the switches that give a system's values instead.
 
 Each system declares its differences as text (``System.differences``): tables of ``Difference`` records, from which
 ``python -m scripts.differences`` makes ``docs/differences.md``. A difference that yields another deterministic value

@@ -30,7 +30,7 @@ _OURS = "polymeter"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a registered object is: a lazy ``module:attribute``, or the object itself.
+    """The place of a registered object: a lazy ``module:attribute``, or the object itself.
 
     Attributes:
         value: The string or the object.
@@ -141,7 +141,7 @@ class Registry(Generic[T]):
                 raise missing_package(error.name or "?", f"{self.kind} {name!r}", target.extra) from error
 
     def find(self, name: str) -> Target:
-        """Where the object of that name is.
+        """Return the place of the object of that name.
 
         Raises:
             PlanError: if there is no such name; the message gives the nearest ones.
@@ -206,8 +206,8 @@ def _may_declare(folder: str, section: bytes) -> bool:
 # Kept for the life of the process: a changed folder is read again.
 @lru_cache(maxsize=64)
 def _declared(folder: str, _changed_ns: int) -> bytes | None:
-    """What the packages in a folder declare, as text that is read once for all groups; ``None``: only
-    importlib.metadata can tell. Installing a package changes the time of its folder.
+    """Return the declarations of the packages in a folder, as text that is read once for all groups; ``None``: only
+    importlib.metadata knows them. Installing a package changes the time of its folder.
     """
     names = [name for name in os.listdir(folder) if name.endswith(("-info", ".egg"))]
     if any(name.endswith(".egg") for name in names):
@@ -250,7 +250,9 @@ def processor_of(wanted_by: str) -> Iterator[None]:
 
 
 def place_of(value: Any) -> str:
-    """Where an object is defined: file and line of a function, file and name of a class, module of anything else."""
+    """Return the place where an object is defined: file and line of a function, file and name of a class, module of
+    anything else.
+    """
     if isinstance(value, str):
         return value
     code = getattr(value, "__code__", None)

@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 _BUILT_IN = "polymeter.interop"
 _FAMILY = "_family"
-"""How the names of folders end that are no system: what several systems share."""
+"""The ending of folder names that are not a system but are shared by several."""
 _GROUP = "polymeter.interop"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportRoot:
-    """The shim of a top-level package that a system's guests import; ``guests.shims.finder`` says what the tables hold.
+    """The shim of a top-level package that a system's guests import; ``guests.shims.finder`` describes the tables.
 
     Attributes:
-        aliases: Where the table of importable names is, as ``"module:attribute"``.
-        refused: Where the table of refused names is, likewise; empty: nothing is refused.
+        aliases: The table of importable names, as ``"module:attribute"``.
+        refused: The table of refused names, likewise; empty: nothing is refused.
         otherwise: Another import root, whose tables are used for names that these do not hold.
         title: The package's usual name; default: the system's title.
     """
@@ -76,7 +76,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """How ``polymeter python`` runs scripts that were written for a system.
+    """Settings of ``polymeter python`` for scripts that were written for a system.
 
     Attributes:
         names: ``() → mapping``: names that a script may use without importing them, if it mentions an import root of
@@ -100,7 +100,7 @@ class Scripts:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Where a package of the tool keeps its benchmarks once it is installed; ``core.names.installed`` finds it.
+    """The place of the benchmarks of an installed package of the tool; ``core.names.installed`` finds it.
 
     Attributes:
         package: The importable name of the package. It is looked up and never imported.
@@ -141,7 +141,7 @@ class Starter:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What a system offers, as text: every value that names code is a lazy ``"module:attribute"``.
+    """The record of a system, as text: every value that names code is a lazy ``"module:attribute"``.
 
     Attributes:
         name: A Python identifier, unique among the systems.
@@ -223,7 +223,7 @@ def unsupported_files() -> tuple[UnsupportedFile, ...]:
 
 
 def offered(kind: Callable[[System], Mapping[str, Target]]) -> dict[str, Target]:
-    """What all systems offer of one kind, by name.
+    """Return the entries of all systems of one kind, by name.
 
     Args:
         kind: Returns the field of a system that holds this kind.
@@ -232,7 +232,8 @@ def offered(kind: Callable[[System], Mapping[str, Target]]) -> dict[str, Target]
 
 
 def shared_claim(system: System, other: System) -> str:
-    """What two systems both claim although only one can have it, for messages; empty if there is nothing.
+    """Return the names that two systems both claim although only one can have them, for messages; empty if there are
+    none.
 
     An import root is an example: a process has one package of a name.
     """

@@ -1,5 +1,5 @@
 """Files of other tools that Polymeter recognises and does not run: benchmarks of tools without a system here, and of
-generations that a system does not match. They are named as such, since nothing else says why a file holds no task.
+generations that a system does not match. They are named as such, since nothing else explains why a file holds no task.
 """
 
 from __future__ import annotations

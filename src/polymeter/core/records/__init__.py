@@ -1,1 +1,1 @@
-"""What is recorded of a run and read by others: progress, usage, and stored samples for other tools."""
+"""Records of a run that others read: progress, usage, and stored samples for other tools."""

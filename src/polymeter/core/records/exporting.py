@@ -1,7 +1,7 @@
-"""What a writer of another tool's files is given, and how it says what these files cannot hold.
+"""The input of writers of other tools' files, and the way they report what these files cannot hold.
 
-A writer is a function of an ``ExportJob``. It writes into the job's folder, which is empty and nobody's yet: whoever
-called it moves the files to their place when all of them are written.
+A writer is a function of an ``ExportJob``. It writes into the job's folder, which is empty and belongs to nothing yet:
+the caller moves the files to their place when all of them are written.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class ExportJob:
 
     Attributes:
         run: The run folder.
-        manifest: The content of ``run.json``, with the chosen tasks alone.
-        results: The content of ``results.json``, likewise; of a run that has not ended, of what there is.
+        manifest: The content of ``run.json``, with the selected tasks alone.
+        results: The content of ``results.json``, likewise; partial results if the run has not ended.
         read: ``(task) → samples`` that have ended, in order, as ``samples/*.jsonl`` has them.
         media: ``(name) → path`` of a file of the run's media.
         artifacts: The folder of what tasks have written themselves; it may be missing.
@@ -59,7 +59,7 @@ class ExportJob:
 
     @property
     def backend(self) -> str:
-        """What ran the model; ``polymeter`` for a Python object."""
+        """The program that ran the model; ``polymeter`` for a Python object."""
         return str((self.manifest["model"].get("spec") or {}).get("backend") or "polymeter")
 
     @property
@@ -73,7 +73,7 @@ class ExportJob:
         return str(self.manifest.get("ended") or self.manifest["started"])
 
     def planned(self, task: str) -> Mapping[str, Any]:
-        """What the manifest says of a task."""
+        """Return the manifest's entry of a task."""
         found: Mapping[str, Any] = next(entry for entry in self.manifest["tasks"] if entry["name"] == task)
         return found
 

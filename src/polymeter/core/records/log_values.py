@@ -8,7 +8,7 @@ from typing import Any
 
 
 def logged_text(value: Any) -> str | None:
-    """A text as it is, and any other value as JSON; ``None`` stays."""
+    """Return a text unchanged, and any other value as JSON; ``None`` stays."""
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -1,4 +1,4 @@
-"""How a run reports its progress."""
+"""Reports of a run's progress."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Progress(Protocol):
         ...
 
     def watch(self, scores: Callable[[], list[LiveScore]]) -> None:
-        """What gives the scores so far, whenever they are to be shown. Called once, before the first sample."""
+        """Receive a function that returns the scores so far. Called once, before the first sample."""
         ...
 
     def watch_replicas(self, state: Callable[[], str]) -> None:
-        """What gives, in a few words, how the replicas of the model fare, whenever that is to be shown. Called before
-        the first sample, and only where there are replicas.
+        """Receive a function that returns the state of the model's replicas, in a few words. Called before the first
+        sample, and only if there are replicas.
         """
         ...
 
@@ -60,7 +60,7 @@ class Progress(Protocol):
         ...
 
     def waiting(self, text: str) -> None:
-        """The run waits: for whom, why and how long. Empty: it goes on."""
+        """Receive the reason why the run waits, and how long. Empty: it continues."""
         ...
 
     def end(self) -> None:

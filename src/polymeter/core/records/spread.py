@@ -1,4 +1,4 @@
-"""What the interval of a mean rests on, kept with the result so that a group of results can be given one as well."""
+"""The basis of the interval of a mean, kept with the result so that a group of results can have an interval too."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Spread:
         variance: The variance of the mean, estimated for the interval; clusters count.
         third: The third central moment of the mean.
         df: Degrees of freedom of ``variance``; infinite where it follows from the mean.
-        trials: The number of independent values that these are worth if all are equal, so that nothing else tells it.
+        trials: The number of independent values that these are worth if all are equal, so that nothing else shows it.
         least_trials: The number of independent values that they are worth at least, however uncertain the variance is.
         seen_trials: The number of independent values that they are worth if the members of a cluster are as alike as
             they look, for the bound next to the end of the range; 0: as for the other bound.
         bounds: The range of the values.
         is_continuous: Whether most values, or clusters, lie between the bounds.
-        problem: Why there can be no interval, also not for a group that contains it; empty: there can.
+        problem: Why neither it nor a group that contains it can have an interval; empty: they can.
     """
 
     mean: float

@@ -47,7 +47,7 @@ def media_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mappi
 
 
 def answer_text(sample: StoredSample) -> str | None:
-    """What was scored; where nothing was, the first text of the model. ``None``: it wrote none."""
+    """The text that was scored; if none was, the first text of the model. ``None``: it wrote none."""
     if sample["answer"] is not None:
         return str(sample["answer"])
     return next((output["text"] for output in model_outputs(sample) if output.get("text") is not None), None)
@@ -59,7 +59,7 @@ def images_of(sample: StoredSample) -> list[str]:
 
 
 def error_text(sample: StoredSample) -> str:
-    """Why a sample has no score; empty if it has one."""
+    """Return the reason why a sample has no score; empty if it has one."""
     return str((sample["error"] or {}).get("message") or "")
 
 
@@ -73,7 +73,7 @@ def tokens_of(sample: StoredSample) -> tuple[int, int] | None:
 
 def numbers_of(sample: StoredSample) -> dict[tuple[str, str], float]:
     """The numbers of a sample by metric and filter. Those of a value with keys are each under ``metric/key``; values
-    that are no finite number are left out.
+    that are not finite numbers are left out.
     """
     return dict(_finite_scores((score["metric"], score["filter"], score["value"]) for score in sample["scores"]))
 

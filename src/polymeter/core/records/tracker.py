@@ -1,8 +1,8 @@
-"""What a tracker is: something that is told of a finished run, such as a service where a team keeps its experiments.
+"""Trackers receive finished runs: for example a service where a team keeps its experiments.
 
 A tracker is made before the run, so that a misspelt argument or a missing package is found before anything is spent,
-and called once, when the run folder is complete. Nothing that it does can change a number. Whatever it raises is told
-and no more: the run can be sent again at any time, because it is sent from its folder.
+and called once, when the run folder is complete. It cannot change a result. Its errors are only reported: the run can
+be sent again at any time, because it is sent from its folder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 from polymeter.core.errors import PlanError
 
 SampleLimit = int | Literal["all"]
-"""How many samples of each task a tracker is given: the first ones, or all."""
+"""The number of samples of each task that a tracker receives: the first ones, or all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ class TrackedRun:
         folder: The run folder.
         model: The model's name.
         tasks: Its tasks, each with what its definition says: title, version, number of samples, dataset.
-        config: What was measured how, as plain nested data without keys, tokens and local paths.
-        numbers: Its numbers. Those that are no number, or not finite, are left out.
+        config: The settings of the measurement, as plain nested data without keys, tokens and local paths.
+        numbers: Its results. Values that are not numbers, or not finite, are left out.
         read_samples: ``(task) → samples``, one at a time.
         write_tables: ``(folder, limit) → files``: writes the samples of each task as Parquet, with their media.
-        further: Further files that whoever started the run wants to go along, by the paths that they get.
-        usage: What its requests took, by ``usage/ROLE/MODEL/COUNT``: the counts of ``ModelUsage`` that are known.
+        further: Further files that the user sends along, by the paths that they get.
+        usage: The usage of its requests, by ``usage/ROLE/MODEL/COUNT``: the counts of ``ModelUsage`` that are known.
             Tokens, images, seconds of audio, requests and failed tries.
     """
 
@@ -123,7 +123,7 @@ class TrackedRun:
 
 
 class Tracker(Protocol):
-    """Is told of finished runs. Its keyword parameters are its arguments on the command line."""
+    """Receives finished runs. Its keyword parameters are its arguments on the command line."""
 
     def send(self, run: TrackedRun) -> str:
         """Send a run.

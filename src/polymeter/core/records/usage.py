@@ -18,22 +18,22 @@ MODEL_ROLE = "model"
 UsageByRole = Mapping[tuple[str, str], "ModelUsage"]
 """The usage of a run by role and name of the model."""
 USAGE_VERSION = 1
-"""What a part of a run keeps of usage. 1: failed tries, and the media that each request sent; parts without a version
-kept neither.
+"""The version of the usage that a part of a run keeps. 1: failed tries, and the media that each request sent; parts
+without a version kept neither.
 """
 USAGE_BY_ROLE = "usage_by_role"
 """The key in ``run.json`` and ``results.json``."""
 TOKENS = ("input", "cached_read", "cached_write", "output", "reasoning")
 COUNTS = (*TOKENS, "images_sent", "images_made", "audio_s", "failed")
-"""What may be unknown of an answer."""
+"""The counts that may be unknown for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What the requests to one model in one role took. Two of them can be added.
+    """The usage of the requests to one model in one role. Two of them can be added.
 
     A count is ``None`` if no answer says it. If some answers say it and others do not, it is the sum of those that do,
-    and ``unknown`` says how many do not: the true sum is larger or equal.
+    and ``unknown`` is the number of those that do not: the true sum is larger or equal.
 
     Attributes:
         input: Tokens of prompts, without those that were read from or written to a provider's cache.
@@ -43,10 +43,10 @@ class ModelUsage:
         reasoning: Tokens of reasoning, which are part of ``output``.
         images_sent: Images in requests; frames of videos are not counted.
         images_made: Images in answers.
-        audio_s: Seconds of the recordings in requests; the sound of videos is not counted.
+        audio_s: Seconds of the recordings in requests; the audio of videos is not counted.
         requests: Requests that were answered. Repeats that one call answered count one each.
-        failed: Tries of requests that failed, by whatever error; a provider may charge for them. What they took is in
-            no other count.
+        failed: Tries of requests that failed, by whatever error; a provider may charge for them. No other count
+            includes them.
         unknown: By name of a count, the number of answered requests that do not say it; 0 is left out.
     """
 
@@ -85,8 +85,8 @@ class ModelUsage:
 
 
 def told_once(responses: Sequence[Response]) -> list[Response]:
-    """Answers that one call gave to several requests. Its first answer says what all took, so the others, which say
-    nothing, took nothing more.
+    """Answers that one call gave to several requests. Its first answer has the usage of all, so the others, which state
+    none, used nothing more.
     """
     first = next((place for place, response in enumerate(responses) if response.error is None), len(responses))
     counted = next((output.usage for one in responses[first:][:1] for output in one.outputs if output.usage), None)

@@ -1,4 +1,4 @@
-"""What Python callers pass, made the form that the engine works with; what has no such form is a plan error."""
+"""Arguments of Python callers, converted to the form of the engine; an argument without such a form is a plan error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def names_of(given: Any, argument: str) -> tuple[str, ...]:
 
 
 def mapping_of(given: Any, argument: str) -> dict[str, Any]:
-    """A copy of the mapping in an argument that may be left out.
+    """Return a copy of the mapping in an optional argument.
 
     Raises:
         PlanError: if it is something else, or one of its keys is not text.

@@ -1,7 +1,7 @@
 """Code that a model wrote runs only if the user has asked for it by name; everything that would run it asks here.
 
-A ``TaskSpec`` says whether its scoring runs any (``runs_generated_code``), and planning refuses it without the flag.
-The decision belongs to the user of this moment: a run folder that is continued or scored again cannot make it.
+A ``TaskSpec`` states that its scoring runs such code (``runs_generated_code``), and planning refuses it without the
+flag. The decision belongs to the user of this moment: a run folder that is continued or scored again cannot make it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ SHARED = frozenset(
         "temperature", "top_p", "until", "visual_cot", "width",
     }
 )  # fmt: skip
-"""What Polymeter reads itself, whatever the model."""
+"""The settings that Polymeter reads itself, for every model."""
 
 OF_TRANSFORMERS = frozenset(
     {
@@ -61,4 +61,4 @@ OF_IMAGES = frozenset(
 """Names of settings of models that make images."""
 
 EVERY_NAME = SHARED | OF_TRANSFORMERS | OF_ENDPOINTS | OF_IMAGES
-"""Every name that is known to exist, whoever honours it."""
+"""Every name that is known to exist, even if no model honours it."""

@@ -1,4 +1,4 @@
-"""What a task needs of a model and of a run, and whether a model can give it; settled before anything is spent."""
+"""Needs of a task from a model and a run. They are compared with a model's traits before anything is spent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ANSWERED_BY: Mapping[RequestKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a task needs of a run, declared before anything runs.
+    """The needs of a task, declared before anything runs.
 
     Attributes:
         requests: Kinds of request that the model must answer.
@@ -46,7 +46,9 @@ class Needs:
 
 
 def ways_around(kinds: Iterable[str]) -> str:
-    """What else can be done where a model does not answer these kinds of request; empty, or it begins with a blank."""
+    """Return the other ways to run a task if a model does not answer these kinds of request; empty, or with a blank in
+    front.
+    """
     return "".join(text for kind, text in _ANSWERED_BY.items() if kind in set(kinds))
 
 

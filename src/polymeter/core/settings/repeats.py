@@ -59,7 +59,7 @@ def group_repeats(requests: Sequence[Request]) -> list[list[Request]]:
 
 
 def _follows(request: Request, before: Request) -> bool:
-    """Return whether a request is a later repeat of the one before it. Two equal prompts of one sample both begin at 0."""
+    """Return whether a request is a later repeat of the one before it. Equal prompts of one sample both begin at 0."""
     parameters, earlier = request.parameters, before.parameters
     if isinstance(parameters, Loglikelihood) or isinstance(earlier, Loglikelihood):
         return False

@@ -1,6 +1,6 @@
-"""How long the scoring of one sample may take in a process of its own, and how much memory that process may use.
+"""The limits of time and memory for the scoring of one sample in a process of its own.
 
-Neither can change a score: a sample that exceeds a limit has no score, and the reason says which limit it was.
+Neither can change a score: a sample that exceeds a limit has no score, and the reason names the limit.
 """
 
 from __future__ import annotations

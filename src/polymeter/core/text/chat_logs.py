@@ -18,11 +18,11 @@ _STOPS = {"length": "max_tokens", "stop": "stop", "content_filter": "content_fil
 
 
 def chat_messages(messages: Sequence[Mapping[str, Any]], job: ExportJob) -> list[dict[str, Any]]:
-    """The messages of a request.
+    """Return the messages of a request.
 
     Args:
         messages: As the run folder has them.
-        job: The run: it says how media are shown, and is told which are left out.
+        job: The run: it decides how media are shown, and notes those that are left out.
     """
     chat = []
     for message in messages:
@@ -41,7 +41,9 @@ def last_exchanges(sample: StoredSample) -> list[Mapping[str, Any]]:
 
 
 def chat_choices(sample: StoredSample, job: ExportJob) -> list[dict[str, Any]]:
-    """The answers that ended a sample, as assistants' messages. A choice among continuations is told by its text."""
+    """Return the answers that ended a sample, as assistants' messages. A choice among continuations is shown as its
+    text.
+    """
     choices = []
     for exchange in last_exchanges(sample):
         for output in exchange["response"]["outputs"]:

@@ -108,7 +108,7 @@ def encode(value: Any) -> str:
 
 
 def encode_plain(value: Any) -> str:
-    """What ``encode`` gives for plain JSON data."""
+    """Return the result of ``encode`` for plain JSON data."""
     text = compact_json(value)
     return encode(value) if _TAG in text else text
 

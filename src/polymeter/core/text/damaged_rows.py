@@ -1,8 +1,9 @@
-"""How a row that is damaged in its file is told from the others: its text carries a mark with the file and the line.
+"""Marks of rows that are damaged in their file: their text carries a mark with the file and the line.
 
-Readers of JSON take a whole file or none. So a file that holds escapes which are no Unicode is mended before it is read
-(``data.mending``), and the mark, of characters that Unicode reserves for such uses inside a program, goes with the row
-through whatever a task's author makes of it, until the row is about to be used: then it fails, alone.
+Readers of JSON accept a whole file or none. So a file with escapes that are not Unicode is repaired before it is read
+(``data.mending``). The mark consists of characters that Unicode reserves for such uses inside a program. It stays with
+the row through everything that a task's author does with it, until the row is about to be used: then this row fails
+alone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def check_undamaged(doc: Mapping[str, Any]) -> None:
     """Check that no text of a row carries the mark.
 
     Raises:
-        DataError: if one does; it says where the row is damaged.
+        DataError: if one does; the error names the place of the damage.
     """
     for column, value in doc.items():
         if type(value) is str and _BEGIN in value:

@@ -46,12 +46,12 @@ class FullWidth:
 
     @property
     def words(self) -> str:
-        """What it is, as the predicate of a sentence."""
+        """The description of the sign, as the predicate of a sentence."""
         return f"{self.sign!r} ({self.unit} {self.column}) is a full-width {_NAMES[self.sign][0]}"
 
     @property
     def hint(self) -> str:
-        """What to write instead."""
+        """The text to write instead."""
         name, meant = _NAMES[self.sign]
         return f"Write {meant!r} and a space." if name == "colon" else f"Write {meant!r}."
 

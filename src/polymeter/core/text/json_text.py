@@ -1,13 +1,13 @@
 """JSON that every reader accepts: the one place where Polymeter turns values into JSON text for files and terminals.
 
-JSON has no word for a NaN or an infinity, and the bare words that Python writes break other readers. The numbers that
+JSON has no word for a NaN or an infinity, and the bare words that Python writes break other readers. The results that
 Polymeter computes are spelled as the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``, so that they survive being
-written and read; a NaN in anybody else's data is a missing value, ``null``. The journal is no JSON file: it keeps
-Python's own words, which come back exactly.
+written and read; a NaN in other data is a missing value, ``null``. The journal is not a JSON file: it keeps Python's
+own words, which come back exactly.
 
 A lone surrogate, in which a cut answer may end, is written as its JSON escape, since UTF-8 cannot hold it.
 
-What a guest writes with its own code, or with its system's ``dump``, is read by that code and stays as it is.
+What a guest writes with its own code, or with its system's ``dump``, is read by that code and stays unchanged.
 """
 
 from __future__ import annotations

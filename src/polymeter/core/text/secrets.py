@@ -55,8 +55,8 @@ _USER_INFO = re.compile(
     r"(?<=://)(?:[^\s/?#\"'<>]+"
     r"|[^\s/?#\"'<>:@\[]*:(?!\d{1,5}(?:[/?#,);.\]}]|$))[^\s\"'<>:]*(?::(?!//)[^\s\"'<>:]*)*)@",
 )
-"""The user of an address, also one that cannot be parsed: whose password has a ``/``, so that it is not a port. It ends
-before the next ``://``, so that the time to search a text grows with its length and no faster.
+"""The user of an address, also one that cannot be parsed: one with a ``/`` in its password, which is not a port. It
+ends before the next ``://``, so that the time to search a text grows with its length and no faster.
 """
 
 _SHORTEST = 8
@@ -64,7 +64,7 @@ _SHORTEST = 8
 _SHORTEST_WORD = 4
 """Of a key that an endpoint was sent, this many signs are looked for in its errors, as a word of their own."""
 _PUBLIC = ("application/", "text/", "image/", "multipart/", "*/*")
-"""What the values of headers that nobody keeps secret begin with."""
+"""The prefixes of the values of headers that are not secret."""
 _FOLDERS = ("PWD", "OLDPWD")
 """Variables of a shell that are named like passwords."""
 _CODE = re.compile(r"%[0-9A-F]{2}")
@@ -96,7 +96,9 @@ _KNOWN = _KnownSecrets()
 # Kept for the life of the process: what a name means never changes.
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Return whether a setting of this name holds a secret. ``eos_token`` (text) and ``score_key`` (a column) do not."""
+    """Return whether a setting of this name holds a secret. ``eos_token`` (text) and ``score_key`` (a column) hold
+    none.
+    """
     return _NAME.fullmatch(_snake_case(name)) is not None
 
 
@@ -229,7 +231,7 @@ def _without_header_values(text: str, found: list[str]) -> str:
 
 
 def _closing(text: str, begin: int) -> int:
-    """Where the brace that is open at a place is closed; the end of the text if it is not."""
+    """Return the place where the brace that is open at a place is closed; the end of the text if it is not."""
     depth, quote = 1, ""
     for place in range(begin, len(text)):
         sign = text[place]

@@ -16,8 +16,8 @@ _NUMBER = re.compile(r"[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def is_formula(value: Any) -> bool:
-    """Return whether a spreadsheet may compute a cell. A signed number is none: it stays one for whoever reads the
-    table.
+    """Return whether a spreadsheet may compute a cell. A signed number is not a formula: it stays a number for readers
+    of the table.
     """
     return isinstance(value, str) and _FORMULA.match(value) is not None and not _NUMBER.fullmatch(value)
 

@@ -52,7 +52,7 @@ class WrittenTruth(WrittenNumber, int):
 
 
 def plain_number(value: Any) -> Any:
-    """A number without its text; any other value as it is."""
+    """Return a number without its text; any other value unchanged."""
     if isinstance(value, WrittenTruth):
         return bool(value)
     if isinstance(value, WrittenNumber):

@@ -116,7 +116,8 @@ def document(make_loader: Callable[[str], Any], text: str, where: str) -> tuple[
     except yaml.YAMLError as error:
         raise PlanError(f"{_INVALID}: {' '.join(str(error).split())}.", where=f"{where}:1") from error
     except _NO_VALUE as error:
-        # What looks like a number or a date and is none (2024-13-45): PyYAML lets Python's own exception through.
+        # A text that looks like a number or a date but is not one (2024-13-45): PyYAML lets Python's own exception
+        # through.
         mark = _failing_node(make_loader(text)).start_mark
         problem = " ".join(str(error).split())
         raise PlanError(
@@ -128,7 +129,7 @@ def document(make_loader: Callable[[str], Any], text: str, where: str) -> tuple[
 
 
 def _invalid(error: yaml.MarkedYAMLError, text: str, where: str) -> PlanError:
-    """What is wrong with a text that is not YAML, and in which line of it."""
+    """Return the error in a text that is not YAML, with its line."""
     mark, lines = error.problem_mark or error.context_mark, text.splitlines()
     number = min(mark.line + 1, max(len(lines), 1)) if mark else 1
     problem = " ".join(str(error.problem or error.context or "it cannot be parsed").split())
@@ -178,7 +179,7 @@ class _Extent:
         self._written = 0
 
     def count(self, node: Any) -> int:
-        """How many values it is.
+        """Return the number of its values.
 
         Raises:
             PlanError: if it is too much, or has no end.
