@@ -326,7 +326,7 @@ SYNTAX = [
 DATA = [
     Case(
         "a folder where a file is needed",
-        ("in data_files is a folder, and a file is needed.", "Name a file in it: capitals.csv"),
+        ("in data_files is a folder, not a file.", "Name a file in it: capitals.csv"),
         lines("dataset_kwargs: {data_files: {test: .}}"),
         at="t.yaml:6",
     ),
@@ -401,7 +401,7 @@ MEDIA = [
     ),
     warned(
         "one file of a folder's table that does not exist",
-        "1 of 3 rows: the file that they name is not there (2.png)",
+        "1 of 3 rows: the file that they name is missing (2.png)",
         files={
             **lines(*OF_FOLDER, *ASKED, "doc_to_visual: image"),
             **{name: content for name, content in PHOTOS.items() if "2.png" not in name},

@@ -260,7 +260,7 @@ DATA = [
     ),
     Mistake(
         "a table of images in which no file is there",
-        says=("None of the 1 files that the rows of 'photos' name is there: photos/0.png", "Write '0.png'"),
+        says=("None of the 1 files named in the rows of 'photos' exists: photos/0.png", "Write '0.png'"),
         at=f"{MINE}:3",
         files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "file_name,country\nphotos/0.png,x\n"},
     ),
@@ -272,7 +272,7 @@ DATA = [
     ),
     Mistake(
         "a table of images with semicolons",
-        says=("photos/metadata.csv are not separated by commas", "Save it with commas"),
+        says=("photos/metadata.csv are not separated by commas", "Save it separated by commas"),
         at=f"{MINE}:3",
         files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "file_name;country\n0.png;x\n"},
     ),
@@ -1173,7 +1173,7 @@ FAILURES += [
         1,
     )
     for name, content, kind in (
-        ("0.jpg", b"\0\0\0\x18ftypheic" + bytes(50), "in no image format that Pillow knows."),
+        ("0.jpg", b"\0\0\0\x18ftypheic" + bytes(50), "Pillow does not know its format."),
         ("0.png", b"<svg/>", "SVG, not "),
     )
 ]

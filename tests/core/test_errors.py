@@ -183,7 +183,7 @@ def test_a_model_that_can_is_let_through_and_unknown_is_not_refused() -> None:
         ),
         (
             Needs(modalities=frozenset({"audio", "text"})),
-            "Task 'mme' shows audio to the model, which 'reader' cannot take.",
+            "Task 'mme' shows audio to the model, which 'reader' does not accept.",
         ),
         (
             Needs(roles=frozenset({"judge"})),

@@ -116,7 +116,7 @@ def test_broken_sounds(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"'.*none.wav' does not exist"):
         samples(tmp_path / "none.wav")
     for data in (b"RIFF no sound", b"xyz" * 100):
-        with pytest.raises(DataError, match="The file is broken, or no sound"):
+        with pytest.raises(DataError, match="The file is broken, or not audio"):
             samples(data)
     for nothing in (b"", wav(np.zeros(0))):
         with pytest.raises(DataError, match="empty"):

@@ -53,7 +53,7 @@ def test_a_file_is_fetched_and_verified(server, tmp_path):
 
 
 def test_a_wrong_md5_after_the_download_leaves_nothing(server, tmp_path):
-    with pytest.raises(DataError, match=rf"has MD5 {MD5}, not {OTHER}; it was thrown away"):
+    with pytest.raises(DataError, match=rf"has MD5 {MD5}, not {OTHER}; it was deleted"):
         download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=OTHER)
     assert files(tmp_path) == []
 
@@ -75,7 +75,7 @@ def test_what_is_there_with_the_right_md5_is_not_fetched(server, tmp_path):
 @pytest.mark.parametrize("promised", [None, -1])
 def test_a_file_that_is_too_large_is_refused_however_it_comes(server, tmp_path, promised):
     server.replies["/t.tsv"] = Reply(b"x" * 5000, promised=promised)
-    with pytest.raises(DataError, match=r"t\.tsv gives \d+ bytes or more; 4000 are the most"):
+    with pytest.raises(DataError, match=r"t\.tsv gives \d+ bytes or more; at most 4000 are accepted"):
         download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=MD5, max_bytes=4000)
     assert files(tmp_path) == []
 
@@ -201,7 +201,7 @@ def test_nothing_is_kept_of_what_comes_compressed(server, tmp_path):
 
 def test_nothing_is_kept_of_a_file_that_is_too_large(server, tmp_path):
     server.replies["/t.tsv"] = Reply(LARGE, promised=-1)
-    with pytest.raises(DataError, match="are the most that is taken"):
+    with pytest.raises(DataError, match=r"at most \d+ are accepted"):
         download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=LARGE_MD5, max_bytes=2_500_000)
     assert files(tmp_path) == []
 
@@ -261,7 +261,7 @@ def test_no_step_of_a_way_that_begins_verified_may_be_unverified(hops):
 def test_plain_http_warns_only_without_an_md5(server, tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "polymeter"):
         download(f"{server.url}/t.tsv", tmp_path / "a", md5=MD5)
-        assert "nothing proves" not in caplog.text
+        assert "its content is not verified" not in caplog.text
         download(f"{server.url}/t.tsv", tmp_path / "b", md5=None)
     assert "not fetched over TLS and has no MD5" in caplog.text
 
@@ -275,7 +275,7 @@ def test_a_file_url_is_copied_also_offline(tmp_path):
         download((tmp_path / "no").as_uri(), tmp_path / "n", md5=MD5)
     with pytest.raises(DataError, match=r"on another machine \(host\)"):
         download("file://host/x", tmp_path / "n", md5=MD5)
-    with pytest.raises(DataError, match="10 are the most"):
+    with pytest.raises(DataError, match="at most 10 are accepted"):
         download(source.as_uri(), tmp_path / "n", md5=MD5, max_bytes=10)
 
 
@@ -339,7 +339,7 @@ def test_what_is_no_image_is_refused_and_not_kept(server, tmp_path, body):
 def test_an_image_is_bounded(server, tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "MAX_IMAGE_BYTES", 50)
     server.replies["/i.png"] = Reply(encoded(size=(200, 200)))
-    with pytest.raises(DataError, match="50 are the most"):
+    with pytest.raises(DataError, match="at most 50 are accepted"):
         fetched_image(f"{server.url}/i.png", tmp_path)
 
 

@@ -55,13 +55,13 @@ def test_a_folder_without_a_table_is_not_remarked_on(tmp_path: Path) -> None:
         (
             {"metadata.csv": rows(*ALL, "nope.png", "also.png")},
             [
-                "2 of 6 rows: the file that they name is not there (nope.png, also.png); their samples fail. "
+                "2 of 6 rows: the file that they name is missing (nope.png, also.png); their samples fail. "
                 "Correct the names"
             ],
         ),
         (
             {"metadata.csv": rows(*ALL, *(f"x{number}.png" for number in range(5)))},
-            ["5 of 9 rows: the file that they name is not there (x0.png, x1.png, x2.png, …)"],
+            ["5 of 9 rows: the file that they name is missing (x0.png, x1.png, x2.png, …)"],
         ),
         ({"metadata.csv": rows("0.png", "1.png", "2.png", "3.PNG")}, ["Write '3.png' and not '3.PNG'.", "3.png"]),
         ({"metadata.csv": rows("0.png", "1.png", "2.png", "3.jpg")}, ["Write '3.png' and not '3.jpg'.", "3.png"]),
@@ -76,7 +76,7 @@ def test_a_folder_without_a_table_is_not_remarked_on(tmp_path: Path) -> None:
         ({"metadata.csv": rows(*ALL, "")}, ["1 of 5 rows: no file is named (row 5); they are asked without 'image'."]),
         (
             {"metadata.csv": TABLE + "".join(f"{name},q,a\n" for name in (*ALL, "2.png"))},
-            ["1 × a row that is there more than once (2.png)"],
+            ["1 × a row that occurs more than once (2.png)"],
         ),
         (
             {"metadata.csv": "file_name,word\n0.png,a\n1.png,b\n2.png,c\n3.png,d\n0.png,e\n"},
@@ -100,7 +100,7 @@ def test_what_is_left_out_or_counted_twice_is_told(tmp_path: Path, files: dict[s
 def test_names_are_told_as_the_table_writes_them(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as raised:
         notes(tmp_path, {"metadata.csv": rows("photos/0.png", "photos/1.png")})
-    assert "None of the 2 files that the rows of 'photos' name is there: photos/0.png" in raised.value.what
+    assert "None of the 2 files named in the rows of 'photos' exists: photos/0.png" in raised.value.what
     assert raised.value.hint == "Write '0.png' and not 'photos/0.png'."
     assert raised.value.key == "dataset_kwargs"
 
@@ -111,7 +111,7 @@ def test_names_are_told_as_the_table_writes_them(tmp_path: Path) -> None:
         ({"metadata.csv": ""}, "photos/metadata.csv is empty (0 bytes)", "one of them file_name"),
         ({"metadata.csv": TABLE}, "photos/metadata.csv has column names and no rows", "below it"),
         ({"metadata.csv": "filename,a\n0.png,b\n"}, "has no column 'file_name'", "Rename 'filename' to 'file_name'."),
-        ({"metadata.csv": "file_name;a\n0.png;b\n"}, "not separated by commas", "Save it with commas"),
+        ({"metadata.csv": "file_name;a\n0.png;b\n"}, "not separated by commas", "Save it separated by commas"),
         ({"metadata.csv": "file_name,a\n../0.png,b\n"}, "names '../0.png'", "relative to metadata.csv"),
         ({"metadata.csv": "file_name,a\n/tmp/0.png,b\n"}, "names '/tmp/0.png'", "such as '0.png'"),
         ({"metadata.jsonl": '{"file_name": "0.png"}\n{"f'}, "Line 2 of photos/metadata.jsonl", "Each line holds a row"),

@@ -176,7 +176,7 @@ def test_gated_data_is_told_with_what_to_do(machine: Machine, hub: Hub) -> None:
     hub.is_gated = True
     done = machine.fetch("colours")
     assert done.returncode == 2
-    assert "Dataset made/colours is gated, or private" in done.stderr
+    assert "Dataset made/colours is gated or private" in done.stderr
     assert "hf auth login" in done.stderr
 
 

@@ -204,7 +204,7 @@ def test_a_hub_that_cannot_be_reached_leaves_what_is_here(machine: Machine, hub:
     machine.environment["MODELSCOPE_ENDPOINT"] = "http://127.0.0.1:9"
     done = machine.run("--tasks", "colours")
     assert done.returncode == 0, done.stderr
-    assert "It is read as this machine has it." in done.stderr
+    assert "The copy on this machine is read." in done.stderr
 
 
 def test_a_dataset_that_is_not_given_is_told_with_what_to_do(machine: Machine, hub: ModelScope) -> None:
@@ -215,7 +215,7 @@ def test_a_dataset_that_is_not_given_is_told_with_what_to_do(machine: Machine, h
     hub.is_private = True
     done = machine.fetch("colours")
     assert done.returncode == 2
-    assert "private, or gated" in done.stderr
+    assert "private or gated" in done.stderr
     assert "MODELSCOPE_API_TOKEN" in done.stderr
 
 

@@ -1,4 +1,4 @@
-"""Where rows and media come from: datasets, their splits, images, audio and videos.
+"""Sources of rows and media: datasets, their splits, images, audio and videos.
 
 Opens data and gives out rows, lazily; what a row means is up to the formats. Heavy packages are imported inside the
 functions that need them.

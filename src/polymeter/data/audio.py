@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 AudioLike = Audio | Path | str | bytes | Mapping[str, Any]
 ONLY_FILES = {"protocol_whitelist": "file,crypto,data"}
-"""What FFmpeg may open for a medium: playlists may name addresses, which it would follow."""
+"""The protocols that FFmpeg may open for a medium: playlists may name addresses, which it would follow."""
 _FULL_SCALE = 32768.0
 
 
@@ -55,7 +55,7 @@ def samples(audio: AudioLike, *, rate: int | None = None, mono: bool = True) -> 
     part = audio if isinstance(audio, Audio) else Audio(audio)
     array, own_rate = _decoded_sound(part)
     if not array.size:
-        raise DataError(f"The sound {part.describe()} is empty.")
+        raise DataError(f"The audio {part.describe()} is empty.")
     if mono:
         array = array.mean(axis=0, dtype="float32")
     if rate is not None and rate != own_rate:
@@ -66,13 +66,13 @@ def samples(audio: AudioLike, *, rate: int | None = None, mono: bool = True) -> 
 
 
 def duration_s(audio: Audio) -> float | None:
-    """How long audio lasts, in seconds, as its header says; ``None`` if it lies elsewhere, or has no header that can be
-    read here.
+    """Return the length of audio in seconds, from its header; ``None`` if it lies elsewhere, or has no header that can
+    be read here.
     """
     if audio.is_url:
         return None
     try:
-        with boundary(DataError, "Reading the header of a sound"):
+        with boundary(DataError, "Reading the header of an audio file"):
             return _duration_s(audio.origin())
     except PolymeterError:
         return None
@@ -110,7 +110,7 @@ def _decoded_sound(part: Audio) -> tuple[NDArray[np.float32], int]:
     if isinstance(source, Mapping):
         return _of_array(source["array"], source.get("sampling_rate"), part)
     if hasattr(source, "get_all_samples"):
-        with boundary(DataError, f"Decoding the sound {part.describe()}"):
+        with boundary(DataError, f"Decoding the audio {part.describe()}"):
             decoded = source.get_all_samples()
             return _of_array(decoded.data.numpy(), decoded.sample_rate, part)
     data: Any = source
@@ -121,8 +121,8 @@ def _decoded_sound(part: Audio) -> tuple[NDArray[np.float32], int]:
             f"Cannot take samples from a {type(data).__name__}.", hint="Give a path, bytes, or an array with its rate."
         )
     if not data:
-        raise DataError(f"The sound {part.describe()} is empty.")
-    with boundary(DataError, f"Decoding the sound {part.describe()}", hint="The file is broken, or no sound."):
+        raise DataError(f"The audio {part.describe()} is empty.")
+    with boundary(DataError, f"Decoding the audio {part.describe()}", hint="The file is broken, or not audio."):
         return _of_file(data)
 
 
@@ -131,7 +131,7 @@ def _of_array(array: Any, rate: Any, part: Audio) -> tuple[NDArray[np.float32], 
 
     channels = np.atleast_2d(np.asarray(array))
     if not rate:
-        raise DataError(f"The sound {part.describe()} has no sampling_rate.")
+        raise DataError(f"The audio {part.describe()} has no sampling_rate.")
     if channels.ndim != 2 or channels.dtype.kind not in "iuf":
         raise DataError(
             f"The samples of {part.describe()} have shape {channels.shape} and type {channels.dtype}.",
@@ -167,7 +167,7 @@ def _of_file(data: bytes) -> tuple[NDArray[np.float32], int]:
             raise missing_package("soundfile", f"WAV files of another kind than PCM ({error})", "audio") from None
     if find_spec("av") is not None:
         return _of_container(data)
-    raise missing_package("soundfile", "sounds that are not WAV files", "audio")
+    raise missing_package("soundfile", "audio files other than WAV", "audio")
 
 
 def _of_wav(data: bytes) -> tuple[NDArray[np.float32], int]:
@@ -198,12 +198,12 @@ def _of_container(data: bytes) -> tuple[NDArray[np.float32], int]:
 
     with av.open(io.BytesIO(data), options=ONLY_FILES) as container:
         if not container.streams.audio:
-            raise DataError("The file holds no sound.")
+            raise DataError("The file holds no audio.")
         stream = container.streams.audio[0]
         resampler = av.AudioResampler(format="fltp")
         pieces = [piece.to_ndarray() for frame in container.decode(stream) for piece in resampler.resample(frame)]
         pieces.extend(piece.to_ndarray() for piece in resampler.resample(None))
         rate = stream.codec_context.sample_rate
     if not pieces:
-        raise DataError("The file holds no sound.")
+        raise DataError("The file holds no audio.")
     return np.concatenate(pieces, axis=1).astype(np.float32, copy=False), int(rate)

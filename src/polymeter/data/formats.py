@@ -180,7 +180,7 @@ def _without_controls(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def escaped_controls(cell: Any) -> Any:
-    """A cell without characters that no XML holds; what is not text is as it was."""
+    """Return a cell without characters that no XML holds; a cell that is not text is unchanged."""
     return _NOT_IN_XML.sub(lambda found: f"_x{ord(found[0]):04X}_", cell) if isinstance(cell, str) else cell
 
 

@@ -1,8 +1,8 @@
-"""Reading JSON files in which the text of some rows is not Unicode: an escape for half a surrogate pair.
+"""Reading JSON files with rows whose text is not Unicode: an escape for half a surrogate pair.
 
-Such a file is read from a mended copy, in which what is broken is replaced and the row is marked
+Such a file is read from a repaired copy. There the broken text is replaced and the row is marked
 (``core.text.damaged_rows``), so that this row fails with its file and line and all others are measured. A file is only
-looked at when it could not be read, so good files cost nothing. A file that is not UTF-8 is refused before
+looked at when it could not be read, so good files are not slower. A file that is not UTF-8 is refused before
 (``data.opening.preparing``).
 """
 
@@ -30,7 +30,7 @@ _ENDINGS = (".json", ".jsonl")
 
 
 def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | datasets.DatasetDict:
-    """``datasets.load_dataset``, which reads local files with damaged text from mended copies in ``cache_dir``, and
+    """Call ``datasets.load_dataset``; local files with damaged text are read from repaired copies in ``cache_dir``, and
     Excel files as the CSV that they are.
 
     Raises:
@@ -54,7 +54,7 @@ def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | da
 
 
 def _cache(kwargs: Mapping[str, Any]) -> Path:
-    """Where ``datasets`` keeps what it prepares."""
+    """Return the folder where ``datasets`` keeps prepared data."""
     from datasets.config import HF_DATASETS_CACHE
 
     return Path(kwargs.get("cache_dir") or HF_DATASETS_CACHE)
@@ -134,7 +134,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _mended_copies(files: Any, folder: Path) -> Any:
-    """The files with those that are damaged replaced by mended copies, in the form that they are named in."""
+    """Return the files with damaged ones replaced by repaired copies, in the form that they are named in."""
     if isinstance(files, Mapping):
         return {split: _mended_copies(item, folder) for split, item in files.items()}
     if isinstance(files, (list, tuple)):

@@ -20,7 +20,7 @@ _HUB_FILE = re.compile(r"hf://datasets/(?P<repo>[^@]+)@(?P<commit>[0-9a-f]{40})/
 
 @dataclass(frozen=True, slots=True)
 class SplitOrigin:
-    """Where the rows of a split stand.
+    """The places of the rows of a split.
 
     Attributes:
         files: Its files, in order.
@@ -61,7 +61,9 @@ def shift_origin(dataset: datasets.Dataset, start: int) -> None:
 
 
 def origin_of(dataset: datasets.Dataset) -> SplitOrigin | None:
-    """Where the rows of a dataset stand; ``None`` if that is not known, or they were shuffled or chosen since."""
+    """Return the places of the rows of a dataset; ``None`` if they are unknown, or the rows were shuffled or selected
+    since.
+    """
     noted = dataset.info.download_checksums or {}
     starts = {entry[_START] for entry in noted.values() if isinstance(entry, dict) and _START in entry}
     files = [_here(file) for file in noted]

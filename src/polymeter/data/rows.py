@@ -33,9 +33,9 @@ class Rows(Protocol):
     Attributes:
         columns: Names of all columns, media included.
         media: Modality of each column that docs leave out.
-        undecoded: Media columns whose cells the dataset leaves as they are stored (``decode=False``).
+        undecoded: Media columns with undecoded cells, as the dataset stores them (``decode=False``).
         fingerprint: Digest of the content.
-        written: Columns whose cells rows know as they are written.
+        written: Columns with cells that rows know as written.
         written_fingerprint: Digest of those; empty if there are none.
         has_blanks: Whether an empty cell is an empty text, as in a CSV.
     """
@@ -251,12 +251,12 @@ def make_rows(
 
 @contextmanager
 def naming_damage(table: pa.Table, files: Sequence[str]) -> Iterator[None]:
-    """Read rows inside this, and text that is not UTF-8 is an error with its file and line: some readers take such text
-    as it is, and it fails only when it is used.
+    """Read rows inside this: text that is not UTF-8 raises an error with its file and line. Some readers accept such
+    text unchanged, and it fails only when it is used.
 
     Args:
         table: The rows.
-        files: Where they may come from.
+        files: The files that may hold them.
     """
     import pyarrow as pa
 
@@ -313,7 +313,7 @@ def _damaged_text(table: pa.Table) -> tuple[str, bytes] | None:
 
 
 def _line_of(data: bytes, files: Sequence[str]) -> str:
-    """Where some bytes first stand in the files of a dataset, as ``rows.jsonl:17``; empty if nowhere."""
+    """Return the first place of some bytes in the files of a dataset, as ``rows.jsonl:17``; empty if there is none."""
     for file in map(Path, files):
         if file.is_file() and file.suffix in (".json", ".jsonl"):
             with file.open("rb") as lines:
@@ -350,7 +350,7 @@ def _digest_rows(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _own(value: Any) -> Any:
-    """A cell for one use. An image that was not decoded yet is opened anew: whoever uses it decodes it in place, and
+    """Return a cell for one use. An image that was not decoded yet is opened anew: its user decodes it in place, and
     these rows live as long as the run.
     """
     data = vars(value).get("polymeter_bytes") if is_pil(value) and getattr(value, "tile", None) else None

@@ -162,7 +162,7 @@ def _open_hub(
             _note_commit(source, commit)
             return opened
         failure: DataError = SourceError(
-            f"This machine has commit {commit} of dataset {source}, and {wanted} is wanted.",
+            f"This machine has commit {commit} of dataset {source}, not {wanted}.",
             key="dataset_path",
             hint="Fetch it while there is a network: polymeter fetch.",
         )
@@ -186,7 +186,7 @@ def commit_of(opened: Iterable[datasets.Dataset]) -> str:
 
 
 def _note_commit(source: Source, commit: str) -> None:
-    """Pin a commit by having read it: the manifest keeps it, and a run that goes on asks for it."""
+    """Pin a commit by having read it: the manifest keeps it, and a resumed run asks for it."""
     read = guest_context().read_revisions
     if commit and read is not None:
         read[source.path] = commit
@@ -327,7 +327,7 @@ def _check_address(file: str) -> None:
             continue
         place, shown = urlsplit(part), hide_secrets(part)
         if "@" in place.netloc:
-            raise DataError(f"{shown} holds a user name: what data names is fetched without credentials.")
+            raise DataError(f"{shown} holds a user name: addresses in data are fetched without credentials.")
         with suppress(UnresolvedError):  # the attempt to fetch it says so too
             public_addresses(place.hostname or "", place.port or 443, shown=shown)
 

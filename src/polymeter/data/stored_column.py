@@ -35,10 +35,10 @@ class StoredColumnType(ExtensionDtype):  # type: ignore[misc]  # pandas has no a
 
 
 class StoredColumn(ExtensionArray):  # type: ignore[misc]  # pandas has no annotations
-    """Cells of which the long ones are in a file.
+    """Cells with the long ones in a file.
 
     Args:
-        cells: The cells as they are held: ``StoredText``, a list with such texts, or any other object as it is.
+        cells: The cells as they are held: ``StoredText``, a list with such texts, or any other object unchanged.
     """
 
     def __init__(self, cells: np.ndarray[Any, np.dtype[np.object_]]) -> None:
@@ -110,7 +110,7 @@ class StoredColumn(ExtensionArray):  # type: ignore[misc]  # pandas has no annot
         return stored_column, ([*self],)
 
     def isna(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which cells are empty."""
+        """Return an array that marks the empty cells."""
         return np.asarray(pd.isna(self._cells))
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> StoredColumn:
@@ -129,7 +129,7 @@ class StoredColumn(ExtensionArray):  # type: ignore[misc]  # pandas has no annot
         return _plain_array(pd.Series(np.asarray(self), dtype=object).astype(dtype))
 
     def map(self, mapper: Any, na_action: Any = None) -> Any:
-        """What a function makes of each cell, of which one at a time is in memory."""
+        """Return the results of a function for the cells, with one cell at a time in memory."""
         if not callable(mapper):
             return pd.Series(np.asarray(self), dtype=object).map(mapper, na_action=na_action).array
         is_skipped = self.isna() if na_action == "ignore" else np.zeros(len(self), dtype=bool)
@@ -170,7 +170,7 @@ def column_of(cells: list[Any], index: pd.Index[Any]) -> pd.Series[Any]:
 
 
 def with_texts(value: Any) -> Any:
-    """A table whose stored columns are columns of objects; anything else as it is."""
+    """Return a table with its stored columns as columns of objects; any other value unchanged."""
     if isinstance(value, pd.DataFrame):
         stored = [name for name, dtype in value.dtypes.items() if isinstance(dtype, StoredColumnType)]
         return value.astype(dict.fromkeys(stored, object)) if stored else value
@@ -179,7 +179,7 @@ def with_texts(value: Any) -> Any:
 
 
 def _plain_array(column: pd.Series[Any]) -> Any:
-    """What a column is made of: an array of NumPy, which may be written to, or of pandas."""
+    """Return the array of a column: one of NumPy, which may be written to, or of pandas."""
     return column.to_numpy().copy() if isinstance(column.dtype, np.dtype) else column.array
 
 

@@ -154,7 +154,7 @@ def read_index(container: Any, stream: Any) -> FrameIndex:
     declared = Fraction(stream.duration * unit) if stream.duration else end
     if end < declared * _WHOLE:
         raise DataError(
-            f"It is cut off: it should last {float(declared):.1f} s, but only {float(end):.1f} s are there.",
+            f"It is cut off: it should last {float(declared):.1f} s, but only {float(end):.1f} s exist.",
             hint="Fetch the file again.",
         )
     return FrameIndex(stamps, sorted(keys), [(stamp - begin) * unit for stamp in stamps], end)
@@ -168,7 +168,7 @@ def upright(frame: Any) -> PILImage:
 
 
 def duration_of(container: Any, stream: Any) -> Fraction | None:
-    """How long a video lasts, in seconds; ``None`` if its container does not say."""
+    """Return the length of a video in seconds; ``None`` if its container does not state it."""
     if stream.duration:
         return Fraction(stream.duration * stream.time_base)
     return Fraction(container.duration, 1_000_000) if container.duration else None
@@ -176,7 +176,9 @@ def duration_of(container: Any, stream: Any) -> Fraction | None:
 
 @contextmanager
 def _local(origin: Path | str | bytes) -> Iterator[Any]:
-    """What PyAV reads: a file on this machine. It would follow a URL, and those inside of playlists, anywhere."""
+    """Return the source that PyAV reads: a file on this machine. It would follow a URL, and those inside of playlists,
+    anywhere.
+    """
     if isinstance(origin, str) and is_elsewhere(origin):
         with tempfile.NamedTemporaryFile(suffix=".video") as file:
             fetch_named_by_data(origin, file, max_bytes=_MAX_VIDEO_BYTES)

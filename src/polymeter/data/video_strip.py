@@ -43,7 +43,7 @@ class Strip:
 def strip(video: Video) -> Strip:
     """Up to four frames of the segment, side by side: a preview for the report.
 
-    For a long video these are key frames near the desired times, so that a preview costs a few frames and not the
+    For a long video these are key frames near the desired times, so that a preview decodes a few frames and not the
     whole file.
 
     Raises:

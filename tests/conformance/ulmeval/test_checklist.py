@@ -436,7 +436,7 @@ def test_a_wrong_md5_is_refused_after_the_download(
         assert polymeter_run(tmp_path / "run", "ulm", "Toy", *words, path=painter(tmp_path)) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "has MD5" in said
-    assert f"not {'0' * 32}; it was thrown away" in said
+    assert f"not {'0' * 32}; it was deleted" in said
     assert not list(data_folder.glob("*.tsv"))
 
 
@@ -448,7 +448,7 @@ def test_a_right_md5_is_fetched_once(tmp_path: Path, caplog: pytest.LogCaptureFi
             assert polymeter_run(tmp_path / name, "ulm", "Toy", *words, path=painter(tmp_path)) == 0
         assert server.asked["/files/other.tsv"] == 1
     assert "not verified" not in caplog.text
-    assert "nothing proves" not in caplog.text
+    assert "its content is not verified" not in caplog.text
 
 
 @pytest.mark.parametrize("name", ["Toy.tsv", "other.tsv"])

@@ -88,7 +88,7 @@ def test_without_a_url_a_wrong_md5_is_refused(root):
 
 
 def test_a_wrong_download_leaves_nothing(server, root):
-    with pytest.raises(DataError, match="thrown away"):
+    with pytest.raises(DataError, match="it was deleted"):
         table_file("X", f"{server.url}/Set.tsv", "0" * 32)
     assert contents(root) == {}
 

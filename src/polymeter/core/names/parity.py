@@ -147,4 +147,4 @@ def _system_named(text: str) -> System:
         if text in (system.name, system.parity_name):
             return system
     hint = did_you_mean(text, known) or f"Known: {', '.join(sorted(known))}, {OFF}."
-    raise PlanError(f"There is no system {text!r} to be at parity with.", where="--parity", hint=hint)
+    raise PlanError(f"There is no system {text!r}.", where="--parity", hint=hint)

@@ -24,7 +24,7 @@ def refuse_generated_code(task: str, where: str = "") -> PlanError:
         f"Task {task!r} runs the code that the model writes, and this run does not allow it.",
         where=where,
         hint=f"{ALLOW} allows it: each program runs in a process of its own, with limits, and without network and your "
-        "files where this system can keep them from it.",
+        "files if this system can isolate it.",
     )
 
 
@@ -35,4 +35,6 @@ def require_generated_code() -> None:
         PlanError: if it does not.
     """
     if not guest_context().allows_generated_code:
-        raise PlanError("Code that a model wrote is to be run, and this run does not allow it.", hint=f"See {ALLOW}.")
+        raise PlanError(
+            "The scoring runs code that a model wrote, and this run does not allow it.", hint=f"See {ALLOW}."
+        )

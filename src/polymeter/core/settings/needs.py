@@ -102,7 +102,7 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
     for modality in sorted(needs.modalities):
         if traits.modalities.get(modality) is False:
             raise UnfitError(
-                f"Task {task!r} shows {modality} to the model, which {model!r} cannot take.",
+                f"Task {task!r} shows {modality} to the model, which {model!r} does not accept.",
                 hint=f"Choose another model or task. {SKIP_UNFIT}",
             )
     for modality in traits.requires:

@@ -66,7 +66,7 @@ def text_of(file: Path, *, what: str = "file") -> str:
     try:
         data = file.read_bytes()
     except IsADirectoryError as error:
-        raise PlanError(f"This is a folder, and a {what} is needed.", where=str(file)) from error
+        raise PlanError(f"This is a folder, not a {what}.", where=str(file)) from error
     except OSError as error:
         raise PlanError(f"Cannot read the {what}: {error.strerror or error}.", where=str(file)) from error
     try:
@@ -195,7 +195,7 @@ class _Extent:
             self._written += own
             return own
         if key in self._open:
-            raise self._refused("An alias refers to the collection that it stands in, which so has no end.", node)
+            raise self._refused("An alias refers to the collection that contains it.", node)
         self._open.add(key)
         total = 1
         self._written += 1

@@ -1,5 +1,5 @@
-"""Which addresses data may name: those of the public internet, so that a dataset cannot make this machine ask others of
-its own network, or the metadata service of a cloud.
+"""The addresses that data may name are those of the public internet. So a dataset cannot make this machine ask others
+of its own network, or the metadata service of a cloud.
 
 A name is resolved once, all of its addresses are checked, and the connection goes to one of these: a name that resolves
 differently a moment later gains nothing. The user may allow private addresses.

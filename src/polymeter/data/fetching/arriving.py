@@ -41,10 +41,10 @@ class PartialFile:
     """The beginning of a file, under another name in its folder until it is whole.
 
     Args:
-        target: Where the whole file goes.
-        url: Where it comes from.
-        md5: Its MD5, if it is known: then the whole tells whether its parts fit together. Else the server's own tag of
-            the file does, which is noted beside it, and without one nothing is kept.
+        target: The place of the whole file.
+        url: Its address.
+        md5: Its MD5, if it is known: it shows that the parts of the whole fit together. Else the server's own tag of
+            the file shows it and is noted beside it; without one nothing is kept.
     """
 
     def __init__(self, target: Path, url: str, md5: str | None) -> None:
@@ -70,7 +70,7 @@ class PartialFile:
 
     @property
     def n_kept(self) -> int:
-        """How many bytes are there that a download can go on from."""
+        """The number of bytes that a download can continue from."""
         return self._file.stat().st_size if self.can_be_joined and self._file.is_file() else 0
 
     @contextmanager
@@ -108,13 +108,14 @@ class PartialFile:
 
 
 class Sink:
-    """Writes bytes to a file: counted, hashed, and up to a limit. It goes on from what the file holds already.
+    """Writes bytes to a file: counted, hashed, and up to a limit. It continues after the bytes that the file holds
+    already.
 
     Args:
         file: The file.
-        url: Where it comes from, as it is shown.
+        url: Its address, as messages show it.
         max_bytes: Most bytes that are taken.
-        part: What is known of what the file holds; ``None``: nothing in it is of use.
+        part: Facts about the bytes that the file holds; ``None``: none of them are usable.
     """
 
     def __init__(self, file: IO[bytes], url: str, max_bytes: int, part: PartialFile | None = None) -> None:
@@ -141,14 +142,14 @@ class Sink:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What asks for the rest of the file alone, if something will tell whether it is of the same file."""
+        """The headers that ask for the rest of the file alone, if it can be checked that it is the same file."""
         if not self.size or self._part is None or not self._part.can_be_joined:
             return {}
         condition = {"If-Range": self._part.tag} if self._part.tag else {}
         return {"Range": f"bytes={self.size}-", **condition}
 
     def restart(self) -> None:
-        """What is there is of no use."""
+        """Discard the bytes so far."""
         self._tell(-self.size)
         self._file.seek(0)
         self._file.truncate()
@@ -158,7 +159,7 @@ class Sink:
     def expect(self, size: int) -> None:
         """Raise DataError if this size is over the limit."""
         if size > self._max_bytes:
-            what = f"{self._url} gives {size} bytes or more; {self._max_bytes} are the most that is taken."
+            what = f"{self._url} gives {size} bytes or more; at most {self._max_bytes} are accepted."
             raise TooLargeError(what)
 
     def is_rest(self, response: httpx.Response) -> bool:
@@ -200,7 +201,7 @@ class Sink:
 
 
 def _tag_of(response: httpx.Response) -> str:
-    """What tells one version of a file from another; empty if the server says nothing that does."""
+    """Return the tag of a file's version; empty if the server sends none."""
     tag = str(response.headers.get("etag") or "")
     # A weak tag says that two files mean the same, not that they are the same bytes.
     return str(response.headers.get("last-modified") or "") if tag.startswith("W/") or not tag else tag

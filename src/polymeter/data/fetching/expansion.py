@@ -1,4 +1,4 @@
-"""How much packed files become when they are unpacked: a file of some kilobytes can stand for terabytes.
+"""The size of packed files once they are unpacked: a file of some kilobytes can expand to terabytes.
 
 A file is refused before a reader unpacks it to disk or memory. What is plainly broken is left to that reader.
 """
@@ -17,7 +17,7 @@ from typing import IO, Any
 from polymeter.core.errors import DataError
 
 MOST_TIMES = 100
-"""How many times its own size a packed file may become. Text becomes 3 to 30 times as large."""
+"""The most times its own size that a packed file may become. Text becomes 3 to 30 times as large."""
 FREE_BYTES = 1 << 30
 """A file may become as large as this whatever its own size."""
 _DEFLATE_TIMES = 1032

@@ -1,12 +1,12 @@
 """Single files from URLs: verified, limited in size, complete or not at all.
 
-Two kinds of URL are told apart. One that *code* or the user names (a class's table, ``download``) is fetched from
-wherever it leads, as its author chose. One that *data* names (an image in a row) is fetched from public addresses only,
-also after redirects, and never with credentials: neither a user in the URL, nor cookies, nor a ``.netrc``.
+There are two kinds of URL. One that *code* or the user names (a class's table, ``download``) is fetched from any
+address, as its author chose. One that *data* names (an image in a row) is fetched from public addresses only, also
+after redirects, and never with credentials: neither a user in the URL, nor cookies, nor a ``.netrc``.
 
 TLS certificates are always verified. If the MD5 of a file is given, the download is checked against it and discarded
-if it does not match. Two processes that need the same file fetch it once. A large download that broke off goes on where
-it stopped, if its MD5 or the server's own tag of the file can tell that both halves are of one file.
+if it does not match. Two processes that need the same file fetch it once. A large download that broke off continues, if
+its MD5 or the server's own tag of the file shows that both halves are of one file.
 
 Files are fetched with httpx, and endpoints are asked with aiohttp: a download is a plain call, also on a thread that
 runs an event loop. aiohttp rewrites the escapes of a URL, which a signature in it may cover, and knows no SOCKS proxy.
@@ -66,7 +66,7 @@ def download(
     Args:
         url: ``https://``, ``http://`` or ``file://``. The latter two prove nothing about the file's origin: without an
             MD5 a warning is logged.
-        target: Where the file goes. An existing file is replaced once the new one has been verified.
+        target: The place of the file. An existing file is replaced once the new one has been verified.
         md5: Hex MD5 that the file must have; ``None``: any.
         max_bytes: The largest size that is accepted.
         timeout_s: The longest wait for a connection or for the next bytes.
@@ -77,12 +77,12 @@ def download(
 
     Raises:
         DataError: if the file cannot be fetched, is too large, or has another MD5. An existing file is unchanged then,
-            and nothing is left behind but the beginning of a large file whose download broke off, from which the next
-            one goes on.
+            and nothing is left behind but the beginning of a large file if its download broke off; the next one
+            continues from there.
     """
     target, shown = Path(target), hide_secrets(url)
     if not md5 and not url.lower().startswith("https://"):
-        log.warning("%s is not fetched over TLS and has no MD5: nothing proves what it is", shown)
+        log.warning("%s is not fetched over TLS and has no MD5: its content is not verified", shown)
     existed = target.exists()
     with boundary(DataError, f"Putting {shown} at {target}"), _locked(target):
         if target.exists() and (md5_of(target) == md5.lower() if md5 else not existed):
@@ -98,7 +98,7 @@ def download(
             part.discard()
             if is_last or not sink.is_resumed:  # else what was kept may be of a former file
                 raise DataError(
-                    f"What {shown} gives has MD5 {actual_md5}, not {md5.lower()}; it was thrown away.",
+                    f"The file at {shown} has MD5 {actual_md5}, not {md5.lower()}; it was deleted.",
                     where=str(target),
                     hint="The file at that address has changed, or the MD5 in DATASET_MD5 is wrong.",
                 )
@@ -107,7 +107,7 @@ def download(
 
 
 def size_of(url: str, *, timeout_s: float = TIMEOUT_S) -> int | None:
-    """The size in bytes of the file at a URL that code or the user names; ``None`` if its server does not tell, or
+    """The size in bytes of the file at a URL that code or the user names; ``None`` if its server does not report it, or
     nothing may be asked.
 
     Raises:
@@ -198,7 +198,7 @@ def bytes_named_by_data(path: str) -> bytes:
         return buffer.getvalue()
     if not path.startswith(_HUB) or "::" in path:  # others could lead anywhere, with the user's credentials
         raise DataError(
-            f"{hide_secrets(path)[:120]!r} is no file, no http(s) address and no file of the hub.",
+            f"{hide_secrets(path)[:120]!r} is not a file, not an http(s) address and not a file of the Hub.",
             hint="Name the file itself.",
         )
     from datasets.utils.file_utils import xopen

@@ -1,8 +1,8 @@
-"""The files of a dataset of the Hugging Face Hub: which ones it is read from, how large they are, and fetching them.
+"""The files of a dataset of the Hugging Face Hub: the ones that are read, their sizes, and fetching them.
 
-Files go into the hub's own cache, where every tool finds them. A download that broke off goes on where it stopped, and
-a file counts as fetched only with the content that the hub states. The address of a mirror (``HF_ENDPOINT``) and the
-token (``HF_TOKEN``, ``hf auth login``) are those of the hub's own library.
+Files go into the hub's own cache, where every tool finds them. A download that broke off continues, and a file counts
+as fetched only with the content that the hub states. The address of a mirror (``HF_ENDPOINT``) and the token
+(``HF_TOKEN``, ``hf auth login``) are those of the hub's own library.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from polymeter.data.source import Source, cleaned
 _ADDRESS = re.compile(r"hf://datasets/(?P<repo>[^@]+)@(?P<commit>[0-9a-f]{40})/(?P<path>.+)")
 _BLOCK = 1 << 20
 _AT_ONCE = 500
-"""How many files the hub is asked about in one request."""
+"""The number of files in one request to the hub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ def fetch_file(file: HubFile, *, token: Any = None, told: Callable[[int], None] 
     content.unlink(missing_ok=True)
     place.unlink(missing_ok=True)
     raise DataError(
-        f"{file.path} of dataset {file.repo} has arrived with other content than the hub states; it was thrown away.",
-        hint="Fetch it again. If that does not help, what serves it (a mirror or proxy) is at fault.",
+        f"{file.path} of dataset {file.repo} has arrived with other content than the hub states; it was deleted.",
+        hint="Fetch it again. If that does not help, its server (a mirror or proxy) is at fault.",
     )
 
 
@@ -142,7 +142,7 @@ def _asking(source: Source) -> Iterator[None]:
         text = f"{error.what} {error.__cause__!r} {getattr(error.__cause__, '__cause__', None)!r}".lower()
         if "gated" in text or "401" in text:
             raise DataError(
-                f"Dataset {source} is gated, or private: the hub gives it to those alone who have been let in.",
+                f"Dataset {source} is gated or private: the hub requires access to it.",
                 hint=f"Ask for access on the page of {source.path}, then log in with 'hf auth login' or set HF_TOKEN.",
             ) from error
         raise
@@ -157,7 +157,7 @@ def _sha256(file: Path) -> str:
 
 
 def _bar(told: Callable[[int], None]) -> type:
-    """A progress bar as the hub's library makes them, which draws nothing and passes on what it is told."""
+    """Return a progress bar for the hub's library. It draws nothing and passes on the numbers of bytes."""
     from huggingface_hub.utils.tqdm import tqdm
 
     def update(bar: object, n: float | None = 1) -> None:

@@ -1,13 +1,13 @@
-"""Datasets of ModelScope: their files, how large they are, and the folder that they are read from once they are here.
+"""Datasets of ModelScope: their files, the sizes, and the local folder that they are read from.
 
-The hub is asked through its own client (``modelscope-hub``), which goes on where a download broke off and compares what
-arrives with the size and the SHA-256 that the hub states. ``MODELSCOPE_ENDPOINT`` names a mirror,
+The hub is asked through its own client (``modelscope-hub``). It resumes downloads that broke off and compares arrived
+files with the size and the SHA-256 that the hub states. ``MODELSCOPE_ENDPOINT`` names a mirror,
 ``MODELSCOPE_API_TOKEN`` (or ``ms-hub login``) who asks.
 
 Below ``datasets/OWNER--NAME`` each commit has a folder of its own in ``snapshots``, which holds whole files and no
-others: what is arriving lies in ``arriving``. ``listings`` says which files a commit has, ``revisions`` which commit a
-branch was at when all that was asked of it had arrived. So a folder never mixes two commits, and whatever breaks off,
-what was complete stays complete without a network.
+others: incomplete files lie in ``arriving``. ``listings`` holds the files of a commit, ``revisions`` the commit that a
+branch was at when all requested files had arrived. So a folder never mixes two commits, and if a download breaks off,
+complete files stay usable without a network.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Repository:
 
     @property
     def script(self) -> str:
-        """The program in Python that reads this dataset; empty if its files are read as they are."""
+        """The program in Python that reads this dataset; empty if its files are read directly."""
         own = f"{self.name.rpartition('/')[2]}.py"
         return own if any(file.path == own for file in self.files) else ""
 
@@ -110,12 +110,12 @@ def open_repository(name: str, cache_dir: Path) -> Repository:
         if repository.commit:
             context.read_revisions[name] = repository.commit
         else:
-            log.warning("ModelScope does not tell which commit dataset %s is at: it is not recorded.", name)
+            log.warning("ModelScope does not report the commit of dataset %s: it is not recorded.", name)
     return repository
 
 
 def folder_of(name: str, cache_dir: Path) -> Path:
-    """Where all that is kept of a dataset lies."""
+    """The folder of everything that is kept of a dataset."""
     return cache_dir / "datasets" / name.replace("/", "--")
 
 
@@ -164,7 +164,7 @@ def _download(repository: Repository, missing: Sequence[HubFile]) -> None:
             if _is_here(repository.folder, file):  # another process has fetched it while this one waited
                 continue
             if not file.sha256:
-                # Nothing would tell whether what is there of it is of the same file.
+                # Nothing would show that the bytes so far are of the same file.
                 for part in arriving.glob(f"{file.path}.*"):
                     part.unlink(missing_ok=True)
             whole = api.downloader.download_file(
@@ -227,7 +227,7 @@ def _files_by_the_card(repository: Repository, configs: Sequence[str | None]) ->
             try:
                 builder = datasets.load_dataset_builder(str(shown), config, cache_dir=str(scratch))
             except Exception as error:  # noqa: BLE001  (whatever it is: all files are fetched, which is never too few)
-                log.debug("the card of %s does not tell its files: %r", repository.name, error)
+                log.debug("the card of %s does not list its files: %r", repository.name, error)
                 return None
             files = [Path(str(file)) for some in (builder.config.data_files or {}).values() for file in some]
             if not files:
@@ -245,7 +245,7 @@ def _asked(name: str, revision: str, cache_dir: Path, kept: Repository | None) -
     except DataError as error:
         if kept is None or not _is_unreachable(error):
             raise
-        log.warning("%s It is read as this machine has it.", error.what)
+        log.warning("%s The copy on this machine is read.", error.what)
         return kept
     blobs = _blobs(listed)
     if not blobs:
@@ -375,11 +375,11 @@ def _asking(name: str, action: str = "Asking ModelScope about") -> Iterator[Any]
             endpoint = HubApi(config=config).resolve_endpoint_for_read(name, repo_type=_KIND)
             yield HubApi(config=replace(config, endpoint=endpoint))
     except DataError as error:
-        # An address that the hub has signed lets in whoever knows it.
+        # An address that the hub has signed lets in everybody who knows it.
         error.what = _QUERY.sub("?...", error.what)
         if isinstance(error.__cause__, (AuthenticationError, PermissionDeniedError)):
             raise DataError(
-                f"Dataset {name} of ModelScope is private, or gated: it is given to those alone who have been let in.",
+                f"Dataset {name} of ModelScope is private or gated: the hub requires access to it.",
                 hint="Ask for access on its page, then log in with 'ms-hub login' or set MODELSCOPE_API_TOKEN.",
             ) from error
         if isinstance(error.__cause__, NotExistError):
@@ -400,7 +400,7 @@ def _is_unreachable(error: DataError) -> bool:
 
 
 def _callback(told: Callable[[int], None]) -> type:
-    """What the client tells of a file's bytes that arrive, passed on."""
+    """Return a callback for the client that passes on the numbers of arrived bytes."""
     from modelscope_hub import ProgressCallback
 
     return type("Arriving", (ProgressCallback,), {"update": lambda _, n: told(n)})

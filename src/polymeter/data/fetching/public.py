@@ -23,7 +23,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @contextmanager
 def answer_of(url: str, *, timeout_s: float) -> Iterator[httpx.Response]:
-    """What a URL gives at the end of its redirects, its body not read yet.
+    """Return the response of a URL at the end of its redirects, its body not read yet.
 
     Each place on the way is resolved and checked, and connected to by its address. Nothing of the user's goes along:
     no user of the URL, no cookies, no ``.netrc``. Certificates and proxies of the environment count.
@@ -52,10 +52,10 @@ def answer_of(url: str, *, timeout_s: float) -> Iterator[httpx.Response]:
 
 def _check_form(place: httpx.URL, url: str) -> None:
     if place.scheme not in _PORTS or not place.host:
-        raise DataError(f"{hide_secrets(url)} leads to {str(place)[:120]!r}, which is no http(s) address.")
+        raise DataError(f"{hide_secrets(url)} leads to {str(place)[:120]!r}, which is not an http(s) address.")
     if place.userinfo:
         raise DataError(
-            f"{hide_secrets(str(place))} holds a user name: what data names is fetched without credentials."
+            f"{hide_secrets(str(place))} holds a user name: addresses in data are fetched without credentials."
         )
 
 

@@ -1,4 +1,4 @@
-"""What a local data file says of itself without being read as a dataset: its number of rows, and its media columns."""
+"""Facts about a local data file that is not read as a dataset: its number of rows, and its media columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def count_rows(path: Path) -> int | None:
     count = _COUNTS.get(path.suffix.lower())
     try:
         return None if count is None else count(path)
-    except (OSError, ValueError, csv.Error):  # whoever opens it as a dataset tells what is wrong with it
+    except (OSError, ValueError, csv.Error):  # opening it as a dataset reports the error
         return None
 
 

@@ -1,5 +1,5 @@
-"""Why a dataset cannot be opened, in terms of the files and settings that somebody wrote: ``datasets`` says what went
-wrong inside of it. Files are only looked at once opening them has failed, so good ones cost nothing.
+"""Reasons why a dataset cannot be opened, in terms of the files and settings that somebody wrote: ``datasets`` reports
+errors of its own internals. Files are only looked at once opening them has failed, so good ones are not slower.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from polymeter.core.errors import DataError, did_you_mean
 from polymeter.core.text.phrases import first_of
 
 Key = Literal["dataset_path", "dataset_name", "dataset_kwargs", "split"]
-"""What of a task's configuration an error is about."""
+"""The key of a task's configuration that an error is about."""
 
 _SETTINGS = (
     "data_files", "data_dir", "revision", "token", "features", "encoding", "sep", "delimiter", "column_names",
@@ -23,12 +23,12 @@ _SETTINGS = (
 _UNKNOWN_SETTING = re.compile(r"unexpected keyword argument '(\w+)'|BuilderConfig .* doesn't have a '(\w+)' key")
 _EMPTY_SLICE = re.compile(r'Instruction "(\w+\[.*\])" corresponds to no data')
 _EQUAL_NAMES = re.compile(r"Multiple matches for FieldRef\.Name\((.+?)\) in ")
-_OWN_NAME = "Give each column a name of its own: of two, nobody knows which one is meant."
+_OWN_NAME = "Give each column a different name."
 _EXAMPLE = "Write dataset_kwargs: {data_files: {test: rows.csv}}; a file lies beside the YAML."
 ROWS_BELOW = "The first line of a CSV has the names of the columns, and the rows come below it."
-"""What to do about a table without rows."""
+"""The advice for a table without rows."""
 _FEATURES = (
-    "Leave it out: numbers in a CSV are compared as they are written there. For other types write the rows as .jsonl, "
+    "Leave it out: numbers in a CSV are compared as written. For other types write the rows as .jsonl, "
     "with quotes around what is text."
 )
 _AS_CSV = "Save it as CSV in UTF-8 (in a spreadsheet: save as, CSV UTF-8) and name that file."
@@ -38,14 +38,14 @@ _READ_EXCEL = ("csv", "excel")
 _SPREADSHEETS = (_EXCEL, ".xls", ".ods", ".numbers")
 _FILE_KINDS = frozenset(ending[1:] for ending in _SPREADSHEETS)
 _STARTS = (
-    (b"\xff\xfe", "written in UTF-16, and not in UTF-8"),
-    (b"\xfe\xff", "written in UTF-16, and not in UTF-8"),
-    (b"PK\x03\x04", "an archive or a spreadsheet, and no text"),
-    (b"\xd0\xcf\x11\xe0", "a spreadsheet, and no text"),
-    (b"\x1f\x8b", "compressed, and no text"),
-    (b"PAR1", "a Parquet file, and no text"),
+    (b"\xff\xfe", "written in UTF-16, not in UTF-8"),
+    (b"\xfe\xff", "written in UTF-16, not in UTF-8"),
+    (b"PK\x03\x04", "an archive or a spreadsheet, not a text file"),
+    (b"\xd0\xcf\x11\xe0", "a spreadsheet, not a text file"),
+    (b"\x1f\x8b", "compressed, not a text file"),
+    (b"PAR1", "a Parquet file, not a text file"),
 )
-"""What files begin with that are taken for text by mistake."""
+"""The first bytes of files that are taken for text by mistake."""
 _READ = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow")
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _ESCAPED = (
@@ -92,7 +92,7 @@ def refuse_equal_names(names: Sequence[str], file: Path, *, has_lines: bool = Tr
 def explain(
     error: DataError, path: str, kwargs: Mapping[str, Any], builders: Iterable[str], directory: Path
 ) -> DataError | None:
-    """What to raise in place of an error that was raised while a dataset was loaded; ``None`` if it says enough.
+    """Return the error to raise instead of one that was raised while a dataset was loaded; ``None`` if it says enough.
 
     Args:
         error: The error.
@@ -133,7 +133,7 @@ def explain(
 
 
 def _explained(message: str, path: str, kwargs: Mapping[str, Any]) -> SourceError | None:
-    """What to say of a failure whose message names its reason; ``None`` if it does not."""
+    """Return the explanation of a failure if its message names its reason, else ``None``."""
     equal = _EQUAL_NAMES.search(message)
     if equal:
         return SourceError(
@@ -164,7 +164,7 @@ def missing_split(dataset: str, split: str, has: Iterable[str]) -> SourceError:
 
 
 def _in_files(path: str, kwargs: Mapping[str, Any], directory: Path) -> SourceError | None:
-    """What is wrong with the files that the settings name; ``None`` if that cannot be seen."""
+    """Return the error in the files that the settings name; ``None`` if none is found."""
     folder = kwargs.get("data_dir")
     if folder and not Path(str(folder)).is_dir():
         near = _near_file(directory / str(folder))
@@ -178,7 +178,7 @@ def _in_files(path: str, kwargs: Mapping[str, Any], directory: Path) -> SourceEr
         if any(sign in name for sign in "*?[") or "://" in name:
             continue
         if file.is_dir():
-            what = f"{file.name!r} in data_files is a folder, and a file is needed."
+            what = f"{file.name!r} in data_files is a folder, not a file."
             return SourceError(what, key="dataset_kwargs", hint=_inside(file))
         if not file.exists():
             is_escaped = _CONTROL.search(name) is not None
@@ -191,7 +191,7 @@ def _in_files(path: str, kwargs: Mapping[str, Any], directory: Path) -> SourceEr
 
 
 def file_problem(path: str, file: Path) -> SourceError | None:
-    """What is wrong with a file that could not be read, as far as its content shows."""
+    """Return the error in a file that could not be read, as far as its content shows."""
     if file.stat().st_size == 0:
         return SourceError(f"The file {file.name} is empty (0 bytes).", key="dataset_kwargs", hint=ROWS_BELOW)
     if file.suffix.lower() == _EXCEL and path in _READ_EXCEL:
@@ -213,7 +213,7 @@ def file_problem(path: str, file: Path) -> SourceError | None:
 
 
 def in_other_encoding(file: Path) -> SourceError | None:
-    """The error for a file of text that is not UTF-8; ``None`` if it is, or if it is not text at all."""
+    """Return the error for a file of text that is not UTF-8; ``None`` if it is, or if it is not text at all."""
     found = None if _other_kind(file) else first_bad_byte(file)
     if found is None:
         return None
@@ -249,7 +249,7 @@ def _files_named(kwargs: Mapping[str, Any]) -> str:
 
 
 def _broken_json(file: Path) -> tuple[str, str] | None:
-    """What is wrong with a file that is not one value of JSON, and what to do; rows on lines of their own are fine."""
+    """Return the error in a file that is not one value of JSON, and what to do; rows on lines of their own are fine."""
     text = file.read_text(encoding="utf-8", errors="replace")
     try:
         json.loads(text)
@@ -257,22 +257,22 @@ def _broken_json(file: Path) -> tuple[str, str] | None:
         if not str(error).startswith("Extra data"):
             return (
                 f"The file {file.name} is not valid JSON: {error}.",
-                "It is a list of rows, with a comma between two.",
+                "Write a list of rows, separated by commas.",
             )
     return None
 
 
 def _other_kind(file: Path) -> str:
-    """What a file is that is not text in UTF-8; empty if it may be."""
+    """Return the kind of a file that is not text in UTF-8; empty if it may be."""
     with file.open("rb") as content:
         start = content.read(4)
     if file.suffix.lower() in _SPREADSHEETS:
-        return "a spreadsheet, and no text"
+        return "a spreadsheet, not a text file"
     return next((what for sign, what in _STARTS if start.startswith(sign)), "")
 
 
 def broken_json_line(file: Path, shown: str, example: str) -> tuple[str, str] | None:
-    """What is wrong with the first line of a file that is not valid JSON, and what to do; ``None`` if all are.
+    """Return the error in the first line of a file that is not valid JSON, and what to do; ``None`` if all are.
 
     Args:
         file: A file of JSON lines.
@@ -290,7 +290,7 @@ def broken_json_line(file: Path, shown: str, example: str) -> tuple[str, str] | 
 
 
 def _inside(folder: Path) -> str:
-    """What to write in place of a folder."""
+    """Return the text to write instead of a folder."""
     names = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in _READ)
     if names:
         return f"Name a file in it: {first_of(names, _MOST_FILES)}."
@@ -320,6 +320,6 @@ def root_cause(error: BaseException | None) -> BaseException | None:
 
 
 def sentence(error: BaseException) -> str:
-    """What an error says, on one line that ends with a full stop."""
+    """Return the message of an error, on one line that ends with a full stop."""
     text = " ".join(str(error).split()) or type(error).__name__
     return f"{text[:_LONGEST].rstrip('.')}."

@@ -1,9 +1,9 @@
 """Opening local files as a dataset: a clone of a hub repository, a folder of split files, a folder written by
 ``save_to_disk``, or a single file.
 
-A folder whose dataset card describes configurations is opened as the hub opens it, by the same library: the card says
-which files belong to a configuration and which one is the default. In a folder without such a card a configuration is
-a subfolder. A configuration that is not there is an error, never the rows of another one.
+A folder whose dataset card describes configurations is opened as the hub opens it, by the same library: the card names
+the files of each configuration and the default one. In a folder without such a card a configuration is a subfolder. A
+missing configuration is an error, never the rows of another one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BUILDER_OF = {
 TABLE_SUFFIXES = frozenset(_BUILDER_OF)
 CARDS = ("README.md", ".huggingface.yaml")
 """Files that may describe the configurations of the dataset that they lie in."""
-_CARD_HINT = "Its dataset card says which files a configuration has; they must be there."
+_CARD_HINT = "Its dataset card names the files of each configuration; they must exist."
 _DEFAULT = "default"
 _ONLY_SPLIT = "train"
 _INFO = "dataset_info.json"
@@ -188,7 +188,7 @@ def open_saved(folder: Path, splits: Sequence[str]) -> dict[str, datasets.Datase
     """The named splits of a folder written by ``save_to_disk``; a dataset without splits serves as every split.
 
     Raises:
-        DataError: if the folder was not written by ``save_to_disk``, or lacks a split.
+        DataError: if the folder was not written by ``save_to_disk``, or a split is missing.
     """
     import datasets
 
@@ -265,7 +265,7 @@ def _generic(
     """The splits that ``datasets`` itself recognises: image folders, names of files that hold a split's name.
 
     Raises:
-        DataError: if it cannot read the folder, or a split is missing; ``known`` are those that file names tell.
+        DataError: if it cannot read the folder, or a split is missing; ``known`` are those that file names show.
     """
     hint = "It holds neither split files nor anything that datasets can read."
     try:

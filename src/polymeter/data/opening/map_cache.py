@@ -1,4 +1,4 @@
-"""What ``datasets`` keeps of the rows that a function made, and functions that draw at random."""
+"""Rows that ``datasets`` keeps of a function's results, and functions that draw at random."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _SIGN = b"rand"
-"""What code that draws at random names: ``random``, ``randint``, ``randperm``."""
+"""Names in code that draws at random: ``random``, ``randint``, ``randperm``."""
 
 
 @contextmanager

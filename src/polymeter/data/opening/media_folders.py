@@ -1,8 +1,8 @@
-"""Folders of images, sounds or videos with a table beside them: what ``datasets`` takes and leaves without a word.
+"""Folders of images, audio files or videos with a table beside them, and the files that ``datasets`` silently ignores.
 
 ``imagefolder`` and its siblings read names of files from ``metadata.csv`` (or ``.jsonl``, ``.parquet``). A name without
-a file, a file without a row, a row without a name, a row that is there twice, and a table that is called otherwise all
-change what a number is about, so each is told before anything is asked. Nothing is opened: folders are listed once.
+a file, a file without a row, a row without a name, a row that occurs twice, and a table with another name all change
+the meaning of a result, so each is reported before anything is asked. Nothing is opened: folders are listed once.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _SHOWN = 3
 
 
 def media_folder_notes(dataset: datasets.Dataset) -> tuple[str, ...]:
-    """What is odd about the rows of a folder of media; nothing for any other dataset.
+    """Return problems of the rows of a folder of media; none for any other dataset.
 
     Raises:
-        SourceError: if none of the files that its rows name is there.
+        SourceError: if none of the files that its rows name exists.
     """
     if dataset.info.builder_name not in FOLDER_BUILDERS:
         return ()
@@ -57,7 +57,7 @@ def media_folder_notes(dataset: datasets.Dataset) -> tuple[str, ...]:
 
 
 def folder_problem(error: DataError, path: str, kwargs: Mapping[str, Any]) -> SourceError | None:
-    """What is wrong with the table of a folder of media that cannot be read; ``None`` if it has none.
+    """Return the error in the table of a folder of media that cannot be read; ``None`` if it has none.
 
     Args:
         error: The error that was raised while it was loaded.
@@ -110,10 +110,10 @@ class _FolderRows:
         self.folder = self._table_folder(self.files[0]) if self.files else Path()
 
     def notes(self) -> Iterator[str]:
-        """What is odd about them.
+        """Yield their problems.
 
         Raises:
-            SourceError: if none of the files is there.
+            SourceError: if none of the files exists.
         """
         yield from self._missing()
         yield from self._nameless()
@@ -132,12 +132,12 @@ class _FolderRows:
         hint = self._where_it_is(missing[0])
         if not there:
             raise SourceError(
-                f"None of the {len(missing)} files that the rows of {self.folder.name!r} name is there: {names}.",
+                f"None of the {len(missing)} files named in the rows of {self.folder.name!r} exists: {names}.",
                 key="dataset_kwargs",
                 hint=hint,
             )
         n = sum(file not in there for file in self.files)
-        yield f"{n} of {self._n} rows: the file that they name is not there ({names}); their samples fail. {hint}"
+        yield f"{n} of {self._n} rows: the file that they name is missing ({names}); their samples fail. {hint}"
 
     def _nameless(self) -> Iterator[str]:
         for column, paths in self._columns.items():
@@ -182,7 +182,7 @@ class _FolderRows:
         twice = [str(key[0]) for key, n in Counter(keys).items() if n > 1]
         if twice:
             names = _few(map(os.path.basename, twice))
-            yield f"{len(twice)} × a row that is there more than once ({names}): it counts as often."
+            yield f"{len(twice)} × a row that occurs more than once ({names}): each copy counts."
         elif len(self._plain) == 1:
             names = _few(os.path.basename(str(path)) for path in paths if path in several)
             have = "has" if len(several) == 1 else "have"
@@ -208,7 +208,7 @@ class _FolderRows:
         return sorted(name for name in self._listed(folder) if os.path.splitext(name)[1].lower() in _TABLES)
 
     def _where_it_is(self, file: str) -> str:
-        """Where a file may be that is not where its row says, else what to do about it."""
+        """Return the place where a missing file may be, else what to do about it."""
         base, stem = self._table_folder(file), _stem(file)
         for folder in dict.fromkeys((os.path.dirname(file), str(base))):
             near = next((name for name in sorted(self._listed(folder)) if _stem(name) == stem), None)
@@ -238,7 +238,7 @@ def _media_paths(column: pa.ChunkedArray, feature: Any) -> list[str | None]:
 
 
 def _in_table(file: Path, folder: Path) -> tuple[str, str] | None:
-    """What is wrong with a table as far as its beginning shows, and what to do."""
+    """Return the error in a table as far as its beginning shows, and what to do."""
     shown = _below_folder(file, folder)
     names = "Its first line has the names of the columns, one of them file_name; the rows come below it."
     if file.stat().st_size == 0:
@@ -253,7 +253,10 @@ def _in_table(file: Path, folder: Path) -> tuple[str, str] | None:
         columns, *rows = [*islice(csv.reader(lines), 2)] or [[]]
     if not any(map(_NAME_COLUMN.fullmatch, columns)):
         if len(columns) == 1 and any(sign in columns[0] for sign in ";\t|"):
-            return f"The columns of {shown} are not separated by commas: {columns[0]!r}.", "Save it with commas."
+            return (
+                f"The columns of {shown} are not separated by commas: {columns[0]!r}.",
+                "Save it separated by commas.",
+            )
         near = did_you_mean("file_name", columns, n=1)
         hint = near.replace("Did you mean", "Rename").rstrip("?") + " to 'file_name'." if near else names
         return f"{shown} has no column 'file_name'. It has: {', '.join(columns)}.", hint

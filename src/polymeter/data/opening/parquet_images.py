@@ -36,11 +36,11 @@ _LEAST_HELD = 2
 
 
 def is_image(field: pa.Field, feature: Mapping[str, Any] | None) -> bool:
-    """Return whether a column holds images as ``datasets`` stores them, which become Pillow images as they are.
+    """Return whether a column holds images as ``datasets`` stores them, which become Pillow images unchanged.
 
     Args:
         field: The column.
-        feature: What is noted of it, without settings that have their default.
+        feature: Its noted feature, without settings that have their default.
     """
     return feature == _FEATURE and str(field.type) == _STORED and field.nullable
 
@@ -54,12 +54,12 @@ def can_be_read_in_groups(metadata: FileMetaData, images: Collection[str]) -> bo
 
 
 def size_of_columns(metadata: FileMetaData, except_for: Collection[str]) -> int:
-    """How many bytes the columns of a file hold, decompressed, except for some."""
+    """Return the number of bytes in the columns of a file, decompressed, except for some."""
     return sum(_sizes(metadata, lambda column: column not in except_for))
 
 
 def _sizes(metadata: FileMetaData, is_counted: Callable[[str], bool]) -> Iterator[int]:
-    """How many bytes the counted columns of each row group hold."""
+    """Return the number of bytes in the counted columns of each row group."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         parts = map(group.column, range(group.num_columns))
@@ -213,7 +213,7 @@ class _HeldGroup:
         self._groups: OrderedDict[Any, pa.Array] = OrderedDict()
 
     def get(self, key: Any, read: Callable[[], pa.Array]) -> pa.Array:
-        """A group, read once by whoever needs it first."""
+        """Return a group. It is read once, when it is first needed."""
         with self._lock:
             group = self._groups.get(key)
             if group is None:

@@ -246,8 +246,8 @@ def _parquet_rows(file: Path, cache_dir: Path | None) -> Rows | None:
 
 
 def _described(schema: pa.Schema) -> dict[str, dict[str, Any]] | None:
-    """The feature of each column, as ``datasets`` has noted it in a schema, without settings that have their default;
-    empty if it has noted nothing, and ``None`` if that cannot be told.
+    """Return the feature of each column, as ``datasets`` has noted it in a schema, without settings that have their
+    default; empty if it has noted nothing, and ``None`` if that is unknown.
     """
     noted = (schema.metadata or {}).get(b"huggingface")
     if noted is None:

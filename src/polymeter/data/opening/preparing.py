@@ -1,7 +1,7 @@
 """Preparing datasets of Parquet files, which ``datasets`` writes to Arrow files once, in bounded memory.
 
 By default Arrow reads a Parquet file ahead, whole, and its allocator keeps freed buffers on each thread that has used
-some: together more than twice the size of a file with 300 MB of images. Here a file is read as it is written, and what
+some: together more than twice the size of a file with 300 MB of images. Here a file is read as written, and what
 is freed goes back to the system.
 """
 
@@ -101,8 +101,8 @@ def _starts(split: Any, splits: Mapping[str, Any]) -> dict[str, int] | None:
 
 @contextmanager
 def _sounds_as_files() -> Iterator[None]:
-    """Let ``datasets`` note where a sound lies without the package that it would write sounds with, which it asks for
-    even then: a folder of sounds has nothing to write.
+    """Let ``datasets`` note where audio lies without the package that writes audio. It asks for that package
+    even then: a folder of audio files has nothing to write.
     """
     import datasets
 

@@ -1,9 +1,9 @@
 """Tables as they were written, for code that reads its own files again.
 
 A spreadsheet, or a file of separated values, does not give back what was written: of the texts "007" and "None" pandas
-makes a number and a missing value. Inside ``keeping_exact`` a table that is written into a folder is also kept there as
-it is, and reading its file gives that, as long as the file has not been changed by other means. What is kept lies on
-disk, so that threads and processes that the code starts find it too, and is gone at the end.
+makes a number and a missing value. Inside ``keeping_exact`` a table that is written into a folder is also kept there
+unchanged. Reading its file returns that table, as long as the file has not been changed by other means. The kept tables
+lie on disk, so that threads and processes that the code starts find them too, and are deleted at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DIGEST, _TABLE = "digest", "table"
 
 @contextmanager
 def keeping_exact(folder: Path) -> Iterator[None]:
-    """Keep the tables that are written into a folder as they are, inside the block.
+    """Keep the tables that are written into a folder unchanged, inside the block.
 
     Args:
         folder: The folder, without those below it.

@@ -43,7 +43,7 @@ _decode = json.JSONDecoder(**_NUMBERS).decode
 
 
 class Keyed(dict[str, Any]):
-    """A dictionary of a row that lacks keys which others in its column have: they are ``None`` for whoever asks."""
+    """A dictionary of a row without keys that others in its column have: these keys are ``None``."""
 
     __slots__ = ("others",)
 
@@ -163,7 +163,7 @@ class JsonRows:
             raise DataError(
                 f"An object of {self._file.name} has the key {str(error)!r} twice.",
                 where=where,
-                hint="Give each value a key of its own: of two, nobody knows which one is meant.",
+                hint="Give each value a different key.",
             ) from None
 
 

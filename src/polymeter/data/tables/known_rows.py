@@ -1,6 +1,6 @@
 """Rows that know how their cells are written: which files tell it, and which cells were read as something else.
 
-Nothing changes for rows whose cells were read as they are written: their values and fingerprints are those of
+Nothing changes for rows with cells that were read as written: their values and fingerprints are those of
 ``datasets``.
 """
 
@@ -44,7 +44,7 @@ class _Objects(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How the rows of a split were opened.
+    """The way in which the rows of a split were opened.
 
     Attributes:
         source: The dataset.
@@ -215,8 +215,8 @@ def _refuse_equal_names(dataset: datasets.Dataset, settings: Mapping[str, Any]) 
 
 
 def rows_from_files(source: Source, splits: Sequence[str], overrides: Mapping[str, str]) -> dict[str, Rows] | None:
-    """The rows of local JSON and CSV files that ``datasets`` cannot read, because it wants one type in each column;
-    ``None`` if they are no such files.
+    """Return the rows of local JSON and CSV files that ``datasets`` cannot read, because it needs one type in each
+    column; ``None`` if they are not such files.
 
     Args:
         source: The dataset.

@@ -55,7 +55,7 @@ def read_large(source: Path | IO[str], arguments: Mapping[str, Any]) -> pd.DataF
         images += stored
         texts = [text if here is None else _ELSEWHERE for text, here in zip(piece[IMAGES], stored, strict=True)]
         piece = piece.assign(**{IMAGES: texts})
-        # With every cell in quotes each comes back as it is, line breaks of all kinds included.
+        # With every cell in quotes each comes back unchanged, line breaks of all kinds included.
         piece.to_csv(rest, sep="\t", index=False, header=len(images) == len(piece), quoting=csv.QUOTE_ALL)
     file.flush()
     rest.seek(0)

@@ -100,7 +100,7 @@ def read_texts(path: Path | str) -> pd.DataFrame:
 
 
 def _missing_words() -> dict[str, Any]:
-    """Which words pandas takes for missing values."""
+    """Return the words that pandas reads as missing values."""
     is_there = guest_context().parity.on("missing-words")
     return {} if is_there else {"keep_default_na": False, "na_values": [""]}
 
@@ -206,7 +206,7 @@ def _not_utf8(file: Path) -> DataError | None:
 
 
 def _uneven(file: Path) -> DataError | None:
-    """What is wrong with a table that has more cells in a row than names above them, and in which line."""
+    """Return the error in a table that has more cells in a row than names above them, with its line."""
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
         rows = csv.reader(lines, delimiter="\t")
         with suppress(csv.Error):

@@ -114,7 +114,7 @@ class ObjectCells:
     """Cells of JSON files.
 
     Args:
-        read: First row and the row after the last → the rows as they are written.
+        read: First row and the row after the last → the rows as written.
         columns: The columns whose cells are others than those that were read.
         fingerprint: Digest of these cells.
         in_place: Whether they take the place of the cells that were read.

@@ -194,7 +194,7 @@ def test_a_commit_that_is_named_is_recorded_whatever_it_has_changed(
     with guest_context_with(read_revisions=read):
         assert answers(tmp_path) == ["red"]
         assert read == {}
-        assert "does not tell which commit" in caplog.text
+        assert "does not report the commit" in caplog.text
         with guest_context_with(revisions={"made/colours": removed}):
             assert answers(tmp_path) == ["red"]
     assert read == {"made/colours": removed}
