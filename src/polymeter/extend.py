@@ -2,7 +2,7 @@
 
 Benchmark formats, systems, models, metrics and detectors of other packages import their names from here, and so does
 everything in ``polymeter.library``. These names stay; the modules behind them may move. A name is imported when it is
-first used, so importing this module costs nothing.
+first used, so importing this module is fast.
 
 Errors
     ``PolymeterError`` and its kinds ``PlanError``, ``DataError``, ``ModelError`` (with ``ErrorKind``), ``ScoreError``
@@ -26,11 +26,11 @@ Tasks
     ``ReduceContext``, ``Result``; ``MetricPlan`` and ``reduce_rows``, the default reduction.
 Judges
     ``RoleClient`` sends requests to the model of a role: ``current_role_client`` returns the one of the sample that is
-    being scored, ``has_role`` says whether the run has such a model, and ``refuse_verdict`` reports that its answer is
-    not a verdict.
+    being scored, ``has_role`` returns whether the run has such a model, and ``refuse_verdict`` reports that its answer
+    is not a verdict.
 Formats
     ``Format`` with its ``PageKeys``, ``Outline``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``,
-    ``Root``. ``Dialect`` is what a family of task YAML does differently: ``OWN_DIALECT`` is ours, ``YamlReader`` reads
+    ``Root``. ``Dialect`` holds the differences of a family of task YAML: ``OWN_DIALECT`` is ours, ``YamlReader`` reads
     files, and ``dialect_format`` makes a format of a dialect.
 Systems
     ``System``, ``Target`` and ``Starter``. A package names its ``System`` in the entry point group

@@ -133,7 +133,7 @@ def test_the_files_of_an_interrupted_run_say_that_they_are_partial(run: Run) -> 
     assert "Partial: the run has not ended" in page
     assert f"numbers: {written['tasks']['numbers']['n_not_asked']} of 8 samples not asked yet." in page
     assert "numbers: 1 of 8 samples without a score (1 error)." in page
-    assert "numbers: own cannot be told before the run has ended." in page
+    assert "numbers: no value of own until the run has ended." in page
     assert not made.folder.samples.exists()
 
 

@@ -104,7 +104,7 @@ def test_it_does_not_run_for_a_run_that_never_began(typing: Typing) -> None:
 
 def test_its_failure_is_told_and_changes_nothing(typing: Typing, caplog: pytest.LogCaptureFixture) -> None:
     assert main([*RUN, "--model-args", "mode=gold", "--on-end", "exit 7"]) == 0
-    assert "The command of --on-end ended with 7. The run is as it was." in caplog.text
+    assert "The command of --on-end ended with 7. The run is unchanged." in caplog.text
     assert polymeter.open_run("runs/a").value("capitals", "exact_match") == 1.0
 
 

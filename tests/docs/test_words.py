@@ -33,27 +33,17 @@ WORDS = {
 TOO_LONG: tuple[str, ...] = ()
 PAGES_TO_DO: tuple[str, ...] = ()
 MESSAGES_TO_DO: tuple[str, ...] = (
-    "api",
-    "catalog",
     "cli",
-    "data",
     "run",
     "tasks",
 )
 DOCSTRINGS_TO_DO: tuple[str, ...] = (
-    "api",
-    "catalog",
     "cli",
-    "data",
-    "extend.py",
     "run",
     "tasks",
 )
 OPENINGS_TO_DO: tuple[str, ...] = (
-    "api",
-    "catalog",
     "cli",
-    "data",
     "run",
     "tasks",
 )

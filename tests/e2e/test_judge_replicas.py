@@ -139,7 +139,7 @@ def test_a_run_is_scored_again_by_replicas_of_a_judge(judged: Judged) -> None:
     assert "model" not in {
         role for role, lane in again.folder.read_manifest()["sessions"][-1]["lanes"].items() if "replicas" in lane
     }
-    with pytest.raises(PlanError, match="is not asked, and so it has no replicas"):
+    with pytest.raises(PlanError, match="is not asked, so it has no replicas"):
         polymeter.score(run.folder.path, output=judged.folder / "never", replicas=2)
 
 

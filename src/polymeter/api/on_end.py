@@ -27,7 +27,7 @@ class OnEnd:
 
     The command gets ``POLYMETER_RUN`` (the run folder), ``POLYMETER_STATUS`` (``complete``, ``stopped``,
     ``interrupted`` or ``failed``) and ``POLYMETER_EXIT_CODE`` in its environment, and on stdin the document that
-    ``--json`` prints. What it prints goes to stderr. If it fails, that is told and changes nothing else.
+    ``--json`` prints. Its output goes to stderr. If it fails, a warning is printed and nothing else changes.
 
     Args:
         command: A command of the shell; empty: nothing is run.
@@ -40,7 +40,7 @@ class OnEnd:
         self._folder: RunFolder | None = None
 
     def began(self, folder: RunFolder) -> None:
-        """The run has begun: from now on, its end is told whatever happens."""
+        """Note that the run has begun: from now on, the command runs at its end in any case."""
         self._folder = folder
 
     def around(self, evaluation: Callable[[], RunResult]) -> RunResult:
@@ -75,7 +75,7 @@ class OnEnd:
             _LOGGER.warning("The command of --on-end cannot be run: %s.", error)
             return
         if done.returncode:
-            _LOGGER.warning("The command of --on-end ended with %s. The run is as it was.", done.returncode)
+            _LOGGER.warning("The command of --on-end ended with %s. The run is unchanged.", done.returncode)
 
 
 def _document_of(error: BaseException, folder: RunFolder) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """The results of a run that has not ended, or was interrupted: what its journal holds so far, marked *partial*.
 
 They are made from the journal alone: no code of a benchmark runs, no model or judge is asked, and the run's lock is not
-taken, so that a run which is going on is left alone. A metric is aggregated as the task's configuration says, where
-that names one of Polymeter's aggregations; an author's own aggregation runs only when a run ends. A group's number is
-of the members that have one. A sample that has not ended is not a failure.
+taken, so that a run in progress is not disturbed. A metric is aggregated as the task's configuration says, if it names
+one of Polymeter's aggregations; an author's own aggregation runs only when a run ends. A group's result is computed
+from the members that have one. A sample that has not ended is not a failure.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def partial_results(folder: RunFolder) -> dict[str, Any]:
 
 
 def write_partial(folder: RunFolder, samples: int | Literal["all"] | None = None) -> dict[str, Any]:
-    """Write ``results.json`` and ``report.html`` of what there is. Results of a run that has ended meanwhile are never
-    replaced.
+    """Write ``results.json`` and ``report.html`` of partial results. Results of a run that has ended meanwhile are
+    never replaced.
 
     Args:
         folder: The run.
@@ -86,7 +86,7 @@ def write_partial(folder: RunFolder, samples: int | Literal["all"] | None = None
 
     def check() -> None:
         if folder.read_manifest()["status"] == "complete":
-            raise PlanError("The run has ended meanwhile.", where=str(folder.path), hint="Its results are there now.")
+            raise PlanError("The run has ended meanwhile.", where=str(folder.path), hint="It has results now.")
 
     write_html_report(folder, results, samples, is_by_journal=True, check=check)
     write_json(folder.results, results)
@@ -157,7 +157,7 @@ class _Rows:
 
 
 def _results(rows: _Rows, task: Mapping[str, Any], context: ReduceContext) -> list[Result]:
-    for _ in rows:  # only the samples tell which metrics there are
+    for _ in rows:  # only the samples show which metrics exist
         pass
     configured = _configured(task)
     plans = [_plan(metric, name, configured.get(metric)) for metric, name in rows.keys]
@@ -182,7 +182,9 @@ def _reduced(rows: _Rows, plans: Sequence[MetricPlan | None], context: ReduceCon
 
 
 def _plan(metric: str, name: str, entry: Mapping[str, Any] | None) -> MetricPlan | None:
-    """How a metric is aggregated; ``None`` if that is its author's own code. One that no list names is averaged."""
+    """Return the aggregation of a metric; ``None`` if it is its author's own code. A metric that no list names is
+    averaged.
+    """
     registered = METRICS.get(metric) if entry is not None and metric in METRICS else None
     named = (entry or {}).get("aggregation") or (registered.aggregation if registered else _MEAN)
     if not isinstance(named, str) or named not in AGGREGATIONS:
@@ -208,17 +210,17 @@ def _configured(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _notes(summaries: list[TaskSummary]) -> Iterator[str]:
-    """What a reader of partial results must know of numbers that are not there."""
+    """Yield notes for readers of partial results about missing values."""
     for summary in summaries:
         lost = dict.fromkeys(result.metric for result in summary.results if result.value is None and not result.subset)
         if lost:
-            yield f"{summary.alias}: {' and '.join(lost)} cannot be told before the run has ended."
+            yield f"{summary.alias}: no value of {' and '.join(lost)} until the run has ended."
 
 
 def write_partial_if_possible(folder: RunFolder) -> dict[str, Any]:
-    """Write what there is of a run that ended early; empty where a disk, or a damaged file, does not allow it: how the
-    run ended is told, and not that this could not be written.
+    """Write the partial results of a run that ended early; empty if a disk, or a damaged file, does not allow it. The
+    end of the run is reported, and this failure is not.
     """
-    with suppress(PolymeterError, ValueError, LookupError):  # the latter two of damaged rows, which a resume mends
+    with suppress(PolymeterError, ValueError, LookupError):  # the latter two of damaged rows, which a resume repairs
         return write_partial(folder)
     return {}

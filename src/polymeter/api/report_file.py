@@ -34,7 +34,7 @@ def write_html_report(
         results: Its results.
         samples: How many samples of each task to show, or ``"all"``; ``None``: as the manifest says.
         is_by_journal: Whether samples are read from the journal and not from their files.
-        check: Called before an earlier report is replaced; what it raises leaves that as it is.
+        check: Called before an earlier report is replaced; if it raises, that one stays unchanged.
 
     Raises:
         StorageError: if the folder cannot be read or written.

@@ -91,7 +91,7 @@ def _beside(path: Path) -> Path:
 
 
 def _changed_tasks(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
-    """What differs between two manifests of the same plan and may explain a difference."""
+    """Yield the differences between two manifests of the same plan that may explain other results."""
     tasks = {task["name"]: task for task in after["tasks"]}
     for task in before["tasks"]:
         now = tasks.get(task["name"])
@@ -103,7 +103,7 @@ def _changed_tasks(before: dict[str, Any], after: dict[str, Any]) -> Iterator[st
                 yield f"The {what} of task {task['name']!r} changed."
     for key, what in (("model", "model"), ("roles", "judge")):
         if before["identity"].get(key) != after["identity"].get(key):
-            yield f"What identifies the {what} changed."
+            yield f"The identity of the {what} changed."
     if (before.get("sessions") or [{}])[-1].get("code") != after["sessions"][-1]["code"]:
         yield "Another version of Polymeter makes prompts and scores."
     for name, version in before["packages"].items():

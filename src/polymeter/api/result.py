@@ -1,4 +1,4 @@
-"""What is known of a run, for Python and for the command line."""
+"""Results of a run, for Python and for the command line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXIT = {"complete": 0, "stopped": 1, "running": 1, "failed": 2, "interrupted": 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What became of publishing a run.
+    """The outcome of publishing a run.
 
     Attributes:
         url: Where its files were to be copied.
@@ -43,22 +43,22 @@ class Published:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunResult:
-    """An evaluation: finished, ended early, or still going on.
+    """An evaluation: finished, ended early, or still running.
 
     It shows itself as a compact table, in a notebook as HTML.
 
     Attributes:
         folder: The run folder.
-        status: ``complete``; ``stopped`` (too many failures, or an endpoint is gone); ``interrupted``; ``failed`` (an
+        status: ``complete``; ``stopped`` (too many failures, or an endpoint is down); ``interrupted``; ``failed`` (an
             error ended it); ``running``, also if its process was killed and could not write how it ended.
         results: The content of ``results.json``; those of a run that is not complete rest on the samples that have
             ended, and their ``status`` is ``partial``.
         n_failed: Samples without a score, and aggregations that failed.
         reason: Why it was stopped, or failed.
-        is_strict: Whether a number that lacks a whole member or subset makes the evaluation fail.
-        fail_under: The least value of numbers by name (``demo.anls``), below which the evaluation fails.
-        logged: What became of sending it to trackers. None of it changes ``exit_code``.
-        published: What became of copying its files to the place of ``--publish``; ``None``: there is none.
+        is_strict: Whether a result without a whole member or subset makes the evaluation fail.
+        fail_under: The least value of results by name (``demo.anls``), below which the evaluation fails.
+        logged: The outcome of sending it to trackers. None of it changes ``exit_code``.
+        published: The outcome of copying its files to the place of ``--publish``; ``None``: there is none.
     """
 
     folder: RunFolder
@@ -102,8 +102,8 @@ class RunResult:
 
     @property
     def usage(self) -> dict[tuple[str, str], ModelUsage]:
-        """What its requests took so far, by role (``model``: the measured one) and name of the model; empty if the run
-        is of a version that kept none by role.
+        """The usage of its requests so far, by role (``model``: the measured one) and name of the model; empty if the
+        run is of a version that kept none by role.
         """
         return usage_of_document(self.results.get(USAGE_BY_ROLE))
 
@@ -133,13 +133,14 @@ class RunResult:
         }
 
     def write_report(self, samples: int | Literal["all"] | None = None) -> Path:
-        """Write the HTML report again; for a run that is not complete, that and ``results.json`` of what there is now.
+        """Write the HTML report again; for a run that is not complete, that and ``results.json`` of the partial
+        results.
 
         Args:
             samples: How many samples of each task it shows, or ``"all"``; default: as the run says.
 
         Raises:
-            PlanError: if ``samples`` is no such number.
+            PlanError: if ``samples`` is not such a number.
             StorageError: if the run folder cannot be read or written.
         """
         wanted = None if samples is None else _report_samples(samples)
@@ -246,7 +247,7 @@ class RunResult:
 
     def samples(self, task: str | None = None) -> Iterator[SampleRecord]:
         """The samples that have ended, in order: prompt, answer, scores, error, media. They are read from the journal
-        one after another, also while the run is going on.
+        one after another, also while the run is still running.
 
         Args:
             task: Only those of this task; default: of all tasks.
@@ -285,7 +286,8 @@ def _sample_row(sample: SampleRecord) -> dict[str, Any]:
 
 @naming_places()
 def open_run(path: Path | str) -> RunResult:
-    """The results of a run folder, whether the run has ended, was interrupted or is going on. Nothing is written.
+    """Return the results of a run folder, whether the run has ended, was interrupted or is still running. Nothing is
+    written.
 
     Results of a run that is not complete are made from its journal, without any code of its tasks, and marked as
     partial.

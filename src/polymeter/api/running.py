@@ -39,7 +39,7 @@ ModelLike = str | ModelSpec | Model
 Roles = Mapping[str, ModelLike | Sequence[ModelLike]]
 """Further models by role; several of one role are a panel."""
 _NOT_TAKEN_OVER: Mapping[str, Any] = {"retry_errors": None, "allow_generated_code": False, "is_strict": False}
-"""Options that whoever resumes a run gives again."""
+"""Options that are given again to resume a run."""
 
 
 @naming_places()
@@ -68,12 +68,12 @@ def evaluate(  # noqa: PLR0913  (callers name them)
         roles: Further models by role, such as ``judge``; several judges as a list.
         progress: Receives progress; default: none.
         command: The command to record.
-        fail_under: Fail (``exit_code`` 3) if a number is below its threshold here, or missing: ``{"demo.anls": 0.9}``.
+        fail_under: Fail (``exit_code`` 3) if a result is below its threshold here, or missing: ``{"demo.anls": 0.9}``.
         log_to: Trackers to send the run to when it has ended, by name, with their arguments:
-            ``{"wandb": {"project": "vlm"}}``. What becomes of it is in ``logged`` of the result, and changes nothing.
+            ``{"wandb": {"project": "vlm"}}``. The outcome is in ``logged`` of the result, and changes nothing.
         on_end: A command of the shell to run when the run has ended, however it ended. It gets ``POLYMETER_RUN``,
-            ``POLYMETER_STATUS`` and ``POLYMETER_EXIT_CODE``, and the outcome as JSON on stdin; its own failure is told
-            and changes nothing.
+            ``POLYMETER_STATUS`` and ``POLYMETER_EXIT_CODE``, and the outcome as JSON on stdin; its own failure is
+            reported and changes nothing.
         **options: Fields of ``polymeter.RunOptions`` (``limit``, ``seed``, ``include_paths``, ``output``, …).
 
     Raises:
@@ -231,7 +231,7 @@ def _if_finished(path: Path) -> RunResult | None:
 
 
 def run_request(request: RunRequest, progress: Progress) -> RunResult:
-    """Carry out a request to run an evaluation or to go on with one.
+    """Carry out a request to run an evaluation or to resume one.
 
     Raises:
         PlanError: if it is impossible as requested.
@@ -243,7 +243,7 @@ def run_request(request: RunRequest, progress: Progress) -> RunResult:
 
 @contextmanager
 def allowances(options: RunOptions) -> Iterator[None]:
-    """What may be fetched inside the block, as the options say."""
+    """Limit what may be fetched inside the block, as the options say."""
     with (
         without_hub() if options.is_offline else nullcontext(),
         private_allowed() if options.allow_private_urls else nullcontext(),
@@ -252,7 +252,7 @@ def allowances(options: RunOptions) -> Iterator[None]:
 
 
 def carried_out(evaluation: Callable[[], RunOutcome], report_samples: int | Literal["all"] | None = None) -> RunResult:
-    """Carry out an evaluation, and write its HTML report; if it ended early, that and the results of what there is.
+    """Carry out an evaluation, and write its HTML report; if it ended early, that and the partial results.
 
     Args:
         evaluation: The evaluation.

@@ -73,7 +73,7 @@ def score(  # noqa: PLR0913  (callers name them)
     models = role_models(roles)
     least = mapping_of(fail_under, "fail_under")
     stored = stored_options(run)
-    if seats_of(models):  # whoever names a judge replaces the whole panel, and its rule with it
+    if seats_of(models):  # a judge that is named replaces the whole panel, and its rule with it
         stored = stored.model_copy(update={"panel": "mean", "panel_quorum": None})
     target = Path(output) if output is not None else _default_output(run, models)
     end = OnEnd(on_end)
@@ -126,7 +126,7 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
     }
     if options.get("replicas") is not None:
         raise PlanError(
-            "The model of a run that is scored again is not asked, and so it has no replicas.",
+            "The model of a run that is scored again is not asked, so it has no replicas.",
             where="replicas",
             hint="A judge on this machine can have some: judge_replicas=N.",
         )

@@ -33,7 +33,7 @@ from polymeter.store.verifying import (
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found.
+    """The result of checking a run.
 
     Attributes:
         problems: What is wrong, one sentence each.
@@ -75,7 +75,7 @@ def verify(path: Path | str, *, progress: Progress | None = None) -> Verificatio
     is_changed = is_manifest_changed(folder)
     if is_changed:
         found.problems.append("run.json is not what was written: its checksum differs.")
-        found.unchecked.append("Nothing else is checked, since run.json says what there is.")
+        found.unchecked.append("Nothing else is checked, since run.json lists the other files.")
         return found.verification()
     found.facts.append(
         "run.json was last written by an older version, without a checksum"
@@ -135,7 +135,7 @@ def _check_results(folder: RunFolder, progress: Progress, found: _Found) -> None
         found.facts.append("the run is not complete, and its results say so; they are not checked")
         return
     if folder.read_manifest()["status"] != "complete":
-        found.unchecked.append("results.json is of an earlier part of the run, which has gone on since.")
+        found.unchecked.append("results.json is of an earlier part of the run, which has continued since.")
         return
     manifest = folder.read_manifest()
     if imported_from(manifest):

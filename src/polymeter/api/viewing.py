@@ -45,13 +45,13 @@ def serve(
         folders: Folders that hold runs, or run folders.
         host: The address to listen at.
         port: The port; default: one that is free.
-        token: What a browser must know; default: one is made unless only this machine can reach the address.
+        token: The token that a browser must send; default: one is made unless only this machine can reach the address.
         names: Further names under which browsers ask for this machine.
         journal_dirs: Folders outside ``folders`` in which journals may lie.
         when_ready: Called with the address once the server listens.
 
     Raises:
-        PlanError: if a package is missing, there is no run, or the address cannot be had.
+        PlanError: if a package is missing, there is no run, or the address is not available.
     """
     from polymeter.viewer.server import ListenAddress
     from polymeter.viewer.server import serve as serve_viewer
@@ -61,7 +61,7 @@ def serve(
 
 
 def services() -> Services:
-    """What the viewer is given."""
+    """Return the arguments of the viewer."""
     from polymeter.viewer.site import Services
 
     return Services(partial_results, _compare, _leaderboard)

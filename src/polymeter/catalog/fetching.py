@@ -36,7 +36,7 @@ class WantedDataset:
         name: Its configuration; ``None``: the only one, several, or none.
         hub: ``huggingface`` or ``modelscope``; of a file its address.
         tasks: Who reads it.
-        n_bytes: The size of its files; ``None`` if the server of the address does not tell.
+        n_bytes: The size of its files; ``None`` if the server of the address does not report it.
         n_bytes_missing: The size of those that are not on this machine.
         n_files: The number of its files.
         commit: The commit that is fetched; empty if it is not known, or there is none.
@@ -60,12 +60,12 @@ class WantedDataset:
 
 @dataclass(frozen=True, slots=True)
 class FetchPlan:
-    """What is to be fetched.
+    """A plan of downloads.
 
     Attributes:
         tasks: The tasks.
         datasets: What they read, with sizes.
-        unsized: Tasks whose data shows only when they are opened: their code downloads it from where it chooses.
+        unsized: Tasks whose data shows only when they are opened: their code chooses what it downloads.
         options: The settings.
     """
 
@@ -87,7 +87,7 @@ class FetchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What fetching came to.
+    """The result of fetching.
 
     Attributes:
         n_samples: Of each task that was opened, the number of its samples.
@@ -112,7 +112,7 @@ class FetchProgress(Protocol):
         ...
 
     def stage(self, text: str) -> None:
-        """What is done now."""
+        """Report the current step."""
         ...
 
 
@@ -124,7 +124,8 @@ def plan_fetch(
     data: Mapping[str, str] | None = None,
     dialect_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> FetchPlan:
-    """What tasks read and what of it is not on this machine. Asks the hubs, and runs no code of tasks.
+    """Plan the downloads of tasks: the data that they read and this machine does not have. Asks the hubs, and runs no
+    code of tasks.
 
     Args:
         patterns: Names, globs, groups, tags, files and folders.
@@ -160,7 +161,7 @@ def plan_fetch(
                 pinned = _pinned(source, options.revisions)
                 known, names, tasks = read.setdefault(_key(pinned), (pinned, [], []))
                 if isinstance(known, HubSource) and not getattr(pinned, "is_exact", True):
-                    read[_key(pinned)] = (pinned, names, tasks)  # whoever chooses among all files may read any
+                    read[_key(pinned)] = (pinned, names, tasks)  # code that chooses among all files may read any
                 names.append(str(getattr(source, "name", "")))
                 tasks.append(spec.name)
     _check_revisions(options.revisions, [source for source, _, _ in read.values()], is_all=not unsized)
@@ -193,7 +194,7 @@ def _check_revisions(revisions: Mapping[str, str], sources: Sequence[HubSource |
 
 
 def _source_names(source: HubSource | FileSource) -> set[str]:
-    """What ``--data`` may call it."""
+    """The names that ``--data`` may use for it."""
     if isinstance(source, FileSource):
         return {source.name}
     # Adapters know their data by its id alone.
@@ -201,7 +202,9 @@ def _source_names(source: HubSource | FileSource) -> set[str]:
 
 
 def _key(source: HubSource | FileSource) -> str:
-    """What makes two sources one download. All configurations of a dataset of ModelScope lie in one folder."""
+    """Return the key that two sources share if they are one download. All configurations of a dataset of ModelScope lie
+    in one folder.
+    """
     if isinstance(source, FileSource):
         return source.url
     if source.hub == MODELSCOPE:
@@ -210,7 +213,7 @@ def _key(source: HubSource | FileSource) -> str:
 
 
 def _wanted(source: HubSource | FileSource, names: tuple[str, ...], tasks: tuple[str, ...]) -> WantedDataset | None:
-    """What is downloaded of a source; ``None`` if that shows only when its tasks are opened.
+    """Return the downloads of a source; ``None`` if they are known only when its tasks are opened.
 
     Raises:
         DataError: if its hub or server does not give it.

@@ -54,10 +54,10 @@ def named_tasks(
 
 
 def index_folder(cache_dir: Path | None = None) -> Path:
-    """Where indexes of benchmarks are stored: as told, else as in the settings.
+    """Return the folder for indexes of benchmarks: the given one, else that of the settings.
 
     Raises:
-        PlanError: if no folder can be there.
+        PlanError: if it cannot be a folder.
     """
     return plan.cache_folder(RunOptions(cache_dir=cache_dir or read_settings().cache_dir))
 

@@ -1,4 +1,4 @@
-"""True if the media files that the rows of a task name can be used: looked at without decoding them."""
+"""Checks of the media files that the rows of a task name, without decoding them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from polymeter.core.task import Task
 from polymeter.report.formatting import count
 
 _MOST_ROWS = 5000
-"""How many rows are looked at: it takes a fraction of a millisecond each."""
+"""The number of rows that are looked at: each takes a fraction of a millisecond."""
 
 
 def unusable_media(task: Task) -> str:
     """A sentence about the rows whose media files are missing or hold no image; empty if there are none, or the task's
-    own code gives the media, which may cost anything.
+    own code gives the media, which may take any time.
 
     Args:
         task: The open task.
@@ -36,7 +36,7 @@ def unusable_media(task: Task) -> str:
 
 
 def _reason(task: Task, index: int) -> str:
-    """Why the media of a row cannot be used; empty if they can."""
+    """Return the reason why the media of a row cannot be used; empty if they can."""
     try:
         for part in _prompt_parts(task, index):
             if isinstance(part, Text) or is_url(part.source):
@@ -45,7 +45,7 @@ def _reason(task: Task, index: int) -> str:
                 _check_image(part)
     except DataError as error:
         return f"{error.what} {error.hint}".strip()
-    except PolymeterError:  # playing tells what a row lacks beside its media
+    except PolymeterError:  # playing reports what else is wrong with a row
         return ""
     return ""
 

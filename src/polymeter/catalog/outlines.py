@@ -1,6 +1,4 @@
-"""What listings say of each benchmark: what it measures, how much of it there is, and what it needs. Runs none of its
-code and uses no network.
-"""
+"""Outlines of benchmarks for listings: their subject, size and needs. Runs none of their code and uses no network."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def package_outlines(
             for outline in track(fresh, len(missing)) if track else fresh:
                 known[outline.entry.name] = [getattr(outline, name) for name in _FIELDS]
         if file is not None:
-            with suppress(OSError), replacing(file, is_synced=False) as opened:  # what is lost costs time only
+            with suppress(OSError), replacing(file, is_synced=False) as opened:  # a lost file only takes time
                 json.dump({"state": state, "outlines": known}, opened)
     for entry in wanted:
         values: dict[str, Any] = {
@@ -58,7 +58,7 @@ def package_outlines(
 
 @contextmanager
 def _unsaid() -> Iterator[None]:
-    """Leave out what is odd about thousands of files of somebody else's: it is told when one of them is used."""
+    """Leave out problems in thousands of files of others: they are reported when one of the files is used."""
     readers = logging.getLogger("polymeter.tasks")
     level = readers.level
     readers.setLevel(logging.ERROR)
@@ -72,7 +72,7 @@ def _unsaid() -> Iterator[None]:
 
 
 def _kept_outlines(file: Path | None, state: str) -> dict[str, list[Any]]:
-    """What is kept for a state of the package."""
+    """The outlines that are kept for a state of the package."""
     if file is not None and file.is_file():
         with suppress(OSError, json.JSONDecodeError, UnicodeDecodeError, AttributeError):
             kept = json.loads(file.read_text(encoding="utf-8"))

@@ -1,5 +1,5 @@
-"""What is remarkable about the rows of a task that were played with the reference, an empty and a wrong answer. What
-shows before the first request is found by ``run.plan.lint``, for runs and checks alike.
+"""Findings about the rows of a task that were played with the reference, an empty and a wrong answer. ``run.plan.lint``
+has the findings before the first request, for runs and checks alike.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PlayedRows:
 
     @classmethod
     def of(cls, task: Task, runs: Mapping[str, RunResult]) -> PlayedRows:
-        """What the runs of a task left."""
+        """The runs of a task."""
         from polymeter.store.exports.export import read_samples
 
         name = task.spec.name
@@ -55,7 +55,7 @@ class PlayedRows:
 
     @property
     def n_rows(self) -> int:
-        """How many rows were played."""
+        """The number of rows that were played."""
         return len(self.samples["gold"])
 
     @property
@@ -66,7 +66,7 @@ class PlayedRows:
 
     @property
     def has_references(self) -> bool:
-        """True if the task says what it expects, and a model can answer with it."""
+        """True if the task has a target, and a model can answer with it."""
         first = self.task.samples[0]
         target = _target(self.task)
         try:
@@ -78,7 +78,7 @@ class PlayedRows:
 
 
 def unscorable_rows(played: PlayedRows) -> str:
-    """A sentence about the rows whose data is at fault that no answer can be scored; empty if there are none. Code that
+    """Return a sentence about rows with data for which no answer can be scored; empty if there are none. Code that
     raised may miss something of this machine, and a judge's verdict is not data.
     """
     rows = zip(played.samples["gold"], played.samples["wrong"], strict=False)
@@ -99,7 +99,7 @@ def _is_unscorable(row: SampleData) -> bool:
 
 
 def findings_of(played: PlayedRows) -> Iterator[LintFinding]:
-    """What is remarkable about a task that was played."""
+    """Yield the findings about a task that was played."""
     task = played.task.spec.name
     failed = [row for row in played.samples["gold"] if row["status"] != "ok"]
     is_told = played.has_references or (bool(failed) and not _is_without_reference(failed[0]))
@@ -113,7 +113,7 @@ def findings_of(played: PlayedRows) -> Iterator[LintFinding]:
 
 
 def _references(played: PlayedRows) -> Iterator[str]:
-    """Return whether the reference gets less than full marks, where any metric tells it from other answers."""
+    """Yield a finding if the reference gets less than full marks, and a metric distinguishes it from other answers."""
     short = [] if any(_scores_alike(played)) else [*_short_of_full_marks(played)]
     one = _one_target(played.task)
     if one is None or one[1] < _ENOUGH:
@@ -123,7 +123,7 @@ def _references(played: PlayedRows) -> Iterator[str]:
 
 
 def _scores_alike(played: PlayedRows) -> Iterator[str]:
-    """Return whether no metric tells the reference from the other answers in any row."""
+    """Yield a finding if no metric distinguishes the reference from the other answers in any row."""
     modes = [mode for mode in ANSWERS if mode != "empty" or "generate" in played.task.needs.requests]
     rows = list(zip(*(played.samples[mode] for mode in modes), strict=False))
     scores = [
@@ -164,7 +164,7 @@ def _falls_short(row: SampleData, result: Mapping[str, Any]) -> bool:
 
 
 def _expected(row: SampleData) -> str:
-    """What a row expects and what of the reference was scored."""
+    """Return the target of a row and the part of the reference that was scored."""
     target, answer = (row.get(name) for name in ("target", "answer"))
     return (
         f"; expected {_quoted(target)}, scored {_quoted(answer)}" if target is not None and answer is not None else ""

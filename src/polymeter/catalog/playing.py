@@ -1,7 +1,7 @@
 """Playing a few rows of benchmarks with the reference, with an empty and with a wrong answer, through the real planning
 and scoring. Runs their code, without the network.
 
-Which tasks are played, and what becomes of those that cannot be; ``play_findings`` says what is remarkable.
+Selects the tasks, and reports those that cannot be played; ``play_findings`` has the findings.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from polymeter.run.plan import selection
 
 ROWS = 3
 MOST_TASKS = 20
-"""How many tasks are played unless somebody asks for all."""
+"""The number of tasks that are played by default."""
 _SMALL_FOLDER = 100
 _LONGEST_REASON = 160
 _ADVICE = re.compile(r"(?<!\S)--(?!include-path)[a-z]")
 """An option in the advice of an error: the run lacks something, and the benchmark is not at fault."""
-ELSEWHERE = "the data is not on this machine; --data ID=PATH says where it is"
+ELSEWHERE = "the data is not on this machine; name it with --data ID=PATH"
 _JUDGED = "a judge scores the answers"
 _NO_JUDGE = "missing-judge"
 """A check has no judge on purpose."""
@@ -46,14 +46,14 @@ _NO_JUDGE = "missing-judge"
 
 @dataclass(frozen=True, slots=True)
 class PlayedTask:
-    """What became of one task.
+    """The outcome of one task.
 
     Attributes:
         task: Its name.
         n_rows: How many rows were played; 0: none.
         findings: What is remarkable: what shows before the first request, as in a run, and what playing rows shows.
         skipped: Why it was not played, as the end of a sentence about several tasks; empty if it was.
-        problem: A mistake in the benchmark's files for which a run is refused, or that costs samples their score.
+        problem: A mistake in the benchmark's files for which a run is refused, or that leaves samples without a score.
         n_of: How many rows it has.
     """
 
@@ -101,7 +101,7 @@ def list_plays(
     most: int | None = MOST_TASKS,
     parity: str | None = None,
 ) -> PlayList:
-    """Which tasks in a file or folder are to be played. Executes none of their code.
+    """Return the tasks in a file or folder to play. Executes none of their code.
 
     Args:
         path: The file or folder.
@@ -194,7 +194,7 @@ def _play_one(spec: TaskSpec, plays: PlayList, rows: int, parity: str | None, fo
 def _loaded(entry: Entry, catalog: Catalog) -> Loaded:
     try:
         return selection.format_of(entry).load(entry, catalog)
-    except PolymeterError:  # checking it has told what is wrong
+    except PolymeterError:  # checking it has reported the error
         return Loaded(())
 
 
@@ -208,9 +208,9 @@ def _is_elsewhere(spec: TaskSpec, data: Mapping[str, str]) -> bool:
 
 
 def _refused(spec: TaskSpec, error: PolymeterError) -> PlayedTask:
-    """What becomes of a task that cannot be planned: it is at fault where a line of its YAML is, or data that is on
-    this machine, but not where its code raised, which may miss something of this machine, or where the run was told
-    too little.
+    """Return the outcome of a task that cannot be planned. It is at fault if a line of its YAML is wrong, or data on
+    this machine. It is not at fault if its code raised, since something may be missing on this machine, or if options
+    are missing.
     """
     place, _, line = error.where.rpartition(":")
     causes = (error, *causes_of(error))

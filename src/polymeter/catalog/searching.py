@@ -1,9 +1,8 @@
 """Finding benchmarks by words: over their names, titles, tags, descriptions and the READMEs beside them.
 
 The ranking is BM25, as SQLite's full-text search has it; nothing is kept of the index, which takes a fraction of a
-second for all benchmarks of all installed packages. A README tells of many tasks, so it counts less than what a task
-says of itself. Names of benchmarks are abbreviations that no dictionary has: ``chartqa`` is found as *chart question
-answering*.
+second for all benchmarks of all installed packages. A README describes many tasks, so it counts less than a task's own
+words. Names of benchmarks are abbreviations that no dictionary has: ``chartqa`` is found as *chart question answering*.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from polymeter.core.names.catalog import Catalog, Entry
 
 _WORD = re.compile(r"[^\W_]+")
 _LEVELS = 3
-"""How far above a task's folder a README may lie that tells of it."""
+"""The most levels above a task's folder at which a README describes it."""
 _README_WEIGHT = 0.4
 _OWN = "SELECT rowid, -bm25(tasks, 8.0, 4.0, 3.0, 2.0) FROM tasks WHERE tasks MATCH ?"
 _TOLD = "SELECT rowid, -bm25(readmes) FROM readmes WHERE readmes MATCH ?"
@@ -36,7 +35,7 @@ _MEANS = {
     "math": "mathematics",
     "vid": "video",
 }
-"""What parts of names stand for: a whole part, or the end of one."""
+"""The meaning of parts of names: a whole part, or the end of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ class _Readmes:
         self._texts: list[str] = []
 
     def number_of(self, file: Path) -> int:
-        """The number of the README that tells of a file; -1 if there is none."""
+        """Return the number of the README that describes a file; -1 if there is none."""
         folders = list(file.parents)[:_LEVELS]
         for depth, folder in enumerate(folders):
             if folder not in self._of_folder:

@@ -193,7 +193,7 @@ def first_prompts(
 
 
 def _expected(task: Task, sample: Sample) -> str:
-    """What a task expects of a sample, for display. What makes it unusable is shown in its place."""
+    """Return the target of a sample, for display. If it is unusable, the reason is shown instead."""
     functions = task.row_functions
     if functions.target is None:
         return ""
@@ -244,7 +244,7 @@ def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
 
 
 def prompt_findings(task: Task) -> tuple[LintFinding, ...]:
-    """What is remarkable about the first prompts of an open task, as in a run with the default seed. Runs its code."""
+    """Return findings about the first prompts of an open task, as in a run with the default seed. Runs its code."""
     return tuple(FirstPrompts(task, range(len(task.samples)), RunOptions().seed).findings())
 
 

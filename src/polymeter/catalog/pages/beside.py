@@ -1,4 +1,4 @@
-"""What stands beside a benchmark's configuration: in the README of its folder, and in its code about keys."""
+"""Texts beside a benchmark's configuration: in the README of its folder, and in its code about keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""True if a benchmark needs a judge, as far as its source shows without being run."""
+"""Benchmarks that need a judge, as far as their source shows without being run."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def _scopes_in(file: Path) -> tuple[_Scope, ...]:
     return _read_once(str(file), found.st_size, found.st_mtime_ns)
 
 
-# Thousands of benchmarks share their code, so a file is read once in a process, as long as it stays as it is.
+# Thousands of benchmarks share their code, so a file is read once in a process, as long as it is unchanged.
 @lru_cache(maxsize=_MOST_READ)
 def _read_once(file: str, size: int, mtime_ns: int) -> tuple[_Scope, ...]:
-    """What the classes of a file and the file itself say of judges."""
+    """Return what the classes of a file and the file itself say about judges."""
     try:
         content = Path(file).read_bytes()
         if not _MENTION.search(content):

@@ -142,7 +142,7 @@ def _asking(source: Source) -> Iterator[None]:
         text = f"{error.what} {error.__cause__!r} {getattr(error.__cause__, '__cause__', None)!r}".lower()
         if "gated" in text or "401" in text:
             raise DataError(
-                f"Dataset {source} is gated or private: the hub requires access to it.",
+                f"Dataset {source} is gated or private: you need access to it.",
                 hint=f"Ask for access on the page of {source.path}, then log in with 'hf auth login' or set HF_TOKEN.",
             ) from error
         raise

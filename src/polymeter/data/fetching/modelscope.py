@@ -379,7 +379,7 @@ def _asking(name: str, action: str = "Asking ModelScope about") -> Iterator[Any]
         error.what = _QUERY.sub("?...", error.what)
         if isinstance(error.__cause__, (AuthenticationError, PermissionDeniedError)):
             raise DataError(
-                f"Dataset {name} of ModelScope is private or gated: the hub requires access to it.",
+                f"Dataset {name} of ModelScope is private or gated: you need access to it.",
                 hint="Ask for access on its page, then log in with 'ms-hub login' or set MODELSCOPE_API_TOKEN.",
             ) from error
         if isinstance(error.__cause__, NotExistError):
