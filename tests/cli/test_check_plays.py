@@ -124,7 +124,7 @@ def test_the_last_line_names_the_tasks_to_look_at(tmp_path, capsys):
         write(tmp_path, "doc_to_target: something", name=name)
     write(tmp_path, name="sound")
     _, said, _ = check(tmp_path, capsys)
-    assert said.endswith("no problems found, but look at what is said above about one, two.\n")
+    assert said.endswith("no problems found, but look at the warnings above about one, two.\n")
 
 
 def photos(folder, **files):

@@ -33,17 +33,14 @@ WORDS = {
 TOO_LONG: tuple[str, ...] = ()
 PAGES_TO_DO: tuple[str, ...] = ()
 MESSAGES_TO_DO: tuple[str, ...] = (
-    "cli",
     "run",
     "tasks",
 )
 DOCSTRINGS_TO_DO: tuple[str, ...] = (
-    "cli",
     "run",
     "tasks",
 )
 OPENINGS_TO_DO: tuple[str, ...] = (
-    "cli",
     "run",
     "tasks",
 )

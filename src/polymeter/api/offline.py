@@ -1,4 +1,4 @@
-"""Contexts without the hub, or without any network: whatever is not on this machine is missing, for every library."""
+"""Contexts without the hub, or without any network: data that is not on this machine is missing, for every library."""
 
 from __future__ import annotations
 

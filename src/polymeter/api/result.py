@@ -93,7 +93,7 @@ class RunResult:
 
     @property
     def incomplete(self) -> tuple[str, ...]:
-        """One sentence for each group that lacks a member, and each task that lacks a subset, because none of its
+        """One sentence for each group without a member, and each task without a subset, because none of its
         samples has a number.
         """
         from polymeter.report.table import lost_members

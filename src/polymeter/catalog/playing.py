@@ -37,7 +37,7 @@ MOST_TASKS = 20
 _SMALL_FOLDER = 100
 _LONGEST_REASON = 160
 _ADVICE = re.compile(r"(?<!\S)--(?!include-path)[a-z]")
-"""An option in the advice of an error: the run lacks something, and the benchmark is not at fault."""
+"""An option in the advice of an error: the run misses something, and the benchmark is not at fault."""
 ELSEWHERE = "the data is not on this machine; name it with --data ID=PATH"
 _JUDGED = "a judge scores the answers"
 _NO_JUDGE = "missing-judge"

@@ -1,4 +1,4 @@
-"""What the options of ``polymeter run`` come to: the arguments of ``evaluate``. Other commands take them as well."""
+"""The options of ``polymeter run``, as arguments of ``evaluate``. Other commands accept them as well."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WhatToRun:
-    """What to measure.
+    """The model and tasks of a run.
 
     Attributes:
         model: The model.
@@ -52,7 +52,7 @@ def read_asked(
     judge: list[str] | None = None,
     judge_args: list[str] | None = None,
 ) -> WhatToRun:
-    """What the flags come to that name models and tasks.
+    """Return the models and tasks that flags name.
 
     Raises:
         PlanError: if a value cannot be read, or no task is named.
@@ -79,7 +79,7 @@ def read_ending(
     log_to: Iterable[str] | None = None,
     on_end: str | None = None,
 ) -> dict[str, Any]:
-    """What the flags come to that say what counts as success, and what happens afterwards.
+    """Return the settings of flags for success and for the end of a run.
 
     Raises:
         PlanError: if a value cannot be read.

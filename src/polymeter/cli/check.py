@@ -62,8 +62,8 @@ def check(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Check a benchmark file or a folder of them; prints each problem with its file and line. A few rows are played,
-    which says what is remarkable about prompts, references and scores.
+    """Check a benchmark file or a folder of them; prints each problem with its file and line. A few rows are played to
+    find problems of prompts, references and scores.
     """
     if not path.exists():
         raise PlanError(
@@ -84,7 +84,7 @@ def check(
 
 @dataclass(frozen=True)
 class _Checked:
-    """What is checked, and what was found so far, as JSON has it."""
+    """The checked files and the findings so far, as JSON has them."""
 
     path: Path
     folders: tuple[Path, ...]
@@ -119,14 +119,14 @@ def _has_problems(checked: _Checked, rows: int | None) -> bool:
 
 
 def _look_at(remarkable: Mapping[str, Sequence[LintFinding]]) -> str:
-    """The end of a sentence that says what somebody should look at: the finding itself if there is only one."""
+    """Return the end of a sentence about the findings: the finding itself if there is only one."""
     from polymeter.report.formatting import clip
 
     if not remarkable:
         return ""
     [(name, findings), *more] = remarkable.items()
     if more or len(findings) > 1:
-        return f", but look at what is said above about {_first_names([*remarkable])}"
+        return f", but look at the warnings above about {_first_names([*remarkable])}"
     summary = findings[0].text.partition(" (")[0].rstrip(".")  # the rest is above
     return f", but look at {name}: {clip(summary[:1].lower() + summary[1:], _LONGEST_FINDING)}"
 

@@ -59,7 +59,7 @@ def compare(
         str,
         typer.Option(
             "--allow",
-            help="What may differ beside the model: samples, data, task, prompts, judge, unfinished (comma).",
+            help="Allowed differences besides the model: samples, data, task, prompts, judge, unfinished (comma).",
             metavar="WHAT",
             show_default=False,
         ),

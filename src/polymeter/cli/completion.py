@@ -1,4 +1,4 @@
-"""What the shell offers where a model, a task or a system is named. Nothing heavy is imported, and no benchmark's code
+"""Completions of the shell for names of models, tasks and systems. Nothing heavy is imported, and no benchmark's code
 is run: folders that the line already names are only read.
 """
 
@@ -36,8 +36,8 @@ def system_names(incomplete: str) -> Iterator[tuple[str, str]]:
 
 
 def task_names(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    """The tasks and groups whose names begin like the last name of a list with commas, each with its title: those that
-    come with Polymeter, and those of folders that the line names before. What is typed as a path is completed as one.
+    """Return the tasks and groups with names that begin like the last one of a comma-separated list, each with its
+    title: those that come with Polymeter, and those of folders that the line names before. A path is completed as one.
     """
     before, comma, begun = incomplete.rpartition(",")
     for name, title in (*_matching_entries(ctx, begun), *_matching_paths(begun)):
@@ -53,7 +53,7 @@ def _matching_entries(ctx: typer.Context, begun: str) -> Iterator[tuple[str, str
     folders = [Path(folder) for folder in named]
     try:
         catalog = build_catalog([folder for folder in folders if folder.exists()])
-    except PolymeterError:  # nothing may be printed into a line that is being typed; the command itself will tell
+    except PolymeterError:  # nothing may be printed into a line that is being typed; the command itself will report it
         return
     entries = {entry.name: entry for entry in catalog}
     # Of installed packages, which have thousands, only those that the line asks for.

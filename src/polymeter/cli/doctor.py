@@ -69,7 +69,7 @@ def _torch(found: Machine) -> str:
     if "problem" in torch:
         return f"does not work: {torch['problem']}"
     devices = [*torch["cuda"], *(["Apple's GPU"] if torch["mps"] else [])]
-    return f"{torch['version']}, uses {'; '.join(devices) or 'the processor alone'}"
+    return f"{torch['version']}, uses {'; '.join(devices) or 'only the CPU'}"
 
 
 def _extras(found: Machine) -> Iterator[str]:

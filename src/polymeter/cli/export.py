@@ -13,7 +13,7 @@ from polymeter.core.names.systems import systems
 
 
 class Media(str, Enum):
-    """What becomes of images and other media."""
+    """The handling of images and other media."""
 
     copy = "copy"
     none = "none"
@@ -55,7 +55,7 @@ def export(
 ) -> int:
     """Write a run as another tool's files, for its own viewers and scripts.
 
-    What these files have no place for is left out, and said. The run stays as it is.
+    Data that these files have no place for is left out, and reported. The run stays unchanged.
     """
     from polymeter.cli.printing import say
     from polymeter.exchange.exporting import export as export_run

@@ -36,7 +36,7 @@ def fetch(
     ],
     options: dict[str, Any],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Download without asking.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be downloaded, and stop.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be downloaded, and stop.")] = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -109,7 +109,7 @@ def _plan_lines(planned: FetchPlan) -> Iterator[str]:
         commit = f" at {dataset.commit[:10]}" if dataset.commit else ""
         origin = "" if dataset.hub == HUGGING_FACE else f" from {_HUBS.get(dataset.hub, dataset.hub)}"
         if dataset.n_bytes is None:
-            yield f"{name}{origin}  of a size that its server does not tell"
+            yield f"{name}{origin}  size unknown: its server does not report it"
         elif not dataset.n_bytes_missing:
             yield f"{name}{commit}{origin}  {data_size(dataset.n_bytes)}, here"
         else:

@@ -1,4 +1,6 @@
-"""What the command lines of other systems share: subcommands, help, and unparsed arguments for Polymeter's commands."""
+"""Shared parts of the command lines of other systems: subcommands, help, and unparsed arguments for Polymeter's
+commands.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The flags of other systems' command lines, as tables: one record for each flag says how it is written, which option
-it sets, and whether it takes effect. Parsing, ``--help``, unknown flags, notes and refusals are the same for every
-system.
+"""The flags of other systems' command lines, as tables: one record for each flag has its spelling, the option that it
+sets, and its effect. Parsing, ``--help``, unknown flags, notes and refusals are the same for every system.
 
 A table is data. Rules about several flags at once (one that needs another) stay with the system.
 """
@@ -19,11 +18,11 @@ from polymeter.cli.pairs import parse_pairs
 from polymeter.core.errors import PlanError, did_you_mean
 
 Kind = Literal["text", "int", "float", "switch", "optional", "names", "repeated", "mapping", "object"]
-"""What a flag takes: one value, no value, one or none (which is true), several values after one flag, one value
+"""The values of a flag: one value, no value, one or none (which is true), several values after one flag, one value
 each time it is given, ``key=value,…`` or a JSON object, only a JSON object.
 """
 Fate = Literal["done", "noted", "refused"]
-"""How a flag is treated: it takes effect, it is accepted without effect because nothing is lost without it, or it is
+"""The treatment of a flag: it takes effect, it is accepted without effect because nothing is lost without it, or it is
 refused because it cannot be honoured.
 """
 _SCALARS: Mapping[Kind, type] = {"text": str, "int": int, "float": float, "switch": bool}

@@ -17,7 +17,7 @@ _PIPED = 100
 
 
 class OutputForm(str, Enum):
-    """What is printed."""
+    """Forms of printed output."""
 
     text = "text"
     json = "json"

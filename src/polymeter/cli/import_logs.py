@@ -29,9 +29,9 @@ def import_logs(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Read the log of another tool into a run folder, to show, report and compare it like a run of one's own.
+    """Read the log of another tool into a run folder, to show, report and compare it like a run of your own.
 
-    Values are those that the tool states; intervals are made of its samples.
+    Values are those that the tool states; intervals are computed from its samples.
     """
     from polymeter.api import import_log
     from polymeter.cli.outcome import show_stored

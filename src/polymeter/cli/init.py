@@ -64,7 +64,7 @@ def init(
     if starter.images:
         say(f"wrote  {folder / 'images' / '*.png'} ({len(starter.images)} images)")
     places = {"folder": shlex.quote(folder.as_posix()), "name": name_for(folder)}
-    say("\nIt runs as it is; change it into yours. Next:")
+    say("\nIt runs unchanged; adapt it to your data. Next:")
     for command in starter.commands:
         say(f"  {polymeter_command()} {command.format(**places)}")
     return 0
@@ -87,7 +87,7 @@ def _init_from(table: Path, folder: Path | None) -> int:
         say(f"\nChange it first: {' and '.join(made.unknown) or 'its first lines explain why'}. Next:")
         say(f"  {polymeter_command()} check {shown}")
         return 0
-    say("\nIt runs as it is; change what you need. Next:")
+    say("\nIt runs unchanged; edit what you need. Next:")
     say(f"  {polymeter_command()} check {shown}")
     say(f"  {polymeter_command()} run --model mock --model-args mode=gold --tasks {shown}")
     return 0

@@ -1,6 +1,6 @@
 """``--json``: one JSON document on stdout and nothing else there. ``docs/json.md`` describes the documents.
 
-Whatever else is printed meanwhile (progress, notes, what a benchmark's own code prints, also in processes that it
+All other output meanwhile (progress, notes, what a benchmark's own code prints, also in processes that it
 starts) goes to stderr. A command that ends with a message instead of a result, as usage errors do, prints no document.
 """
 

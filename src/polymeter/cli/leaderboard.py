@@ -13,7 +13,7 @@ from polymeter.cli.state import Debug
 
 
 class Against(str, Enum):
-    """What scores are plotted against."""
+    """The values that scores are plotted against."""
 
     tokens = "tokens"
     cost = "cost"
@@ -42,9 +42,7 @@ def leaderboard(
             "--metric", help="Only this metric; default: the first of each task.", metavar="NAME", show_default=False
         ),
     ] = "",
-    every: Annotated[
-        bool, typer.Option("--all", help="A row for each run, also where several are of one model.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="A row for each run, even if several are of one model.")] = False,
     members: Annotated[bool, typer.Option("--members", help="Also the tasks below a group.")] = False,
     paired: Annotated[
         Optional[bool],  # noqa: UP045  (typer reads this form in all versions)
@@ -58,7 +56,7 @@ def leaderboard(
         str,
         typer.Option(
             "--allow",
-            help="What may differ between numbers that are ranked together: samples, data, task, prompts, judge, "
+            help="Allowed differences between results that are ranked together: samples, data, task, prompts, judge, "
             "unfinished (comma).",
             metavar="WHAT",
             show_default=False,
@@ -88,8 +86,8 @@ def leaderboard(
 ) -> int:
     """Rank the models of many runs, with an interval for each rank.
 
-    Models that the data cannot tell apart share their ranks. A number of other samples, prompts, data or ways to score
-    is shown with a footnote that says how, and not ranked; what is missing is missing.
+    Models that the data cannot tell apart share their ranks. A result of other samples, prompts, data or ways to score
+    is shown with a footnote, and not ranked; missing results stay missing.
 
     Exit codes: 0; 2: there is nothing to rank.
     """

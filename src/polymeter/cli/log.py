@@ -35,7 +35,7 @@ def log(
 
     The runs are read and stay unchanged. 'polymeter run --log-to' does the same when a run ends.
 
-    Exit codes: 0; 1: a run could not be sent; 2: a tracker, an argument or a run that is not there.
+    Exit codes: 0; 1: a run could not be sent; 2: a tracker, an argument or a run does not exist.
     """
     from polymeter.api import open_run
     from polymeter.api.imports import import_file

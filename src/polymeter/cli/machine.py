@@ -1,4 +1,4 @@
-"""What this machine offers to Polymeter: Python, hardware, extras, keys, folders. Gathers facts and prints nothing.
+"""Facts about this machine: Python, hardware, extras, keys, folders. Gathers facts and prints nothing.
 
 Nothing here may take long: torch is imported in a process of its own, with a deadline, and folders are measured for a
 limited time. Of keys only the names are read.
@@ -52,10 +52,10 @@ class KeptFolder:
     """A folder that Polymeter or a library keeps things in.
 
     Attributes:
-        title: What is kept there.
-        path: Where it is.
-        size_bytes: How large it is, or at least is; ``None`` if it is not there.
-        is_whole: Whether all of it was measured in the time that there is for it.
+        title: Its content.
+        path: Its path.
+        size_bytes: Its size, or at least its size; ``None`` if it does not exist.
+        is_whole: Whether all of it was measured within the time limit.
     """
 
     title: str
@@ -66,7 +66,7 @@ class KeptFolder:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What ``polymeter doctor`` says.
+    """The report of ``polymeter doctor``.
 
     Attributes:
         version: Polymeter's.
@@ -78,14 +78,14 @@ class Machine:
         memory_bytes: Main memory; ``None`` if unknown.
         free_bytes: Free space in the working directory.
         gpus: The GPUs that the driver names, each with its memory.
-        torch: What torch says: ``version``, ``cuda`` and ``mps``, or ``problem``; empty if it is not installed.
+        torch: The report of torch: ``version``, ``cuda`` and ``mps``, or ``problem``; empty if it is not installed.
         extras: For each extra, the packages of it that are missing.
         advice: For each extra with missing packages, the command that installs it.
-        servers: For each model that a server is started for, its program; empty if it is not there.
+        servers: For each model that a server is started for, its program; empty if it is missing.
         keys: For each name of a key, whether the environment sets it.
         settings: The settings file, the problem with it, or nothing.
         offline: The variables that forbid the network.
-        generated_code: What would keep code that a model wrote from the user's files and network.
+        generated_code: The isolation of code that a model wrote from the user's files and network.
         folders: Caches and data.
     """
 

@@ -40,7 +40,7 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 USAGE = 2
 PIPE_CLOSED = 141
-"""What a shell reports of a program whose reader went away: 128 + ``SIGPIPE``."""
+"""The exit code that a shell reports if the reader of a program's output ends: 128 + ``SIGPIPE``."""
 _COMMANDS = (
     "run", "resume", "score", "rerun", "verify", "track",
     "view", "show", "report", "compare", "leaderboard", "power", "pairwise", "agree",
@@ -61,7 +61,7 @@ _MEANT = {
 }
 """The command that other tools call by another name."""
 _MODULES = {"import": "import_logs"}
-"""Where that cannot be, because the name is a word of Python's."""
+"""The modules of commands with a name that is a keyword of Python."""
 _SETTINGS = {"python": SETTINGS}
 
 
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    # A process that ends returns all of its memory: searching it for cycles first would cost up to 0.3 s.
+    # A process that ends returns all of its memory: searching it for cycles first would take up to 0.3 s.
     atexit.register(gc.freeze)
     words = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
@@ -191,7 +191,7 @@ def _report_usage(error: Any) -> int:
 
 
 def _say(text: str) -> None:
-    with suppress(OSError):  # the terminal may be what is gone
+    with suppress(OSError):  # the terminal may be closed
         say(text, err=True)
 
 

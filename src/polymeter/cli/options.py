@@ -1,4 +1,4 @@
-"""How the values of flags are read that several commands have in common."""
+"""Readers for the values of flags that several commands share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _no_threshold(text: str) -> PlanError:
     return PlanError(
         f"{text!r} is not of the form TASK.METRIC=VALUE.",
         where="--fail-under",
-        hint="Write --fail-under demo.anls=0.9, once for each number.",
+        hint="Write --fail-under demo.anls=0.9, once for each score.",
     )
 
 

@@ -67,7 +67,7 @@ def _show_published(result: RunResult, *, is_quiet: bool) -> None:
     if result.is_complete:
         folder = shlex.quote(str(short(result.folder.path)))
         say(
-            f"  The run is whole. Publish it again with: polymeter resume {folder} --publish {shlex.quote(url)}",
+            f"  The run is complete. Publish it again with: polymeter resume {folder} --publish {shlex.quote(url)}",
             err=True,
         )
 
@@ -90,7 +90,10 @@ def show_logged(result: RunResult, *, is_named: bool = False, is_quiet: bool = F
         if result.is_complete:
             pairs = ",".join(f"{name}={_as_typed(value)}" for name, value in one.arguments.items() if value != HIDDEN)
             to = shlex.quote(f"{one.tracker}:{pairs}" if pairs else one.tracker)
-            say(f"  The run is whole. Send it again with: polymeter log {shlex.quote(str(folder))} --to {to}", err=True)
+            say(
+                f"  The run is complete. Send it again with: polymeter log {shlex.quote(str(folder))} --to {to}",
+                err=True,
+            )
 
 
 def _as_typed(value: Any) -> str:
@@ -199,7 +202,7 @@ def _say_how_to_resume(reason: str, folder: Path, lines: Sequence[str] = ()) -> 
 
 @contextmanager
 def resumable(folder: Path | None) -> Iterator[None]:
-    """Start or continue a run inside this, and an interruption before its first sample says how to continue, too.
+    """Start or continue a run inside this: an interruption before its first sample prints the command to continue, too.
 
     Args:
         folder: The run folder, if it is known.

@@ -161,10 +161,10 @@ def parse_places(texts: Iterable[str], option: str) -> dict[str, str]:
 
 
 def require_paths(paths: Mapping[str, str], option: str) -> dict[str, str]:
-    """The same paths by id, if those that are written as paths are there; any other may be an id of the hub.
+    """Return the same paths by id, if those that are written as paths exist; any other may be an id of the hub.
 
     Raises:
-        PlanError: if one is not there.
+        PlanError: if one does not exist.
     """
     for name, path in paths.items():
         if path.startswith(("/", "./", "../", "~")) and not Path(path).expanduser().exists():
@@ -202,7 +202,7 @@ def split_list(text: str, option: str) -> list[str]:
             start = position + 1
     if quote or closers:
         raise PlanError(
-            f"{text!r} lacks a closing {quote or closers[-1]}", where=option, hint="Put plain text in single quotes."
+            f"{text!r} has no closing {quote or closers[-1]}", where=option, hint="Put plain text in single quotes."
         )
     parts.append(text[start:])
     return [part.strip() for part in parts if part.strip()]

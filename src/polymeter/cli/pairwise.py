@@ -23,7 +23,7 @@ _PIPED = 100
 
 
 class PairwiseForm(str, Enum):
-    """What is printed."""
+    """Forms of printed output."""
 
     text = "text"
     json = "json"
@@ -57,13 +57,13 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
     ] = "",
     limit: Annotated[
         int | None,
-        typer.Option("--limit", help="At most so many samples of each task.", metavar="N", show_default=False),
+        typer.Option("--limit", help="The maximum number of samples of each task.", metavar="N", show_default=False),
     ] = None,
     max_pairs: Annotated[
         int | None,
         typer.Option(
             "--max-pairs",
-            help="At most so many pairs of answers, drawn at random and spread evenly over the runs.",
+            help="The maximum number of pairs of answers, drawn at random and spread evenly over the runs.",
             metavar="N",
             show_default=False,
         ),
@@ -73,7 +73,7 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
         str,
         typer.Option(
             "--allow",
-            help="What may differ beside the model: samples, data, task, prompts, unfinished (comma).",
+            help="Allowed differences besides the model: samples, data, task, prompts, unfinished (comma).",
             metavar="WHAT",
             show_default=False,
         ),

@@ -1,5 +1,5 @@
-"""What is printed where a terminal's encoding cannot hold a character: the signs of our own tables and messages have
-stand-ins, everything else is printed as its escape.
+"""Replacements for characters that a terminal's encoding cannot hold: the signs of our own tables and messages have
+stand-ins, all others are printed as their escapes.
 """
 
 from __future__ import annotations

@@ -40,15 +40,15 @@ def power(
         Optional[float],  # noqa: UP045
         typer.Option(
             "--correlation",
-            help="Between two models' values of a sample, unless two runs tell it; default: 0.5.",
+            help="Between two models' values of a sample, unless two runs are given; default: 0.5.",
             show_default=False,
         ),
     ] = None,
     chance: Annotated[
-        float, typer.Option("--power", help="The probability of finding the difference where there is one.")
+        float, typer.Option("--power", help="The probability of finding the difference if it exists.")
     ] = 0.8,
     alpha: Annotated[
-        float, typer.Option("--alpha", help="The probability of finding a difference where there is none.")
+        float, typer.Option("--alpha", help="The probability of finding a difference if none exists.")
     ] = 0.05,
     metric: Annotated[
         str, typer.Option("--metric", help="Only this metric; default: all.", metavar="NAME", show_default=False)
@@ -64,13 +64,13 @@ def power(
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     debug: Debug = False,
 ) -> int:
-    """Say what a run could have detected, and how many samples a difference needs.
+    """Show what a run could have detected, and how many samples a difference needs.
 
     From one run, for each task and metric: its own variance, clusters and repeats count, and the other model is assumed
-    to be as alike as --correlation says. From two runs, the differences of their samples tell it. Without a run, from
-    --std and --correlation.
+    to be as alike as --correlation says. From two runs, it is computed from the differences of their samples. Without a
+    run, from --std and --correlation.
 
-    Exit codes: 0; 2: nothing can be said.
+    Exit codes: 0; 2: there is no result.
     """
     from polymeter.analysis.power_analysis import power as analyse
     from polymeter.report.power.tables import print_power, to_csv, to_latex, to_markdown

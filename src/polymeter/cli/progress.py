@@ -237,7 +237,7 @@ class BarProgress:
 
 
 def _write_line(line: str) -> None:
-    with suppress(OSError):  # whoever reads the progress may be gone; the run goes on
+    with suppress(OSError):  # the reader of the progress may have ended; the run continues
         print(line, file=sys.stderr, flush=True)
 
 

@@ -1,7 +1,7 @@
 """``polymeter python``: run a script or module that was written for another system, unmodified.
 
-What it imports from that system's packages is Polymeter's. The system's record says which modules are its command line,
-and what else its scripts rely on.
+What it imports from that system's packages is Polymeter's. The system's record names the modules of its command line,
+and other needs of its scripts.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _passed_on(system: System, module: str, options: dict[str, list[str]]) -> li
             raise PlanError(f"{option} is given {len(values)} times; {system.title} takes one.", where=_WHERE)
         passed += [spelling, *values] if values else []
     if options.get(_WRAPPERS):
-        raise PlanError(f"-m {module} takes no {_WRAPPERS}.", where=_WHERE)
+        raise PlanError(f"-m {module} does not accept {_WRAPPERS}.", where=_WHERE)
     return passed
 
 
@@ -210,7 +210,7 @@ def _as_python(target: str, arguments: list[str], *, is_module: bool) -> Iterato
 
 @contextmanager
 def _environment(options: Mapping[str, list[str]]) -> Iterator[None]:
-    """Environment variables that tell every evaluation inside this where benchmarks, data and weights are."""
+    """Environment variables with the places of benchmarks, data and weights for every evaluation inside this."""
     from polymeter.api.settings import DATA_VARIABLE, INCLUDE_VARIABLE
     from polymeter.core.machine.environment import WEIGHTS_VARIABLE
 

@@ -19,9 +19,9 @@ def report(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Show the results of a run and write its HTML report again, also of a run that is going on or was killed.
+    """Show the results of a run and write its HTML report again, also for a run that is still running or was killed.
 
-    Of a run that has not ended, results.json and report.html are written of what there is, marked as partial. No code
+    If the run has not ended, results.json and report.html hold partial results, marked as partial. No code
     of a task runs, and the run itself is not disturbed.
     """
     from polymeter.api import open_run

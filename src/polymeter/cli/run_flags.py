@@ -63,7 +63,7 @@ def takes_options(command: str) -> Callable[[Command], Command]:
 
 
 def with_flags(function: Command) -> Command:
-    """A command with a parameter for each of its flags, for typer to read; others stay as they are."""
+    """Return a command with a parameter for each of its flags, for typer to read; others stay unchanged."""
     command = getattr(function, "takes_options_of", None)
     if command is None:
         return function
@@ -98,7 +98,7 @@ def _own_parameters(function: Command) -> list[inspect.Parameter]:
 
 
 def _declared(function: Command, called: Command, parameters: Sequence[inspect.Parameter]) -> Command:
-    """What is called in the place of a command, with the parameters that typer is to read."""
+    """Return the function to call instead of a command, with the parameters for typer."""
     made = wraps(function)(called)
     made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     made.__annotations__ = {one.name: one.annotation for one in parameters}
@@ -143,7 +143,7 @@ def _shown_default(field: FieldInfo) -> str | Literal[False]:
 
 
 def _kind(name: str, field: FieldInfo) -> tuple[Any, _Read]:
-    """What typer is to give for an option, and how that is read: by the type of the field."""
+    """Return the type that typer returns for an option, and its reader: by the type of the field."""
     if name in _OF_FIELDS:
         return _OF_FIELDS[name]
     kinds = [kind for kind in _alternatives(field.annotation) if kind is not NoneType]

@@ -16,7 +16,7 @@ _OUTPUT = "Output"
 
 
 class LogprobTemplates(str, Enum):
-    """What precedes the continuations whose log-probabilities are computed."""
+    """The template in front of continuations for log-probabilities."""
 
     AUTO = "auto"
     CHAT = "chat"
@@ -44,8 +44,8 @@ Tasks = Annotated[
         "--tasks",
         "-t",
         help="Names, globs, groups or tags of tasks, or paths of YAML and Python files, tables (.csv, .tsv, .xlsx, "
-        ".jsonl, .json, .parquet) and folders, separated by commas. FILE::NAME is one task of a file. Where a task and "
-        "a folder have one name, ./NAME is the folder.",
+        ".jsonl, .json, .parquet) and folders, separated by commas. FILE::NAME is one task of a file. If a task and "
+        "a folder share a name, ./NAME is the folder.",
         panel=_WHAT,
         metavar="NAMES",
         autocompletion=task_names,
@@ -73,7 +73,7 @@ ServerArgs = Annotated[
     _option(
         "--server-args",
         help="Arguments for the server that vllm:, sglang:, llamacpp: or transformers-serve: starts, as its command "
-        "line takes them: '--dtype bfloat16 --max-model-len 8192'.",
+        "line expects them: '--dtype bfloat16 --max-model-len 8192'.",
         panel=_WHAT,
         metavar="ARGUMENTS",
     ),
@@ -82,7 +82,7 @@ ServerTimeout = Annotated[
     float | None,
     _option(
         "--server-timeout",
-        help="How long a started server may take to be ready; default 1800.",
+        help="Longest wait for a started server to be ready; default 1800.",
         panel=_SPEED,
         metavar="SECONDS",
     ),
@@ -113,7 +113,7 @@ FailUnder = Annotated[
     list[str] | None,
     _option(
         "--fail-under",
-        help="Exit with 3 if this number is lower, or missing: demo.anls=0.9. May be given several times.",
+        help="Exit with 3 if this score is lower, or missing: demo.anls=0.9. May be given several times.",
         panel=_SPEED,
         metavar="TASK.METRIC=VALUE",
     ),

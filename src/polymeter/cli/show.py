@@ -21,13 +21,16 @@ def show(
     sample: Annotated[
         str,
         typer.Option(
-            "--sample", help="Show this sample whole; a beginning of its id will do.", metavar="ID", show_default=False
+            "--sample",
+            help="Show this sample in full; the start of its id is enough.",
+            metavar="ID",
+            show_default=False,
         ),
     ] = "",
     task: Annotated[
         str,
         typer.Option(
-            "--task", help="Only this task; a beginning of its name will do.", metavar="NAME", show_default=False
+            "--task", help="Only this task; the start of its name is enough.", metavar="NAME", show_default=False
         ),
     ] = "",
     failed: Annotated[bool, typer.Option("--failed", help="List the samples without a score, and why.")] = False,

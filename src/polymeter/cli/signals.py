@@ -70,7 +70,7 @@ class Signals:
             signal.raise_signal(number)
             return
         self._received = number
-        with suppress(OSError, ValueError):  # the terminal may be what is gone
+        with suppress(OSError, ValueError):  # the terminal may be closed
             # Not through the stream, which the interrupted code may be in the middle of writing to. A progress bar
             # hides the cursor, and a second signal would leave it hidden.
             os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + _SAID)

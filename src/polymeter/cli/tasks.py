@@ -29,12 +29,12 @@ _GLOB = frozenset("*?[")
 _ANSWERS = {"generate": "text", "loglikelihood": "log-likelihoods", "generate_image": "image"}
 _DESCRIPTION_LENGTH = 100
 MOST_OUTLINED = 100
-"""The number of tasks up to which a listing says what each measures: for that, every file is read."""
+"""The number of tasks up to which a listing shows what each measures: for that, every file is read."""
 _MOST_FOUND = 20
 _MOST_PROBLEMS = 3
 _MOST_TAGS = 40
 _TOLD_FROM = 300
-"""From so many tasks of a package on, reading them for the first time takes long enough to be told."""
+"""The number of a package's tasks from which reading them for the first time takes long enough for a notice."""
 
 
 def tasks(
@@ -124,7 +124,9 @@ def _is_task(catalog: Catalog, name: str) -> bool:
 
 
 def _entries_named(catalog: Catalog, names: Sequence[str], tags: Sequence[str]) -> list[Entry]:
-    """What names, globs and tags stand for: in the user's folders and Polymeter's own, else in installed packages."""
+    """Return the tasks that names, globs and tags stand for: in the user's folders and Polymeter's own, else in
+    installed packages.
+    """
     if not names:
         return catalog.choose((), tags)
     chosen: dict[str, Entry] = {}
@@ -181,7 +183,7 @@ def _search(catalog: Catalog, words: str, origin: str, *, is_json: bool) -> None
 
 
 def _outlines(catalog: Catalog, entries: Sequence[Entry]) -> dict[str, TaskOutline]:
-    """What is known of tasks, by qualified name."""
+    """Return the outlines of tasks, by qualified name."""
     from polymeter.api import outline_tasks
 
     outlines = list(outline_tasks(catalog, [entry for entry in entries if not entry.origin]))
@@ -249,7 +251,7 @@ def _entry_lines(rows: Sequence[tuple[int, Entry]], outlines: Mapping[str, TaskO
 
 
 def _shown_name(entry: Entry) -> str:
-    """The name by which a user can name an entry, whatever else is installed."""
+    """The name by which a user can name an entry, regardless of other installed packages."""
     return entry.qualified_name if entry.origin else entry.name
 
 
@@ -414,7 +416,7 @@ def _one_line(value: Any) -> str:
 
 
 def _packages(catalog: Catalog) -> Iterator[str]:
-    """What installed packages have besides, and how it is listed."""
+    """Yield the further tasks of installed packages, and the command that lists them."""
     from polymeter.core.names.installed import installed_packages
     from polymeter.report.formatting import count
 

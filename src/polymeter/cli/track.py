@@ -1,4 +1,4 @@
-"""``polymeter track``: measure each new checkpoint of a training, and keep the curve."""
+"""``polymeter track``: measure each new checkpoint of a training run, and keep the curve."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def track(
         typer.Option(
             "--output",
             "-o",
-            help="Where run folders and curve go; default: runs/track/NAME.",
+            help="The folder for run folders and curve; default: runs/track/NAME.",
             metavar="FOLDER",
             rich_help_panel="Output",
             show_default=False,
@@ -96,7 +96,7 @@ def track(
         str,
         typer.Option(
             "--against",
-            help="What each checkpoint is compared with: best (before it), previous, first, or a step.",
+            help="The checkpoint to compare with: best (before it), previous, first, or a step.",
             metavar="WHICH",
             rich_help_panel=_CURVE,
         ),
@@ -134,7 +134,7 @@ def track(
         str,
         typer.Option(
             "--allow",
-            help="What may differ between checkpoints besides the model, as for compare (comma).",
+            help="Allowed differences between checkpoints besides the model, as for compare (comma).",
             metavar="WHAT",
             rich_help_panel=_CURVE,
             show_default=False,
@@ -144,7 +144,7 @@ def track(
         float,
         typer.Option(
             "--poll",
-            help="With --watch: how often to look; default 30.",
+            help="With --watch: the time between looks; default 30.",
             metavar="SECONDS",
             rich_help_panel=_CURVE,
             show_default=False,
@@ -155,7 +155,7 @@ def track(
         float,
         typer.Option(
             "--settle",
-            help="A checkpoint is complete if nothing was written to it for so long; default 10.",
+            help="A checkpoint is complete if nothing was written to it for this long; default 10.",
             metavar="SECONDS",
             rich_help_panel=_CURVE,
             show_default=False,
@@ -216,7 +216,7 @@ def track(
 
 
 def _note(progress: Progress, curve: Curve, step: int) -> None:
-    """Tell what a checkpoint shows while the watch goes on."""
+    """Report the results of a checkpoint while the watch continues."""
     from polymeter.report.curve.text import newest_step, sentences
 
     document = curve.document()
@@ -242,7 +242,7 @@ def _show(curve: Curve, *, is_json: bool) -> None:
     say(f"page     {curve.page}")
     say(f"table    {curve.table}")
     if curve.status == "interrupted":
-        say("Interrupted. What was answered is kept; the same command goes on.", err=True)
+        say("Interrupted. All answers are kept; run the same command to continue.", err=True)
 
 
 def _step_or_word(text: str) -> str | int:

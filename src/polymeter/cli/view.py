@@ -24,13 +24,14 @@ def view(
         typer.Option("--port", help="The port; default: one that is free.", min=1, max=65535, show_default=False),
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", help="The address to listen at; another than this machine's own asks for a token.")
+        str,
+        typer.Option("--host", help="The address to listen at; any other than this machine's own requires a token."),
     ] = "127.0.0.1",
     token: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
             "--token",
-            help="What a browser must know; default: made anew where other machines can reach the address.",
+            help="The token that a browser must send; default: a new one if other machines can reach the address.",
             show_default=False,
         ),
     ] = None,

@@ -70,7 +70,7 @@ class PolymeterError(Exception):
         """The same error as one that was never raised: without traceback, cause and context.
 
         An error that is kept must be kept like this, and another copy of it raised each time. The traceback of a
-        raised error holds the frames that it passed, and with them whatever they held, such as images.
+        raised error holds the frames that it passed, and with them all that they held, such as images.
         """
         fresh = type(self).__new__(type(self), *self.args)
         fresh.args = self.args
@@ -262,7 +262,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 class boundary:
-    """Call a guest inside this, and whatever it raises becomes one attributed error.
+    """Call a guest inside this, and all of its exceptions become one attributed error.
 
     A class and not a generator, because each sample passes through several.
 

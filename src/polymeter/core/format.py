@@ -52,7 +52,7 @@ class OpenContext:
         reasoning_tags: The tags around reasoning that the run names; ``None``: it names none.
         is_begun: Whether answers of the run are stored already. What can only be refused before a run begins, such as
             rows that nothing scores, is not refused then: an earlier version may have begun it.
-        revisions: The commits of datasets that are read whatever is newer by now: by task, then by id.
+        revisions: The commits of datasets that are read even if newer ones exist: by task, then by id.
         cache_dir: Where prepared datasets are stored.
     """
 

@@ -366,7 +366,7 @@ class RunOptions(Options):
     )
     max_wait_s: float = runtime(
         LONGEST_WAIT_S,
-        "Longest wait before another attempt at an endpoint, in seconds, whatever the endpoint asks for.",
+        "Longest wait before another attempt at an endpoint, in seconds, even if it asks for more.",
         gt=0,
         flag=flag("--max-wait", panel=SPEED, metavar="SECONDS"),
     )

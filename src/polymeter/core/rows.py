@@ -115,6 +115,6 @@ class RowView:
     def _next(self, function: Callable[..., Any] | None, doc: Any, rounds: dict[str, Any]) -> Any:
         if function is None:
             return None
-        # The label is the number of the round, so that a wrapper's rounds are seeded whatever its batch holds.
+        # The label is the number of the round, so that a wrapper's rounds are seeded independently of its batch.
         with self.enter(f"round:{rounds.get('round_idx')}"):
             return function(doc, **rounds)

@@ -72,7 +72,7 @@ def read_pickle(source: Path | str | bytes) -> Any:
 
     Returns:
         DataFrames, Series, indexes, NumPy arrays and scalars, Pillow images, containers and scalars of Python, dates
-        and times, paths, UUIDs, and whatever is composed of these.
+        and times, paths, UUIDs, and compositions of these.
 
     Raises:
         DataError: if the file is missing or damaged, or asks for anything else; the message names what it asks for.
@@ -103,7 +103,7 @@ _Steps: Any = pickle._Unpickler  # its methods have no annotations
 
 
 class _DataUnpickler(_Steps):  # type: ignore[misc]
-    """The interpreter in Python, whose steps can be overridden one by one; the one in C does whatever a pickle says.
+    """The interpreter in Python, whose steps can be overridden one by one; the one in C does all that a pickle says.
 
     Args:
         file: The pickle.

@@ -1,4 +1,4 @@
-"""A preview of a video for the report: a few frames side by side, which cost little however long the video is."""
+"""A preview of a video for the report: a few frames side by side, quick to read from a video of any length."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def code(text: str, *, in_table: bool = False) -> str:
 
 
 def fence(text: str, language: str = "text") -> str:
-    """A text as a code block, whatever it contains."""
+    """Return any text as a code block."""
     text = clean(text.replace("\r\n", "\n")).rstrip("\n")
     ticks = "`" * max(3, _longest_run(text) + 1)
     return f"{ticks}{language}\n{text}\n{ticks}"

@@ -46,7 +46,7 @@ _OWN: Mapping[str, Starter] = {
         _IMAGES,
     ),
     "t2i": Starter(
-        "images from prompts, as a table; scoring takes the extra image-metrics",
+        "images from prompts, as a table; scoring needs the extra image-metrics",
         f"{_HERE}:t2i",
         ("check {folder}/{name}.tsv", "run --model shapes --tasks {folder}/{name}.tsv"),
     ),
@@ -69,7 +69,7 @@ _OWN: Mapping[str, Starter] = {
 
 
 def starters() -> dict[str, Starter]:
-    """Every kind that there is: Polymeter's own, and those of systems, which cannot replace them."""
+    """Return every kind: Polymeter's own, and those of systems, which cannot replace them."""
     known = dict(_OWN)
     for system in systems():
         for kind, starter in system.starters.items():
@@ -92,7 +92,7 @@ def starter_of(kind: str) -> Starter:
 
 
 def name_for(folder: Path) -> str:
-    """What a benchmark or model in a folder is called: the folder's name, as Python can spell it."""
+    """Return the name of a benchmark or model in a folder: the folder's name, as Python can spell it."""
     words = re.sub(r"\W+", "_", folder.resolve().name.lower(), flags=re.ASCII).strip("_")
     return words if words[:1].isalpha() else f"my_{words}".rstrip("_")
 
@@ -101,10 +101,10 @@ def write_starter(starter: Starter, folder: Path) -> list[Path]:
     """Write a starter into a folder, which is made if necessary.
 
     Returns:
-        The files, as they were written.
+        The written files.
 
     Raises:
-        PlanError: if a file is there already (nothing is written then), or the folder cannot be written.
+        PlanError: if a file exists already (nothing is written then), or the folder cannot be written.
     """
     name = name_for(folder)
     texts = {folder / place: text for place, text in _filled_files(starter, name).items()}
@@ -130,7 +130,7 @@ def write_new(
     existing = [str(file) for file in (*texts, *others) if file.exists() or file.is_symlink()]
     if existing:
         raise PlanError(
-            "Nothing is written, because files are there already.",
+            "Nothing is written, because files exist already.",
             where=", ".join(existing),
             hint="Name another folder, or move them away.",
         )

@@ -21,7 +21,7 @@ _SHAPES = {
 
 
 def draw_shapes(folder: Path) -> None:
-    """Write the images of questions about shapes into ``images/``. A file that is there is an OSError."""
+    """Write the images of questions about shapes into ``images/``. An existing file is an OSError."""
     from PIL import Image, ImageDraw
 
     for name, (colour, shape, count) in _SHAPES.items():

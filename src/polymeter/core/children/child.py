@@ -140,7 +140,7 @@ class Child:
 
     def kill(self) -> None:
         """End it at once with all that it has started, also what it left when it ended by itself. To be called in the
-        end, whatever became of it.
+        end in every case.
         """
         self._kill_group()
         self._process.wait()
@@ -188,7 +188,7 @@ def _starts(owner: int) -> _Starts:
             started, start = starts.get()
             try:
                 started.set_result(start())
-            # Whatever it is, it is raised again where the child was wanted.
+            # Any exception is raised again by the caller of ``start``.
             except BaseException as error:  # noqa: BLE001
                 started.set_exception(error)
 

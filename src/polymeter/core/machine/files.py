@@ -27,7 +27,7 @@ _TEMPORARY = re.compile(r"\..+\.(?P<machine>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-
 _UNNAMED_TEMPORARY = re.compile(r"\..+\.(?:[0-9a-f]{12}|[0-9]{6,})")
 """Temporary files of versions whose names did not say who wrote them."""
 _LONGEST_PAUSE_S = 3600.0
-"""A temporary file that has not been written to for this long belongs to nobody, whatever became of its process."""
+"""A temporary file that has not been written to for this long belongs to no process that still runs."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ def available_cores() -> int:
 
 
 def memory_bytes() -> int | None:
-    """The main memory in bytes; ``None`` where the system does not tell."""
+    """The main memory in bytes; ``None`` if the system does not report it."""
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return None

@@ -2,7 +2,7 @@
 
 An image is looked at before it is decoded, when only its header was read. One that is too large is an error of its
 sample. The check is made wherever Polymeter opens an image; Pillow's own limit is set to the same number, so that it
-holds in code of others too, unless that code lifts it. The bytes decide on the format, whatever a file is called.
+holds in code of others too, unless that code lifts it. The bytes decide on the format, not the name of a file.
 """
 
 from __future__ import annotations

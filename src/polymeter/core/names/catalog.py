@@ -161,7 +161,7 @@ class Catalog:
         return self.get_own(name) if home is self else home.get_own(bare)
 
     def get_own(self, name: str) -> Entry:
-        """As ``get``, of this catalog alone, whatever installed packages have."""
+        """As ``get``, of this catalog alone, without installed packages."""
         if name in self.clashes:
             files = " and ".join(str(file) for file in self.clashes[name])
             raise PlanError(

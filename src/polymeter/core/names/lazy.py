@@ -8,7 +8,7 @@ from typing import Any
 
 
 def from_homes(module: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """A module's ``__getattr__``, so that importing the module costs nothing.
+    """A module's ``__getattr__``, so that importing the module is fast.
 
     Args:
         module: Its name, for messages.

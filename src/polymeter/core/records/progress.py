@@ -14,7 +14,7 @@ class LiveScore:
     Attributes:
         task: The task.
         metric: The metric.
-        mean: The mean of its samples' values, whatever its aggregation makes of them at the end.
+        mean: The mean of its samples' values, even if its aggregation differs at the end.
         n: How many samples that are.
     """
 

@@ -114,7 +114,7 @@ class TrackedRun:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The results and the report, as far as they are there."""
+        """The results and the report, if they exist."""
         return tuple(path for name in ("results.json", "report.html") if (path := self.folder / name).is_file())
 
     def samples(self, task: str, limit: SampleLimit) -> Iterator[TrackedSample]:

@@ -45,7 +45,7 @@ class ModelUsage:
         images_made: Images in answers.
         audio_s: Seconds of the recordings in requests; the audio of videos is not counted.
         requests: Requests that were answered. Repeats that one call answered count one each.
-        failed: Tries of requests that failed, by whatever error; a provider may charge for them. No other count
+        failed: Tries of requests that failed, for any reason; a provider may charge for them. No other count
             includes them.
         unknown: By name of a count, the number of answered requests that do not say it; 0 is left out.
     """

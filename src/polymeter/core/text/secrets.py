@@ -39,7 +39,7 @@ _NAME = re.compile(
 _VAGUE = frozenset({"key", "token", "auth"})
 """Names that hold a secret only if their value is a text."""
 _HEADER_MAPS = re.compile(r"(?:\w+_)?(?:headers|cookies)")
-"""Names of mappings whose values are all secret, whatever their own names are."""
+"""Names of mappings with values that are all secret, under any name."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 _VALUE = r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|[^,\s\"'}]+"
@@ -137,12 +137,12 @@ def remember(*values: Any) -> None:
 
 
 def remember_values(values: Iterable[str]) -> None:
-    """Remember texts that are secret, whatever they are named."""
+    """Remember texts that are secret under any name."""
     _KNOWN.add(values)
 
 
 def hidden_address(url: str) -> str:
-    """An address that need not be one, with all hidden that may be a user: whatever stands before its last ``@``."""
+    """Return a text that may be an address, with all hidden that may be a user: everything before its last ``@``."""
     before, at, rest = url.rpartition("@")
     scheme = re.match(r"\w+://", before)
     return f"{scheme[0] if scheme else ''}{HIDDEN}@{hide_secrets(rest)}" if at else hide_secrets(url)
@@ -312,7 +312,7 @@ def _of_environment() -> Iterable[str]:
 # They stay with the process, as the secrets that it knows do.
 @lru_cache(maxsize=256)
 def _forms(value: str, *, may_hold_words: bool = False) -> tuple[str, ...]:
-    """The ways in which a secret may be repeated: each part of it, as it is and in each way of writing it.
+    """The ways in which a secret may be repeated: each part of it, unchanged and in each way of writing it.
 
     Args:
         value: The secret.

@@ -2,7 +2,7 @@
 
 A few lines of YAML can stand for more than any machine holds: an alias repeats what its anchor names, aliases of
 aliases multiply, and an alias inside its own anchor never ends. So what a text stands for is counted before anything is
-made of it. Whatever is wrong with a file becomes one ``PlanError`` with its line and column.
+made of it. Every error in a file becomes one ``PlanError`` with its line and column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEEPEST = 100
 _CHARS_OF_A_VALUE = 1_000
 """So many characters of a text count as one value, since an alias can repeat a long text as well."""
 _LONG_START = re.compile(rf"^[ \-?:]{{{DEEPEST},}}", re.MULTILINE)
-"""A line that begins far to the right: every block inside another costs a column."""
+"""A line that begins far to the right: every block inside another needs a column."""
 _NO_VALUE = (ValueError, OverflowError, TypeError, AttributeError, LookupError)
 _ESCAPE = re.compile("hexdecimal|unknown escape")
 """In what PyYAML says of a backslash in double quotes, in its own spelling."""

@@ -65,7 +65,7 @@ class PartialFile:
 
     @property
     def can_be_joined(self) -> bool:
-        """True if something will tell if the rest is of the same file."""
+        """True if it can be checked that the rest is of the same file."""
         return self._is_plain and bool(self.tag or self._md5)
 
     @property

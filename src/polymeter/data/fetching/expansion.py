@@ -19,7 +19,7 @@ from polymeter.core.errors import DataError
 MOST_TIMES = 100
 """The most times its own size that a packed file may become. Text becomes 3 to 30 times as large."""
 FREE_BYTES = 1 << 30
-"""A file may become as large as this whatever its own size."""
+"""A file of any size may become as large as this."""
 _DEFLATE_TIMES = 1032
 """The most that DEFLATE can reach (gzip, zip): smaller files need not be unpacked to know."""
 _BLOCK = 1 << 20

@@ -235,7 +235,7 @@ def _image_suffix(data: bytes, url: str) -> str:
 
 @contextmanager
 def _errors_naming(target: Path) -> Iterator[None]:
-    """Let errors inside this name where the file would have gone, so that a user can put it there."""
+    """Let errors inside this name the place of the file, so that a user can put it there."""
     try:
         yield
     except DataError as error:

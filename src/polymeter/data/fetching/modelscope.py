@@ -79,7 +79,7 @@ class Repository:
 
 
 def open_repository(name: str, cache_dir: Path) -> Repository:
-    """A dataset at the revision that the context wants, else the newest. Without a network, as it was when it was last
+    """A dataset at the revision of the context, else the newest. Without a network, as it was when it was last
     fetched.
 
     Args:
@@ -226,7 +226,7 @@ def _files_by_the_card(repository: Repository, configs: Sequence[str | None]) ->
         for config in configs:
             try:
                 builder = datasets.load_dataset_builder(str(shown), config, cache_dir=str(scratch))
-            except Exception as error:  # noqa: BLE001  (whatever it is: all files are fetched, which is never too few)
+            except Exception as error:  # noqa: BLE001  (any error: all files are fetched, which is never too few)
                 log.debug("the card of %s does not list its files: %r", repository.name, error)
                 return None
             files = [Path(str(file)) for some in (builder.config.data_files or {}).values() for file in some]
@@ -259,7 +259,7 @@ def _asked(name: str, revision: str, cache_dir: Path, kept: Repository | None) -
 
 
 def _commit_of(api: Any, name: str, revision: str, listed: Sequence[Mapping[str, Any]]) -> str:
-    """The commit that a listing is of; empty if the hub does not tell.
+    """The commit that a listing is of; empty if the hub does not report it.
 
     The hub says of each file which commit has last changed it. The newest of these is the commit, unless a later one
     has removed files: so the listing is asked for again under its name, and counts if it is the same.

@@ -11,7 +11,7 @@ _FENCE = "---"
 
 
 def check_card(folder: Path) -> None:
-    """Look at the head of a folder's card before ``datasets`` does, which would write out whatever it stands for.
+    """Look at the head of a folder's card before ``datasets`` does, which would expand all that it stands for.
 
     Raises:
         PlanError: if it is not YAML, or stands for more than a machine holds.

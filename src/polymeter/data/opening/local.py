@@ -62,7 +62,7 @@ def open_local(
         path: The file or folder.
         splits: Names of splits, optionally with a slice.
         config: The configuration; ``None``: the default one.
-        is_of_config: Whether the path is known to hold the rows of that configuration, whatever it is called there.
+        is_of_config: Whether the path is known to hold the rows of that configuration, under any name.
         cache_dir: Where prepared copies are kept.
         reading: Further settings of the reader of the files.
 

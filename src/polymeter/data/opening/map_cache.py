@@ -16,7 +16,7 @@ def mapped_anew(sources: Iterable[Path]) -> Iterator[None]:
     """Call a function of task code inside this: if it may draw at random, ``Dataset.map`` makes its rows anew.
 
     ``datasets`` stores what ``map`` made under the code of the function, and not under the state of the generators. A
-    stored result would be that of whatever seed, and whatever order of splits, came first.
+    stored result would be that of the seed, and the order of splits, that came first.
 
     Args:
         sources: The files of the code. Only a file whose text names something random may draw; the rows of all other

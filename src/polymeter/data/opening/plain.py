@@ -2,7 +2,7 @@
 ``datasets``.
 
 That import and its preparation take longer than many a benchmark has rows. Arrow is called as ``datasets`` calls it,
-so the rows, their types and their fingerprint are the same. Whatever could be read in another way there (other media,
+so the rows, their types and their fingerprint are the same. Data that could be read in another way there (other media,
 dates, nested data, JSON arrays, damaged text, large files, dataset cards, slices of splits) is left to it.
 
 Few-shot examples with images and hooks that get the whole dataset (``process_docs``) need ``datasets`` itself.
@@ -194,7 +194,7 @@ def _plain_rows(file: Path, cache_dir: Path | None) -> Rows | None:
             check_expansion(file)
             return _parquet_rows(file, cache_dir)
         table = _read_json(file)
-    except (pa.ArrowException, OSError):  # ``datasets`` knows further ways to read it, or says what is wrong
+    except (pa.ArrowException, OSError):  # ``datasets`` knows further ways to read it, or reports the error
         return None
     return PlainRows(table, file) if table is not None and _is_plain_table(table) else None
 

@@ -1,4 +1,4 @@
-"""Rows that know how their cells are written: which files tell it, and which cells were read as something else.
+"""Rows that know how their cells are written: which files show it, and which cells were read as something else.
 
 Nothing changes for rows with cells that were read as written: their values and fingerprints are those of
 ``datasets``.
@@ -67,7 +67,7 @@ def know_written(
     columns: Sequence[str] | None = None,
     in_place: bool = True,
 ) -> None:
-    """Let rows know how their cells are written, where their files tell it and any was read as something else.
+    """Let rows know how their cells are written, if their files show it and any was read as something else.
 
     Args:
         rows: The rows.

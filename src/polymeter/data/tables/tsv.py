@@ -184,7 +184,7 @@ def _read_table(path: Path | str, **options: Any) -> pd.DataFrame:
 def _parsed_table(file: Path, options: Mapping[str, Any]) -> pd.DataFrame:
     import pandas as pd
 
-    # Read at once, a column has one type whatever its first rows hold, and images take a third less memory.
+    # Read at once, a column has one type regardless of its first rows, and images take a third less memory.
     defaults = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
     with each_cell_under_its_name() as settings:
         arguments = {**defaults, **settings, **options}
