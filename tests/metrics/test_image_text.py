@@ -135,7 +135,7 @@ def test_missing_weights_name_the_option(tmp_path: Path) -> None:
 def test_bad_pairs(clip_folder: Path, red: str, tmp_path: Path) -> None:
     with weights_from({SCORERS["CLIPScore"].weights: str(clip_folder)}):
         scorer: Any = image_scorer("CLIPScore")
-    with pytest.raises(DataError, match="images \(1\) and texts \(2\) differ"):
+    with pytest.raises(DataError, match=r"images \(1\) and texts \(2\) differ"):
         scorer([red], ["a", "b"])
     with pytest.raises(DataError, match=r"Opening the image .*none\.png"):
         scorer([str(tmp_path / "none.png")], ["a"])
