@@ -345,6 +345,7 @@ class Task:
         notes: What the user should know about how it was compiled.
         findings: What the user should know before the first request; the results hold it among their notes.
         prompt_place: ``file:line`` of the template that makes its prompts; empty: there is none.
+        has_rounds: Whether later prompts answer what the model said to earlier ones.
     """
 
     spec: TaskSpec
@@ -369,3 +370,4 @@ class Task:
     notes: tuple[str, ...] = ()
     findings: tuple[LintFinding, ...] = ()
     prompt_place: str = ""
+    has_rounds: bool = False

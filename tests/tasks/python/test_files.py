@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import polymeter
 from polymeter.cli.main import main
-from tests.tasks.python.kit import written
+from tests.tasks.python.kit import Recorder, written
 
 _SOURCE = """
     from pathlib import Path
@@ -178,3 +179,71 @@ def test_a_task_has_no_form_as_yaml(folder: Path, capsys: pytest.CaptureFixture[
     written(folder, _SOURCE)
     assert main(["tasks", "first", "--include-path", ".", "--yaml"]) == 2
     assert "Share its files: bench.py." in _said(capsys)
+
+
+def test_equal_prompts_are_a_warning_unless_more_rounds_follow(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = "import polymeter\n@polymeter.task(rows='rows.jsonl', reference='answer')\n"
+    written(folder, f"{head}def plain(row):\n    return 'Which letter?'\n", "plain.py")
+    written(folder, f"{head}def rounds(row):\n    answer = yield 'Which letter?'\n    return answer\n", "rounds.py")
+    assert main(["check", "plain.py", "--strict"]) == 2
+    said = "".join(capsys.readouterr())
+    assert "The prompt is the same in all 3 samples looked at: 'Which letter?'." in said
+    assert "Name a column in it, such as row['question']." in said
+    assert main(["check", "rounds.py", "--strict"]) == 0, _said(capsys)
+
+
+def test_hooks_run_at_once_if_their_author_allows_it(folder: Path) -> None:
+    written(
+        folder,
+        """
+        import threading
+
+        import polymeter
+
+        BOTH = threading.Barrier(2, timeout=20)
+
+
+        @polymeter.scorer
+        def met(answer: str) -> bool:
+            BOTH.wait()
+            return True
+
+
+        @polymeter.task(rows=[{"q": "a"}, {"q": "b"}], scorers=met, thread_safe=True)
+        def together(row):
+            return row["q"]
+        """,
+    )
+    assert polymeter.evaluate(Recorder(), tasks="bench.py").n_failed == 0
+
+
+def test_its_run_is_shown_compared_and_exported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(
+        folder,
+        """
+        import polymeter
+
+
+        @polymeter.scorer
+        def form(answer: str, reference: str) -> dict[str, bool]:
+            return {"right": answer == reference, "short": len(answer) < 3}
+
+
+        @polymeter.task(rows="rows.jsonl", reference="answer", scorers=form)
+        def bench(row):
+            return row["q"]
+        """,
+    )
+    for name, answer in (("one", "b"), ("two", "d")):
+        polymeter.evaluate("mock", tasks="bench.py", model_args={"answer": answer}, output=name)
+    capsys.readouterr()
+    assert main(["show", "one"]) == 0
+    assert "form/right" in _said(capsys)
+    assert main(["compare", "one", "two", "--metric", "form/right"]) == 0
+    assert "McNemar" in _said(capsys)
+    assert main(["export", "one", "--to", "csv", "--output", "table"]) == 0
+    [table] = Path("table").glob("*.csv")
+    assert "form/short" in table.read_text().splitlines()[0]
+    assert "form/right" in Path("one", "report.html").read_text()

@@ -63,7 +63,7 @@ _MISTAKES = {
     ),
     "references that are all empty": (
         "@polymeter.task(rows=[{'q': 'a', 'answer': None}], reference='answer')\ndef t(row): return row['q']",
-        ("is empty in all 1 rows", "has the answers", "bench.py:4"),
+        ("is empty in every row", "has the answers", "bench.py:4"),
     ),
     "a prompt that returns nothing": (
         "@polymeter.task(rows=ROWS, reference='answer')\ndef t(row): row['q']",

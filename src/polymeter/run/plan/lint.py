@@ -126,7 +126,7 @@ class FirstPrompts:
             yield self._finding("full-width-braces", text, f"Write {{{{{piece.strip('{｛}｝ ')}}}}}.")
         elif equal:
             text = f"The prompt is the same in all {equal[1]} samples looked at: {quoted(equal[0], _LONGEST_SHOWN)}."
-            yield self._finding("equal-prompts", text, "Name a column in it, such as {{question}}.")
+            yield self._finding("equal-prompts", text, f"Name a column in it, such as {self._column}.")
         template = self._first(_templates)
         if template is not None:
             shown = quoted(template[1], _LONGEST_SHOWN)
@@ -141,6 +141,11 @@ class FirstPrompts:
     def _finding(self, id: str, text: str, hint: str = "") -> LintFinding:
         spec, place = self.task.spec, self.task.prompt_place
         return LintFinding(id, text, spec.name, place or str(spec.file), hint if place else "")
+
+    @property
+    def _column(self) -> str:
+        """A column, as the place that makes the prompts names one."""
+        return "row['question']" if ".py:" in self.task.prompt_place else "{{question}}"
 
     @cached_property
     def _few(self) -> list[tuple[Request, ...]]:
@@ -176,8 +181,10 @@ class FirstPrompts:
             yield self._finding(NO_MEDIUM_SHOWN, f"The rows have {media} ({columns}), and no prompt shows any.")
 
     def _equal_prompt(self) -> tuple[str, int] | None:
-        """The text of the prompts that lie evenly in the task, and how many were looked at, if all are the same."""
-        if any(map(_shows_media, self._few)):
+        """The text of the prompts that lie evenly in the task, and how many were looked at, if all are the same. First
+        prompts of several rounds may be: the later ones differ.
+        """
+        if self.task.has_rounds or any(map(_shows_media, self._few)):
             return None
         same: object = None
         looked_at = _spread(self._samples, _MANY)

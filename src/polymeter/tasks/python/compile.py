@@ -123,6 +123,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         notes=notes,
         findings=(*found, *judge_findings(task, scorers, context), *fewshot_findings(task, context)),
         prompt_place=task.where,
+        has_rounds=asked.has_rounds,
     )
 
 

@@ -66,7 +66,7 @@ def reference_findings(
     missing = [sample.id for sample in asked if is_missing(sample.doc.get(column))]
     if missing and len(missing) == len(asked):
         raise PlanError(
-            f"Column {column!r}, the reference of task {task.name!r}, is empty in all {count(len(asked), 'row')}.",
+            f"Column {column!r}, the reference of task {task.name!r}, is empty in every row.",
             where=task.where,
             hint="Name the column that has the answers.",
         )

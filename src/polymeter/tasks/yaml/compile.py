@@ -158,6 +158,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         keeps_answers_only=options.predict_only,
         findings=found,
         prompt_place=parts.binding.where("doc_to_text" if prompt.messages_form is None else "doc_to_messages"),
+        has_rounds=config.output_type in (MULTI_ROUND, AGENTIC),
         notes=(
             *notes,
             *shadowed_names(config, code_files(spec)),
