@@ -97,8 +97,8 @@ def test_a_folder_of_images(on_disk: str, in_data: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("visual", "said"),
     [
-        ("file", "None of the files that the rows of task 'names' name is there"),
-        ('"{{file}}"', "None of the files that the rows of task 'names' name is there"),
+        ("file", "None of the files that the rows of task 'names' name exists"),
+        ('"{{file}}"', "None of the files that the rows of task 'names' name exists"),
         ("!function utils.visual", "x.png' does not exist."),
     ],
 )

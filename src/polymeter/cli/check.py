@@ -146,7 +146,6 @@ def _play(
         The problems that this shows, and what is remarkable, by task.
     """
     from polymeter.catalog.playing import ELSEWHERE, MOST_TASKS, ROWS, list_plays, play
-    from polymeter.report.formatting import count
 
     broken = [problem.file for problem in problems]
     most = MOST_TASKS if rows is None else None
@@ -158,31 +157,20 @@ def _play(
     as_expected: dict[int, list[PlayedTask]] = {}
     remarkable: dict[str, tuple[LintFinding, ...]] = {}
     for played in play(plays, rows or ROWS, checked.parity):
-        if played.problem is None:
-            shown = {
-                "task": played.task,
-                "n_rows": played.n_rows,
-                "findings": [finding.message for finding in played.findings],
-                "details": [finding.as_data() for finding in played.findings],
-            }
-            checked.found["plays"].append({**shown, "skipped": played.skipped or None})
-        if played.problem is None and played.findings:
-            remarkable[played.task] = played.findings
-            say("\n".join(_findings(played)))
         if played.problem is not None:
             if (played.problem.where, played.problem.message) not in known:
                 found.append(played.problem)
                 _show_problems(checked, [played.problem])
-        elif played.skipped:
+            continue
+        checked.found["plays"].append(_as_data(played))
+        if played.findings:
+            remarkable[played.task] = played.findings
+            say("\n".join(_findings(played)))
+        if played.skipped:
             skipped.setdefault(played.skipped, []).append(played.task)
         elif not played.findings:
             as_expected.setdefault(played.n_rows, []).append(played)
-    for n, alike in as_expected.items():
-        names, has = _first_names([one.task for one in alike]), "It has" if len(alike) == 1 else "They have"
-        sizes = _first_names([f"{one.n_of:,}" for one in alike])
-        n_of = f"{has} {sizes} row{'' if [one.n_of for one in alike] == [1] else 's'}"
-        answers = "the reference, an empty and a wrong answer"
-        say(f"{names}: {count(n, 'row')} played with {answers}: as expected. {n_of}.")
+    _say_as_expected(as_expected)
     elsewhere = {ELSEWHERE: [*plays.elsewhere]} if plays.elsewhere else {}
     for why, tasks in {**elsewhere, **skipped}.items():
         say(f"not played: {_first_names(tasks)}: {why}")
@@ -197,6 +185,28 @@ def _announce(plays: PlayList) -> None:
         say(guess)
     if plays.code:
         say(f"Playing rows runs {_files(plays)}; --rows 0 runs no code.", err=True)
+
+
+def _say_as_expected(as_expected: Mapping[int, Sequence[PlayedTask]]) -> None:
+    """Print the tasks of which nothing is remarkable, by the number of rows that were played."""
+    from polymeter.report.formatting import count
+
+    for n, alike in as_expected.items():
+        names, has = _first_names([one.task for one in alike]), "It has" if len(alike) == 1 else "They have"
+        sizes = _first_names([f"{one.n_of:,}" for one in alike])
+        n_of = f"{has} {sizes} row{'' if [one.n_of for one in alike] == [1] else 's'}"
+        answers = "the reference, an empty and a wrong answer"
+        say(f"{names}: {count(n, 'row')} played with {answers}: as expected. {n_of}.")
+
+
+def _as_data(played: PlayedTask) -> dict[str, Any]:
+    return {
+        "task": played.task,
+        "n_rows": played.n_rows,
+        "findings": [finding.message for finding in played.findings],
+        "details": [finding.as_data() for finding in played.findings],
+        "skipped": played.skipped or None,
+    }
 
 
 def _findings(played: PlayedTask) -> Iterator[str]:

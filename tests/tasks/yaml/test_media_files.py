@@ -56,15 +56,15 @@ def test_files_beside_the_yaml_and_its_data_are_found(tmp_path, visual, images):
 def test_a_file_that_is_not_there_is_told_before_the_run(tmp_path, visual, name):
     images = "photos" if "photos" in visual else "rows"
     run = evaluate("mock", str(task(tmp_path, visual, images, ["0.png", "7.png"])), output=tmp_path / "run")
-    [note] = [note for note in run.results["notes"] if "not there" in note]
-    assert f"1 of 2 samples: a file that they name is not there (sample 1: {name!r}, looked for in " in note
+    [note] = [note for note in run.results["notes"] if "not exist" in note]
+    assert f"1 of 2 samples names a file that does not exist (sample 1; {name!r} was looked for in " in note
     assert str(tmp_path / "rows") in note
     assert run.result("t", "exact_match").n == 1
 
 
 def test_no_file_at_all_is_refused_with_the_folders(tmp_path):
     file = task(tmp_path, "file", "photos", ["0.png", "1.png"])
-    with pytest.raises(PlanError, match="None of the files that the rows of task 't' name is there") as raised:
+    with pytest.raises(PlanError, match="None of the files that the rows of task 't' name exists") as raised:
         evaluate("mock", str(file), output=tmp_path / "run")
     assert str(tmp_path / "rows") in raised.value.hint
     assert 'doc_to_visual: "photos/{{file}}"' in raised.value.hint

@@ -126,7 +126,8 @@ def test_a_word_for_nothing_is_a_word_and_an_empty_cell_is_no_target(tmp_path, p
     assert (run.value("t", "exact_match"), run.result("t", "exact_match").n) == (1.0, 4)
     [failed] = [sample for sample in run.samples() if sample.status != "ok"]
     assert failed.id == "2"
-    assert "Sample 2 has no target: its 'answer' is empty." in failed.error
+    assert "Sample 2 has no target: column 'answer' is empty there." in failed.error
+    assert failed.prompt == "", "it is not sent to the model"
 
 
 def test_hooks_get_the_numbers(tmp_path):
@@ -163,12 +164,12 @@ def test_numbers_of_choices_stay_numbers(tmp_path):
         file = task(
             folder, "output_type: multiple_choice", "doc_to_choice: ['no', 'yes']", "metric_list: [{metric: acc}]"
         )
-        if n == 3:
-            with pytest.raises(PlanError, match="Sample 2 of task"):
-                evaluate("mock", str(file), model_args={"mode": "gold"}, output=folder / "run")
-            continue
         run = evaluate("mock", str(file), model_args={"mode": "gold"}, output=folder / "run")
-        assert [sample.target for sample in run.samples()] == ["yes", "no"]
+        assert [sample.target for sample in run.samples()] == ["yes", "no", None][:n]
+        assert (run.result("t", "acc").n, run.n_failed) == (2, n - 2)
+        if n == 3:
+            with pytest.raises(PlanError, match="1 of 3 samples has no target: column 'answer' is empty in sample 2"):
+                evaluate("mock", str(file), output=folder / "strict", is_strict=True)
 
 
 @pytest.mark.parametrize("value", [None, float("nan")], ids=["null", "NaN"])

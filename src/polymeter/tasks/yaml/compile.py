@@ -34,7 +34,7 @@ from polymeter.tasks.yaml.outputs.right_choices import (
 )
 from polymeter.tasks.yaml.outputs.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
 from polymeter.tasks.yaml.outputs.visual_cot import VISUAL_COT, can_draw, compile_visual_cot
-from polymeter.tasks.yaml.pieces import Parts, check_fields, check_images, yaml_parts
+from polymeter.tasks.yaml.pieces import Parts, check_fields, check_images, is_table, yaml_parts
 from polymeter.tasks.yaml.prompts.misspelt import (
     reads_target,
     refuse_misspelt_columns,
@@ -157,7 +157,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         reading=_reading(setup, is_lettered=is_lettered),
         keeps_answers_only=options.predict_only,
         findings=found,
-        prompt_place=parts.binding.where("doc_to_text" if prompt.messages_form is None else "doc_to_messages"),
+        prompt_place=_prompt_place(spec, parts),
         has_rounds=config.output_type in (MULTI_ROUND, AGENTIC),
         notes=(
             *notes,
@@ -165,6 +165,12 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
             *image_targets.notes(config.task, parts.metrics),
         ),
     )
+
+
+def _prompt_place(spec: TaskSpec, parts: Parts) -> str:
+    """Where the form of the prompts is written; a table that is a task by itself has none."""
+    field = "doc_to_text" if parts.messages is None else "doc_to_messages"
+    return "" if is_table(spec.file) else parts.binding.where(field)
 
 
 def _reading(setup: CompileSetup, *, is_lettered: bool) -> ReadingRules:

@@ -74,7 +74,7 @@ def _findings(shown: ShownRows, context: OpenContext, *, is_scored: bool, is_let
                 examples = [*repeated_example_findings(parts, drawn_examples(parts, context), samples, context)]
             yield from examples
         yield from empty_cell_findings(parts) if is_scored else ()
-    yield from unshown_media_findings(parts, shown.modalities, samples, folders)
+    yield from unshown_media_findings(parts, spec.file, shown.modalities, samples, folders)
     for note in parts.rows.notes:
         yield LintFinding("media-folder", note, spec.name, parts.binding.where("dataset_path"))
     yield from constant_target_findings(parts, samples, prompt.row)

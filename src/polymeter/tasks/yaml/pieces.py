@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
 from polymeter.core.task import TaskSpec
 from polymeter.data import Rows
+from polymeter.data.opening.first_rows import SUFFIXES
 from polymeter.tasks.yaml import settings
 from polymeter.tasks.yaml.config import YamlFields
 from polymeter.tasks.yaml.files.dialects import Locate
@@ -119,6 +121,11 @@ def bind_forms(
         has_blanks=rows.has_blanks or is_written,
         is_written=is_written,
     )
+
+
+def is_table(file: Path) -> bool:
+    """Whether a task has no file of its own: a table, or a folder of media, whose fields were guessed."""
+    return file.suffix.lower() in SUFFIXES or file.is_dir()
 
 
 def check_fields(config: YamlFields, locate: Locate) -> None:

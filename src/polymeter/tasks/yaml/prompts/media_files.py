@@ -14,7 +14,7 @@ from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.task import Samples
 from polymeter.core.text.phrases import in_words
 from polymeter.tasks.yaml.outputs.image_targets import IMAGES
-from polymeter.tasks.yaml.pieces import Parts
+from polymeter.tasks.yaml.pieces import Parts, is_table
 from polymeter.tasks.yaml.prompts.forms import is_template
 from polymeter.tasks.yaml.prompts.visuals import flat, is_found, is_no_medium, not_found
 
@@ -104,12 +104,13 @@ def empty_media_findings(parts: Parts, context: OpenContext) -> Iterator[LintFin
 
 
 def unshown_media_findings(
-    parts: Parts, modalities: Collection[Modality], samples: Samples, folders: Sequence[Path]
+    parts: Parts, home: Path, modalities: Collection[Modality], samples: Samples, folders: Sequence[Path]
 ) -> Iterator[LintFinding]:
     """A finding if rows have media, or name files of media, and no prompt shows one.
 
     Args:
         parts: The task.
+        home: Where it is written.
         modalities: What the prompts that were tried show.
         samples: Its samples.
         folders: Where relative paths are looked for beside the working directory.
@@ -126,12 +127,15 @@ def unshown_media_findings(
         return
     columns, media = in_words(map(repr, kinds)), in_words(dict.fromkeys(kinds.values()))
     field = next((name for name in _PROMPT_FIELDS if getattr(config, name) is not None), "task")
+    hint = f"Write doc_to_visual: {next(iter(kinds))}." if config.doc_to_messages is None else ""
+    if is_table(home):
+        hint = f"Call the column image_path, or write a task file: polymeter init --from {home.name}."
     yield LintFinding(
         NO_MEDIUM_SHOWN,
         f"The rows {verb} {media} (column {columns}), and no prompt shows any.",
         config.task,
         parts.binding.where(field),
-        f"Write doc_to_visual: {next(iter(kinds))}." if config.doc_to_messages is None else "",
+        hint,
     )
 
 
