@@ -131,7 +131,7 @@ DATA = [
     ),
     Mistake(
         "types of columns",
-        says=("'features' cannot be written in YAML", "compared as they are written"),
+        says=("'features' cannot be written in YAML", "compared as written"),
         at=f"{MINE}:3",
         files=written("{data_files: {test: capitals.csv}}", "{data_files: capitals.csv, features: {capital: string}}"),
     ),
